@@ -1,0 +1,9 @@
+"""`python -m autograph`, the same as the command `autograph`."""
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

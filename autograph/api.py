@@ -1,0 +1,471 @@
+"""What users call: convert, to_code, explain, and their like for whole modules.
+
+A conversion is: capture the tree, run the `PASSES` over each function in it, emit code. Converted code is kept per
+code object, so that closures of one function share it, and dropped with that code object.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any, Final, TypeVar, cast, overload
+
+import gast
+
+from . import operators
+from .analysis import FUNCTIONS, Decision, Scope, classify, own_nodes, reads_frame
+from .capture import capture, parse
+from .emit import Template, compile_function
+from .errors import ConversionError, NoSourceError, UnsupportedError
+from .expressions import convert_expressions
+from .frames import CONVERTED
+from .jumps import lower_jumps
+from .policy import left_alone
+from .statements import convert_statements
+from .unparse import unparse
+
+__all__ = [
+    "PASSES", "STAGES", "Explanation", "convert", "convert_source", "explain", "explain_source",
+    "set_loop_options", "to_code", "to_graph",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
+    ("jumps", lower_jumps),
+    ("expressions", convert_expressions),
+    ("statements", convert_statements),
+)
+"""The passes in their order; each changes the tree of one function in place."""
+STAGES: Final = ("capture", *(name for name, _ in PASSES))
+
+
+# --- Trees --------------------------------------------------------------------------------------------------
+
+
+def _identifiers(tree: Any) -> frozenset[str]:
+    names: set[str] = set()
+    for node in gast.walk(tree):
+        for field in ("id", "name", "asname", "rest", "arg"):
+            value = getattr(node, field, None)
+            if isinstance(value, str):
+                names.add(value)
+        if isinstance(node, (gast.Global, gast.Nonlocal)):
+            names.update(node.names)
+    return frozenset(names)
+
+
+def _convert_function(
+    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None
+) -> None:
+    """Run the passes, up to `stage`, over a function and those made in it, in place."""
+    if reads_frame(node) is not None:
+        return
+    scope = Scope(node, used, class_name)
+    body = [node.body] if isinstance(node, gast.Lambda) else node.body
+    for child, owner in _functions_in(body, class_name):
+        _convert_function(child, used, stage, recursive, owner)
+    for name, run in PASSES:
+        if stage == "capture":
+            break
+        if run is convert_expressions:
+            run(node, scope, recursive)
+        else:
+            run(node, scope)
+        if name == stage:
+            break
+
+
+def _functions_in(nodes: Iterable[Any], class_name: str | None) -> list[tuple[Any, str | None]]:
+    """The functions made directly in this scope and in classes of it, each with its class."""
+    found: list[tuple[Any, str | None]] = []
+    for node in own_nodes(nodes):
+        if isinstance(node, FUNCTIONS):
+            found.append((node, class_name))
+        elif isinstance(node, gast.ClassDef):
+            found += _functions_in(node.body, node.name)
+    return found
+
+
+def _printable(tree: Any) -> Any:
+    """Drop the statements that are there for line numbers alone."""
+    for node in gast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and len(block) > 1:
+                shown = [s for s in block if not getattr(s, "invisible", False)]
+                block[:] = shown or block[:1]
+    return tree
+
+
+def _check_stage(stage: str | None) -> None:
+    if stage is not None and stage not in STAGES:
+        raise ValueError(f"no stage {stage!r}: the stages are {', '.join(STAGES)}")
+
+
+# --- Functions ----------------------------------------------------------------------------------------------
+
+_lock = threading.RLock()
+
+
+def _template(fn: FunctionType, recursive: bool) -> Template:
+    source = capture(fn)
+    try:
+        _convert_function(source.tree, _identifiers(source.tree), None, recursive, source.class_name)
+        return compile_function(source, source.tree, fn.__code__, operators)
+    except RecursionError:
+        raise ConversionError(
+            f"{fn.__qualname__!r} is nested too deeply to convert", filename=source.filename,
+            lineno=fn.__code__.co_firstlineno, remedy="Split it, or raise sys.setrecursionlimit.",
+        ) from None
+
+
+def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
+    """For `ag__.call`: what makes the converted form of functions of this code; None if a rule leaves it alone."""
+    if left_alone(fn) is not None:
+        return None
+    try:
+        with _lock:
+            return _template(fn, True)
+    except NoSourceError:
+        return None  # code made by exec (a dataclass's or namedtuple's methods): nothing to read, see `explain`
+
+
+operators.hooks.convert = _maker
+_shallow: dict[int, tuple[Template, object]] = {}
+"""Templates made with `recursive=False`, by id of the code object."""
+
+
+@overload
+def convert(fn: F, *, recursive: bool = True) -> F: ...
+@overload
+def convert(fn: None = None, *, recursive: bool = True) -> Callable[[F], F]: ...
+def convert(fn: Any = None, *, recursive: bool = True) -> Any:
+    """Convert a function so that control flow that depends on tensors becomes graph; on Python values it does
+    what it did (TF2: tf.autograph.to_graph, and the conversion inside tf.function).
+
+    Works as a function and as a decorator, bare or with arguments, on functions, lambdas, methods, static and
+    class methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` the
+    functions that it calls are called as they are.
+
+    Raises NoSourceError if there is no source to read, UnsupportedError for what is not a Python function,
+    ConversionError for source that does not parse. What `do_not_convert` marks is returned as it is.
+    """
+    if fn is None:
+        return functools.partial(convert, recursive=recursive)
+    if isinstance(fn, FunctionType):
+        return _convert_function_object(fn, recursive)
+    if isinstance(fn, MethodType):
+        return MethodType(convert(fn.__func__, recursive=recursive), fn.__self__)
+    if isinstance(fn, (staticmethod, classmethod)):
+        return type(fn)(convert(fn.__func__, recursive=recursive))
+    if isinstance(fn, property):
+        parts: list[Any] = [f and convert(f, recursive=recursive) for f in (fn.fget, fn.fset, fn.fdel)]
+        return type(fn)(parts[0], parts[1], parts[2], fn.__doc__)
+    if isinstance(fn, functools.cached_property):
+        made = functools.cached_property(convert(fn.func, recursive=recursive))
+        made.attrname = fn.attrname
+        return made
+    if isinstance(fn, functools.partial):
+        return type(fn)(convert(fn.func, recursive=recursive), *fn.args, **fn.keywords)
+    if isinstance(fn, functools._lru_cache_wrapper):
+        return functools.lru_cache(**fn.cache_parameters())(convert(fn.__wrapped__, recursive=recursive))
+    if isinstance(fn, type):
+        raise UnsupportedError(
+            f"{fn.__qualname__!r} is a class, not a function", filename=_module_file(fn), lineno=1, line="",
+            remedy="Convert its methods; calling it from converted code converts its constructor. "
+            "autograph.to_code shows a whole class.",
+        )
+    call = getattr(type(fn), "__call__", None)  # noqa: B004
+    if isinstance(call, FunctionType):
+        if left_alone(call) == "it is part of autograph or runtime":
+            return fn
+        return MethodType(convert(call, recursive=recursive), fn)
+    what = f"{getattr(fn, '__qualname__', fn)!r} is written in C" if callable(fn) else f"{fn!r} is not callable"
+    raise UnsupportedError(
+        what, filename=f"<{type(fn).__name__}>", lineno=0, line="",
+        remedy="Give a function, method, lambda or callable object written in Python.",
+    )
+
+
+to_graph = convert
+
+
+def _convert_function_object(fn: FunctionType, recursive: bool) -> FunctionType:
+    if left_alone(fn, asked=True) is not None:
+        return fn
+    code = fn.__code__
+    with _lock:
+        if recursive:
+            entry = operators._makers.get(id(code))
+            template = entry[0] if entry is not None else None
+            if template is None:
+                template = _template(fn, True)
+                operators.remember(code, template)
+        else:
+            shallow = _shallow.get(id(code))
+            template = shallow[0] if shallow is not None else _template(fn, False)
+            if shallow is None:
+                _shallow[id(code)] = template, operators.watch(code, _shallow)
+    made = cast(FunctionType, template(fn))
+    for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
+        if hasattr(fn, name):
+            setattr(made, name, getattr(fn, name))
+    if sys.version_info >= (3, 14):
+        made.__annotate__ = fn.__annotate__
+    else:
+        made.__annotations__ = fn.__annotations__
+    made.__dict__.update(fn.__dict__)
+    made.__wrapped__ = fn  # type: ignore[attr-defined]
+    return made
+
+
+def _unwrap(obj: Any) -> Any:
+    """The user's own function behind a converted one, a traced one or a wrapper of functools."""
+    while True:
+        if hasattr(obj, "python_function"):
+            obj = obj.python_function
+        elif isinstance(obj, (MethodType, staticmethod, classmethod)):
+            obj = obj.__func__
+        elif isinstance(obj, functools.partial):
+            obj = obj.func
+        elif isinstance(obj, property):
+            obj = obj.fget
+        elif isinstance(obj, functools.cached_property):
+            obj = obj.func
+        elif isinstance(obj, functools._lru_cache_wrapper) or (
+            isinstance(obj, FunctionType) and hasattr(obj, "__wrapped__") and CONVERTED in obj.__code__.co_consts[-1:]
+        ):
+            obj = obj.__wrapped__
+        elif isinstance(obj, (FunctionType, type, types.ModuleType)):
+            return obj
+        elif isinstance(call := getattr(type(obj), "__call__", None), FunctionType):  # noqa: B004
+            return call
+        else:
+            return convert(obj)  # raises the error that fits
+
+
+def to_code(fn: Any, *, stage: str | None = None) -> str:
+    """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
+
+    Converted functions and `rt.function` objects show what they run. `stage` stops after one of `STAGES`:
+    'capture' (the source as read), 'jumps', 'expressions', 'statements'.
+    """
+    _check_stage(stage)
+    obj = _unwrap(fn)
+    if isinstance(obj, types.ModuleType):
+        return convert_source(_module_text(obj), _module_file(obj), stage=stage)
+    if isinstance(obj, type):
+        text, filename = _module_text(obj), _module_file(obj)
+        tree = gast.ast_to_gast(_class_node(obj, text, filename))
+        used = _identifiers(tree)
+        for child, owner in _functions_in(tree.body, tree.name):
+            _convert_function(child, used, stage, True, owner)
+        return unparse(_printable(tree), source=text)
+    rule = left_alone(obj, asked=True)
+    source = capture(obj)
+    if not isinstance(source.tree, gast.Lambda):
+        source.tree.decorator_list = []
+    if rule is None:
+        _convert_function(source.tree, _identifiers(source.tree), stage, True, source.class_name)
+    text = unparse(_printable(source.tree), source=source.text)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _module_file(obj: Any) -> str:
+    module = obj if isinstance(obj, types.ModuleType) else sys.modules.get(obj.__module__)
+    return getattr(module, "__file__", None) or f"<{getattr(module, '__name__', 'unknown')}>"
+
+
+def _module_text(obj: Any) -> str:
+    filename = _module_file(obj)
+    text = "".join(linecache.getlines(filename))
+    if not text:
+        raise NoSourceError(
+            f"no source text for {getattr(obj, '__qualname__', obj.__name__)!r}", filename=filename, lineno=1,
+            remedy="Pass the text to autograph.convert_source(text, filename).",
+        )
+    return text
+
+
+def _class_node(cls: type, text: str, filename: str) -> ast.ClassDef:
+    wanted = cls.__qualname__.replace(".<locals>", "").split(".")
+    found: list[ast.ClassDef] = []
+    stack: list[tuple[ast.AST, list[str]]] = [(parse(text, filename), [])]
+    while stack:
+        node, path = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            inner = path
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = [*path, child.name]
+                if isinstance(child, ast.ClassDef) and inner == wanted:
+                    found.append(child)
+            stack.append((child, inner))
+    if not found:
+        raise NoSourceError(
+            f"no source text for class {cls.__qualname__!r}", filename=filename, lineno=1, line="",
+            remedy="It was made by a call, not by a class statement: show its methods instead.",
+        )
+    lines = [f.__code__.co_firstlineno for f in vars(cls).values() if isinstance(f, FunctionType)]
+    fitting = [c for c in found if all(c.lineno <= n <= (c.end_lineno or n) for n in lines)]
+    return max(fitting or found, key=lambda c: c.lineno)
+
+
+def set_loop_options(
+    *, shape_invariants: Any = None, maximum_iterations: Any = None, parallel_iterations: Any = None,
+    swap_memory: Any = None,
+) -> None:
+    """Options of the loop whose body this call is in, for when the loop is staged; Python loops ignore them
+    (TF2: tf.autograph.experimental.set_loop_options).
+
+    `shape_invariants`: pairs of a loop variable and the shape it keeps, `[(x, rt.TensorShape([None]))]`, or a
+    mapping from names. `maximum_iterations`: an upper bound of the number of iterations, a Python int or a scalar
+    tensor. `parallel_iterations` and `swap_memory` are taken for TF2's sake and have no effect.
+    """
+
+
+# --- Modules ------------------------------------------------------------------------------------------------
+
+_IMPORT = "from autograph import operators as ag__"
+
+
+def convert_source(
+    text: str, filename: str = "<string>", *, function: str | None = None, stage: str | None = None,
+    recursive: bool = True,
+) -> str:
+    """The text of a module with all its functions converted; it imports the operators and runs as it is.
+
+    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
+    Text that was converted before is returned as it is. Raises ConversionError with the position for text that
+    does not parse, ValueError for an unknown `stage`, LookupError if there is no such function.
+    """
+    _check_stage(stage)
+    tree = gast.ast_to_gast(parse(text, filename))
+    if any(_is_operator_import(s) for s in tree.body):
+        return text
+    used = _identifiers(tree)
+    for node, class_name in _selected(tree, function, filename):
+        try:
+            _convert_function(node, used, stage, recursive, class_name)
+        except RecursionError:
+            raise ConversionError("this function is nested too deeply to convert", filename=filename,
+                                  lineno=node.lineno, col=node.col_offset, remedy="Split it.") from None
+    if stage not in ("capture", "jumps"):
+        position = 0
+        for position, node in enumerate([*tree.body, None]):
+            docstring = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and position == 0
+            if not docstring and not (isinstance(node, gast.ImportFrom) and node.module == "__future__"):
+                break
+        imported = gast.ImportFrom("autograph", [gast.alias("operators", "ag__")], 0)
+        imported.lineno = imported.end_lineno = tree.body[position - 1].end_lineno if position else 1
+        imported.col_offset = imported.end_col_offset = 0
+        tree.body.insert(position, imported)
+    return unparse(_printable(tree), source=text)
+
+
+def _is_operator_import(node: Any) -> bool:
+    return isinstance(node, gast.ImportFrom) and any(a.asname == "ag__" for a in node.names)
+
+
+def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any, str | None]]:
+    found = _functions_in(tree.body, None)
+    if function is None:
+        return found
+    chosen = [(node, owner) for name, node, owner in _qualified(tree.body, "", None) if name == function]
+    if not chosen:
+        raise LookupError(f"{filename} has no function {function!r}")
+    return chosen
+
+
+def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Iterator[tuple[str, Any, str | None]]:
+    """All functions of a module with their qualified names (`<locals>` left out)."""
+    for node in own_nodes(nodes):
+        if isinstance(node, gast.ClassDef):
+            yield from _qualified(node.body, f"{prefix}{node.name}.", node.name)
+        elif isinstance(node, FUNCTIONS):
+            name = prefix + getattr(node, "name", "<lambda>")
+            yield name, node, class_name
+            body = [node.body] if isinstance(node, gast.Lambda) else node.body
+            yield from _qualified(body, f"{name}.", class_name)
+
+
+# --- Explanations -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What conversion makes of one function, statement by statement. `str()` is a report."""
+
+    function: str
+    filename: str
+    lineno: int
+    decisions: tuple[Decision, ...]
+    rule: str | None = None
+    """The rule by which the whole function is left alone, if one does."""
+    error: ConversionError | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.filename}:{self.lineno}: {self.function}"]
+        if self.error is not None:
+            lines.append(f"    does not convert: {self.error.what}")
+        elif self.rule is not None:
+            lines.append(f"    left alone: {self.rule}")
+        elif not self.decisions:
+            lines.append("    nothing in it depends on control flow; its calls convert")
+        return "\n".join([*lines, *(f"    {decision}" for decision in self.decisions)])
+
+
+def explain(fn: Any) -> Explanation:
+    """Which statements of a function are candidates for staging and which stay Python, and by which rule.
+
+    The functions made inside it are included. Printable; `.decisions` is the same as data.
+    """
+    obj = _unwrap(fn)
+    if not isinstance(obj, FunctionType):
+        raise UnsupportedError(
+            f"explain takes a function, not {type(obj).__name__} {getattr(obj, '__name__', '')!r}",
+            filename=_module_file(obj), lineno=1, line="", remedy="For a module use explain_source, or its functions.",
+        )
+    code = obj.__code__
+    rule = left_alone(obj)
+    try:
+        source = capture(obj)
+    except ConversionError as error:
+        return Explanation(obj.__qualname__, code.co_filename, code.co_firstlineno, (), rule, error)
+    return _explain(source.tree, obj.__qualname__, source.filename, rule)
+
+
+def _explain(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:
+    frame_reader = reads_frame(node)
+    if frame_reader is not None and rule is None:
+        rule = f"it calls {frame_reader}(), which answers for the function's own frame"
+    decisions: list[Decision] = []
+    stack = [node]
+    while stack:
+        function = stack.pop()
+        if not isinstance(function, gast.Lambda):
+            decisions += classify(function)
+        body = [function.body] if isinstance(function, gast.Lambda) else function.body
+        stack += [child for child, _ in _functions_in(body, None)]
+    decisions.sort(key=lambda d: (d.lineno, d.col))
+    return Explanation(name, filename, node.lineno, tuple(decisions), rule)
+
+
+def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
+    """`explain` for the functions and methods of a module's text (those at its top and in its classes)."""
+    tree = gast.ast_to_gast(parse(text, filename))
+    named = [(name, node) for name, node, _ in _qualified(tree.body, "", None) if not isinstance(node, gast.Lambda)]
+    if function is not None:
+        named = [(name, node) for name, node in named if name == function]
+        if not named:
+            raise LookupError(f"{filename} has no function {function!r}")
+    outer = {id(node) for node, _ in _functions_in(tree.body, None)}
+    return [_explain(node, name, filename) for name, node in named if function is not None or id(node) in outer]
+
+

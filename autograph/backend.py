@@ -1,0 +1,119 @@
+"""The seam between converted code and an array framework.
+
+A framework plugs in by type: an `ag__` operator asks `type(value).__autograph__` for a `Backend`, or looks
+in the table that `register` fills for types of a foreign framework. Everything else is plain Python.
+
+The operators read the state of a converted statement from closure cells and hand the backend pure functions
+from state to state: `fn(*values) -> values`. Such a function may be called any number of times; each call
+leaves the user's cells as it found them.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+__all__ = ["UNBOUND", "Backend", "Body", "ambient", "backend_of", "register"]
+
+
+class _Unbound:
+    """The value of a state variable that is not bound (an empty cell, a missing attribute or item)."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+UNBOUND: Final = _Unbound()
+
+Values = tuple[Any, ...]
+
+
+class Body(Protocol):
+    """A test or body of a converted statement as a pure function of the state.
+
+    A body returns the new values of the state, in the order of `names`; a test returns its predicate.
+    The body of a `for` takes the item before the state.
+    """
+
+    filename: str
+    lineno: int
+
+    def __call__(self, *values: Any) -> Any: ...
+
+
+class Backend(Protocol):
+    """What an array framework gives to run converted control flow as a graph.
+
+    State values are whatever the user's variables hold: tensors, Python values, containers of these, or
+    `UNBOUND`. Each control-flow method returns the final values of the state, in the order of `names`.
+    """
+
+    builtins: Mapping[Any, Callable[..., Any]]
+    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's."""
+
+    unroll_budget: int
+    """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
+
+    def stages(self, value: Any) -> bool:
+        """Whether control flow on `value` becomes graph (else Python runs it, by `bool` and `iter`)."""
+
+    def checkpoint(self) -> object:
+        """A mark in the graph being traced; called only while this backend is `ambient`."""
+
+    def rollback(self, mark: object) -> None:
+        """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
+
+    def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values: ...
+
+    def while_loop(
+        self, test_fn: Body, body_fn: Body, init: Values, names: tuple[str, ...], options: Mapping[str, Any]
+    ) -> Values: ...
+
+    def reduce(
+        self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Values: ...
+
+    def if_exp(self, pred: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any: ...
+
+    def and_(self, left: Any, right: Callable[[], Any]) -> Any: ...
+
+    def or_(self, left: Any, right: Callable[[], Any]) -> Any: ...
+
+    def not_(self, value: Any) -> Any: ...
+
+    def is_none(self, value: Any) -> Any:
+        """`value is None`, for a value that a staged branch may have set to None."""
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
+
+    def setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """What `target` becomes by `target[index] = value`."""
+
+    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
+        """The error for a loop over Python values that went past `unroll_budget`."""
+
+
+class _Ambient(threading.local):
+    """The backend that is tracing in this thread, if any: `print` without a tensor asks it too."""
+
+    backend: Backend | None = None
+
+
+ambient: Final = _Ambient()
+
+_foreign: dict[type, Backend] = {}
+
+
+def register(cls: type, backend: Backend) -> None:
+    """Make `backend` handle control flow on values of exactly the type `cls`, of a framework one cannot edit."""
+    _foreign[cls] = backend
+
+
+def backend_of(value: Any) -> Backend | None:
+    """The backend that handles `value`, or None for a plain Python value."""
+    cls = type(value)
+    found: Backend | None = getattr(cls, "__autograph__", None)
+    return found if found is not None or not _foreign else _foreign.get(cls)

@@ -1,0 +1,205 @@
+"""From a function to the tree of its own source: the exact node, also among several lambdas on a line.
+
+Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column numbers are those of the file.
+"""
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+import gast
+
+from .errors import AmbiguousLambdaError, ConversionError, NoSourceError, StaleSourceError
+
+__all__ = ["Source", "capture", "parse"]
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_REMEDY = (
+    "Put the function in a file or a notebook cell, or pass its text to autograph.convert_source(text, filename); "
+    "code made by exec() converts if its text is registered in linecache under the code's filename."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's tree with what is needed to compile it in its place."""
+
+    tree: Any
+    """gast FunctionDef, AsyncFunctionDef or Lambda."""
+    filename: str
+    text: str
+    """The text of the whole file."""
+    class_name: str | None
+    """The class whose body holds the function: `__x` is mangled with it."""
+
+
+class _File:
+    """A parsed file, with its functions by first line."""
+
+    def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
+        self.lines = lines
+        self.text = "".join(lines)
+        self.by_line: dict[int, list[tuple[FunctionNode, str | None]]] = {}
+        self._index(parse(self.text, filename), None)
+
+    def _index(self, node: ast.AST, class_name: str | None) -> None:
+        stack: list[tuple[ast.AST, str | None]] = [(node, class_name)]
+        while stack:
+            node, class_name = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                self.by_line.setdefault(_first_line(node), []).append((node, class_name))
+            elif isinstance(node, ast.ClassDef):
+                class_name = node.name
+            stack.extend((child, class_name) for child in ast.iter_child_nodes(node))
+
+
+_files: dict[str, _File] = {}
+_FILES_KEPT = 16
+
+
+def parse(text: str, filename: str) -> ast.Module:
+    """Parse a module; a syntax error becomes a ConversionError in the usual form."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, filename)
+    except SyntaxError as error:
+        line = error.text or ""
+        raise ConversionError(
+            f"syntax error: {error.msg}", filename=filename, lineno=error.lineno or 0,
+            col=None if error.offset is None else max(error.offset - 1, 0), line=line,
+            remedy="Correct the source, then convert again.",
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        what = "the source holds a null byte" if isinstance(error, ValueError) else "the source is nested too deeply"
+        raise ConversionError(what, filename=filename, lineno=1, remedy="Python cannot compile it either.") from None
+
+
+def _first_line(node: FunctionNode) -> int:
+    decorators = getattr(node, "decorator_list", ())
+    return cast(int, decorators[0].lineno if decorators else node.lineno)
+
+
+def capture(fn: FunctionType) -> Source:
+    """Find the source of `fn`.
+
+    Raises NoSourceError (with the remedies), StaleSourceError if the file has changed since it was imported,
+    AmbiguousLambdaError if lambdas cannot be told apart.
+    """
+    code = fn.__code__
+    filename = code.co_filename
+    lines = tuple(linecache.getlines(filename, fn.__globals__))
+    if not lines:
+        raise NoSourceError(
+            f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno, remedy=_REMEDY
+        )
+    file = _files.get(filename)
+    if file is None or (file.lines is not lines and file.lines != lines):
+        file = _File(filename, lines)
+        while len(_files) >= _FILES_KEPT:
+            _files.pop(next(iter(_files)))
+        _files[filename] = file
+    candidates = [
+        (node, class_name)
+        for node, class_name in file.by_line.get(code.co_firstlineno, ())
+        if getattr(node, "name", "<lambda>") == code.co_name
+    ]
+    if code.co_name == "<lambda>" and len(candidates) != 1:
+        candidates = _select(code, candidates or _lambdas_around(file, code), filename)
+    if not candidates or not _fits(code, candidates[0][0]):
+        raise StaleSourceError(
+            f"the source of {fn.__qualname__!r} is not on this line: the file has changed since it was imported",
+            filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
+        )
+    node, class_name = candidates[0]
+    return Source(gast.ast_to_gast(node), filename, file.text, class_name)
+
+
+def _fits(code: CodeType, node: FunctionNode) -> bool:
+    """Whether the parameters of the tree are those of the code: a cheap check that the file is still the same."""
+    a = node.args
+    names = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    names += [p.arg for p in (a.vararg, a.kwarg) if p is not None]
+    actual = code.co_varnames[: len(names)]
+    return len(actual) == len(names) and all(
+        name == given or (name.startswith("__") and given.endswith(name)) for name, given in zip(names, actual)
+    )
+
+
+Candidates = list[tuple[FunctionNode, "str | None"]]
+
+
+def _lambdas_around(file: _File, code: CodeType) -> Candidates:
+    # A lambda in parentheses that open on an earlier line: its code may count from another line than its node.
+    return [
+        (node, class_name)
+        for entries in file.by_line.values()
+        for node, class_name in entries
+        if isinstance(node, ast.Lambda) and node.lineno <= code.co_firstlineno <= (node.end_lineno or node.lineno)
+    ]
+
+
+def _select(code: CodeType, candidates: Candidates, filename: str) -> Candidates:
+    """The lambdas that `code` was compiled from: by position where the interpreter keeps it, else by what they do."""
+    if sys.version_info >= (3, 11):
+        spans = _spans(code)
+        if spans:
+            around = [c for c in candidates if all(_holds(cast(ast.Lambda, c[0]).body, span) for span in spans)]
+            return sorted(around, key=lambda c: _size(cast(ast.Lambda, c[0]).body))[:1]
+    same = [c for c in candidates if _signature(_compile_lambda(cast(ast.Lambda, c[0]), code)) == _signature(code)]
+    if len({ast.dump(node) for node, _ in same}) > 1:
+        raise AmbiguousLambdaError(
+            "several lambdas on this line compile to the same code", filename=filename, lineno=code.co_firstlineno,
+            remedy="Put each on a line of its own, or use def.",
+        )
+    return same
+
+
+_Span = tuple[int, int, int, int]
+
+
+def _spans(code: CodeType) -> list[_Span]:
+    """Where the instructions of a lambda come from: all inside its body."""
+    return [
+        (lineno, col, end_lineno, end_col)
+        for lineno, end_lineno, col, end_col in cast(Any, code).co_positions()
+        if lineno is not None and end_lineno is not None and col is not None and end_col  # none: a prologue
+    ]
+
+
+def _holds(body: ast.expr, span: _Span) -> bool:
+    end = (body.end_lineno or 0, body.end_col_offset or 0)
+    return (body.lineno, body.col_offset) <= span[:2] and span[2:] <= end
+
+
+def _size(body: ast.expr) -> tuple[int, int]:
+    return (body.end_lineno or 0) - body.lineno, (body.end_col_offset or 0) - body.col_offset
+
+
+def _compile_lambda(node: ast.Lambda, code: CodeType) -> CodeType:
+    """Compile the lambda where the free variables of `code` are free variables too."""
+    names = ", ".join(code.co_freevars)
+    module = ast.parse(f"def outer({names}):\n    return 0")
+    outer = cast(ast.FunctionDef, module.body[0])
+    outer.body[0] = ast.copy_location(ast.Return(node), node)
+    compiled = next(_codes(compile(ast.fix_missing_locations(module), code.co_filename, "exec")))
+    return next(_codes(compiled))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    return (constant for constant in code.co_consts if isinstance(constant, CodeType))
+
+
+def _signature(code: CodeType) -> tuple[Any, ...]:
+    constants = tuple(
+        _signature(c) if isinstance(c, CodeType) else (type(c), repr(c))
+        for c in code.co_consts
+        if not (isinstance(c, str) and "<locals>" in c)
+    )
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

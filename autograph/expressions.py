@@ -1,0 +1,318 @@
+"""Expressions that control flow hides in become operators: `and`, `or`, `not`, chained comparison, the ternary,
+`assert`, calls and item assignment. Operands that Python evaluates lazily stay lazy, each at most once.
+
+Afterwards: a call goes through `ag__.call`, so callees convert when they are called; `x[i] = v` on a local is
+`x = ag__.setitem(x, i, v)`. What suspends, binds a name or can never be a tensor stays as it was.
+"""
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import gast
+
+from .analysis import (
+    PREDICATES,
+    Scope,
+    none_test,
+    own_nodes,
+    scan,
+    suspends,
+)
+from .analysis import never_tensor as _never_tensor
+
+__all__ = ["AG", "convert_expressions", "load", "operator_call"]
+
+AG = "ag__"
+# Calls that stay bare: they answer for the frame they are made in, or are markers for the converter.
+_BARE = PREDICATES | {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "set_loop_options"}
+_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
+_IN_PLACE = {
+    gast.Add: "iadd", gast.Sub: "isub", gast.Mult: "imul", gast.MatMult: "imatmul", gast.Div: "itruediv",
+    gast.FloorDiv: "ifloordiv", gast.Mod: "imod", gast.Pow: "ipow", gast.LShift: "ilshift", gast.RShift: "irshift",
+    gast.BitAnd: "iand", gast.BitOr: "ior", gast.BitXor: "ixor",
+}
+
+
+def load(name: str, origin: Any) -> Any:
+    return gast.copy_location(gast.Name(name, gast.Load(), None, None), origin)
+
+
+def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
+    """`ag__.operator(arguments)` at the position of `origin`."""
+    function = gast.copy_location(gast.Attribute(load(AG, origin), operator, gast.Load()), origin)
+    # The compiler gives a call of an attribute the line where the attribute ends.
+    function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
+    return gast.copy_location(gast.Call(function, arguments, keywords or []), origin)
+
+
+def lazy(body: Any) -> Any:
+    """`lambda: body`, evaluated at once or never."""
+    node = gast.Lambda(_no_parameters(), body)
+    node.immediate = True
+    return gast.copy_location(node, body)
+
+
+def _no_parameters(names: tuple[str, ...] = (), origin: Any = None) -> Any:
+    parameters = [gast.copy_location(gast.Name(n, gast.Param(), None, None), origin) for n in names]
+    return gast.arguments(parameters, [], None, [], [], None, [])
+
+
+def convert_expressions(node: Any, scope: Scope, recursive: bool = True) -> None:
+    """Convert the expressions of one function, in place. Nested functions are left to their own turn."""
+    converter = _Expressions(scope, recursive)
+    if isinstance(node, gast.Lambda):
+        node.body = converter.visit(node.body)
+    else:
+        node.body = converter.block(node.body)
+
+
+class _Expressions:
+    def __init__(self, scope: Scope, recursive: bool) -> None:
+        self.scope, self.recursive = scope, recursive
+        self.maybe_none: frozenset[str] = frozenset()
+        self.in_class = False
+
+    # --- statements ---
+
+    def block(self, body: list[Any]) -> list[Any]:
+        return [new for node in body for new in self.statement(node)]
+
+    def statement(self, node: Any) -> list[Any]:
+        self.maybe_none = getattr(node, "maybe_none", self.maybe_none)
+        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
+            node.args.defaults = [self.visit(d) for d in node.args.defaults]
+            node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+            return [node]
+        if isinstance(node, gast.ClassDef):
+            return [node]
+        if isinstance(node, gast.Assert):
+            return [self.assertion(node)]
+        if isinstance(node, gast.Assign):
+            return self.assign(node)
+        if isinstance(node, gast.AugAssign):
+            return [self.augmented(node)]
+        if isinstance(node, gast.AnnAssign):
+            node.target = self.visit(node.target)
+            node.value = node.value and self.visit(node.value)
+            return [node]
+        if isinstance(node, gast.Delete):
+            return [node]
+        test = getattr(node, "test", None)
+        if isinstance(node, gast.For) and test is not None:
+            node.test = self.visit(test)
+        for name, value in list(gast.iter_fields(node)):
+            if isinstance(value, gast.expr):
+                setattr(node, name, self.visit(value))
+            elif isinstance(value, list):
+                setattr(node, name, self.items(value))
+        return [node]
+
+    def items(self, values: list[Any]) -> list[Any]:
+        if values and isinstance(values[0], gast.stmt):
+            return self.block(values)
+        for index, value in enumerate(values):
+            if isinstance(value, gast.expr):
+                values[index] = self.visit(value)
+            elif isinstance(value, gast.AST) and not isinstance(value, gast.pattern):
+                self.statement(value)  # a handler, a case, a with item
+        return values
+
+    def assertion(self, node: Any) -> Any:
+        if _binds_or_suspends(node):
+            node.test = self.visit(node.test)
+            node.msg = node.msg and self.visit(node.msg)
+            return node
+        arguments = [self.visit(node.test)]
+        if node.msg is not None:
+            arguments.append(lazy(self.visit(node.msg)))
+        return gast.copy_location(gast.Expr(operator_call("assert_", arguments, node)), node)
+
+    def assign(self, node: Any) -> list[Any]:
+        value, target = node.value, node.targets[0]
+        if len(node.targets) != 1 or not self.is_item_of_local(target):
+            node.value = self.visit(value)
+            node.targets = [self.visit(t) for t in node.targets]
+            return [node]
+        out: list[Any] = []
+        if not self.order_is_free(value, target):
+            # Python evaluates the value before the target and its key.
+            name = self.scope.fresh("value_")
+            out.append(gast.copy_location(gast.Assign([_store(name, value)], self.visit(value), None), node))
+            new = load(name, value)
+        else:
+            new = self.visit(value)
+        arguments = [load(target.value.id, target), self.index(target.slice), new]
+        call = operator_call("setitem", arguments, node)
+        out.append(gast.copy_location(gast.Assign([_store(target.value.id, target)], call, None), node))
+        return out
+
+    def augmented(self, node: Any) -> Any:
+        target = node.target
+        simple_key = isinstance(getattr(target, "slice", None), (gast.Name, gast.Constant))
+        if not self.is_item_of_local(target) or not simple_key or _binds_or_suspends(node.value):
+            node.value = self.visit(node.value)
+            node.target = self.visit(target)
+            return node
+        # x[i] += v: the item is read before v is evaluated, and changed in place if it can be.
+        item = gast.copy_location(gast.Subscript(load(target.value.id, target), target.slice, gast.Load()), target)
+        changed = operator_call(_IN_PLACE[type(node.op)], [item, self.visit(node.value)], node)
+        key = gast.copy_location(
+            load(target.slice.id, target) if isinstance(target.slice, gast.Name)
+            else gast.Constant(target.slice.value, None), target,
+        )
+        call = operator_call("setitem", [load(target.value.id, target), key, changed], node)
+        return gast.copy_location(gast.Assign([_store(target.value.id, target)], call, None), node)
+
+    def is_item_of_local(self, target: Any) -> bool:
+        return (
+            isinstance(target, gast.Subscript) and isinstance(target.value, gast.Name)
+            and target.value.id in self.scope.locals
+            and not (isinstance(target.slice, gast.Constant) and isinstance(target.slice.value, str))
+            and not _binds_or_suspends(target.slice)
+        )
+
+    def order_is_free(self, value: Any, target: Any) -> bool:
+        """Whether it makes no difference that the target and its key are evaluated before the value."""
+        if isinstance(value, (gast.Name, gast.Constant)):
+            return True
+        if _binds_or_suspends(value):
+            return False
+        key = target.slice
+        plain = all(
+            isinstance(n, (gast.Name, gast.Constant, gast.Tuple, gast.Slice, gast.Load, gast.UnaryOp, gast.USub,
+                           gast.BinOp, gast.operator))
+            for n in own_nodes([key])
+        )
+        fixed = self.scope.locals - self.scope.shared
+        return plain and scan(key).reads | {target.value.id} <= fixed
+
+    def index(self, node: Any) -> Any:
+        """A key as an expression: a slice becomes `slice(...)`."""
+        if isinstance(node, gast.Slice):
+            none = gast.Constant(None, None)
+            bounds = [b and self.visit(b) for b in (node.lower, node.upper, node.step)]
+            arguments = [b or gast.copy_location(none, node) for b in bounds[: 3 if node.step else 2]]
+            return operator_call("slice", arguments, node)
+        if isinstance(node, gast.Tuple):
+            node.elts = [self.index(e) for e in node.elts]
+            return node
+        return self.visit(node)
+
+    # --- expressions ---
+
+    def visit(self, node: Any) -> Any:
+        method = getattr(self, type(node).__name__, None)
+        if method is not None:
+            return method(node)
+        for name, value in gast.iter_fields(node):
+            if isinstance(value, gast.expr):
+                setattr(node, name, self.visit(value))
+            elif isinstance(value, list):
+                for i, item in enumerate(value):
+                    if isinstance(item, gast.expr):
+                        value[i] = self.visit(item)
+                    elif isinstance(item, (gast.keyword, gast.comprehension)):
+                        self.visit(item)
+        return node
+
+    def Name(self, node: Any) -> Any:
+        return node
+
+    def Constant(self, node: Any) -> Any:
+        return node
+
+    def Lambda(self, node: Any) -> Any:
+        if getattr(node, "immediate", False):
+            return node
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        return node  # its body has its own turn
+
+    def Call(self, node: Any) -> Any:
+        function = node.func
+        bare = False
+        if isinstance(function, gast.Name):
+            name = function.id
+            bare = name in _BARE or (not self.recursive and name not in _BUILTINS)
+            if name == "super" and not node.args and not node.keywords and self.scope.first_parameter:
+                node.args = [load("__class__", node), load(self.scope.first_parameter, node)]
+        else:
+            bare = not self.recursive or (
+                isinstance(function, gast.Attribute) and function.attr == "set_loop_options"
+            )
+            if isinstance(function, gast.Attribute) and function.end_lineno != node.lineno:
+                # The same for the user's call of an attribute over several lines: that line is where it is made.
+                node.lineno = function.end_lineno
+                node.col_offset = max(function.end_col_offset - len(function.attr), 0)
+            function = self.visit(function)
+        node.args = [self.visit(a) for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if not bare:
+            node.func = operator_call("call", [function], function)
+        else:
+            node.func = function
+        return node
+
+    def BoolOp(self, node: Any) -> Any:
+        if self.never_tensor(node) or any(_binds_or_suspends(v) for v in node.values):
+            node.values = [self.visit(v) for v in node.values]
+            return node
+        first, *others = (self.visit(v) for v in node.values)
+        operator = "and_" if isinstance(node.op, gast.And) else "or_"
+        return operator_call(operator, [first, *(lazy(o) for o in others)], node)
+
+    def UnaryOp(self, node: Any) -> Any:
+        python = not isinstance(node.op, gast.Not) or self.never_tensor(node.operand)
+        node.operand = self.visit(node.operand)
+        return node if python else operator_call("not_", [node.operand], node)
+
+    def IfExp(self, node: Any) -> Any:
+        python = self.never_tensor(node.test) or _binds_or_suspends(node.body) or _binds_or_suspends(node.orelse)
+        node.test, node.body, node.orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        if python:
+            return node
+        return operator_call("if_exp", [node.test, lazy(node.body), lazy(node.orelse)], node)
+
+    def Compare(self, node: Any) -> Any:
+        if none_test(node, self.maybe_none):
+            test = operator_call("is_none", [node.left], node)
+            return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
+        python = len(node.ops) == 1 or self.never_tensor(node) or any(map(_binds_or_suspends, node.comparators))
+        node.left = self.visit(node.left)
+        node.comparators = [self.visit(c) for c in node.comparators]
+        return node if python else self.chain(node.left, node.ops, node.comparators, node)
+
+    def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
+        """`a < b < c`: `ag__.and_(a < b, lambda: b < c)`, an operand that is not a name evaluated into one."""
+        middle = rest[0]
+        if len(ops) == 1:
+            return gast.copy_location(gast.Compare(left, ops, rest), origin)
+        if isinstance(middle, (gast.Name, gast.Constant)):
+            again = load(middle.id, middle) if isinstance(middle, gast.Name) else gast.copy_location(
+                gast.Constant(middle.value, None), middle)
+            first = gast.copy_location(gast.Compare(left, ops[:1], [middle]), origin)
+            return operator_call("and_", [first, lazy(self.chain(again, ops[1:], rest[1:], origin))], origin)
+        names = (self.scope.fresh("left_"), self.scope.fresh("middle_"))
+        first = gast.copy_location(
+            gast.Compare(load(names[0], left), ops[:1], [load(names[1], middle)]), origin)
+        following = lazy(self.chain(load(names[1], middle), ops[1:], rest[1:], origin))
+        body = operator_call("and_", [first, following], origin)
+        function = gast.copy_location(gast.Lambda(_no_parameters(names, origin), body), origin)
+        function.immediate = True
+        return gast.copy_location(gast.Call(function, [left, middle], []), origin)
+
+    def never_tensor(self, node: Any) -> bool:
+        return _never_tensor(node, self.maybe_none)
+
+
+def _store(name: str, origin: Any) -> Any:
+    return gast.copy_location(gast.Name(name, gast.Store(), None, None), origin)
+
+
+def _binds_or_suspends(node: Any) -> bool:
+    """Whether an expression must stay in its own frame: it holds a walrus, `yield` or `await`."""
+    return suspends(node) or any(isinstance(n, gast.NamedExpr) for n in own_nodes([node]))
+
+

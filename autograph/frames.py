@@ -1,0 +1,90 @@
+"""Which frames are the user's, and tracebacks that show only those."""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from types import CodeType, FrameType, TracebackType
+from typing import Final
+
+if sys.version_info < (3, 11):
+    import ctypes
+
+__all__ = ["BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "prune"]
+
+CONVERTED: Final = "autograph: converted"
+"""Last constant of every code object that conversion makes."""
+BODY: Final = "autograph: body"
+"""Last constant but one of the code of a body or operand that conversion made into a function."""
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether conversion made this code object, or it is from a module that the command line converted."""
+    constants = code.co_consts
+    return (bool(constants) and constants[-1] == CONVERTED) or "ag__" in code.co_names or "ag__" in code.co_freevars
+
+
+def is_body(code: CodeType) -> bool:
+    """Whether a code object is a body that conversion made, not a function of the user's."""
+    return len(code.co_consts) > 1 and code.co_consts[-2] == BODY
+
+
+# Directories whose frames belong to the tool; `runtime` adds its own.
+_internal: list[str] = []
+_full = os.environ.get("AUTOGRAPH_FULL_TRACEBACK", "") not in ("", "0")
+
+
+def hide_package(init_file: str) -> None:
+    """Count all code below the folder of `init_file` as internal, to be left out of tracebacks."""
+    folder = os.path.dirname(os.path.abspath(init_file)) + os.sep
+    if folder not in _internal:
+        _internal.append(folder)
+
+
+hide_package(__file__)
+
+
+def is_internal(filename: str) -> bool:
+    """Whether code of this file is the tool's own."""
+    return any(filename.startswith(folder) for folder in _internal)
+
+
+def prune(error: BaseException) -> None:
+    """Take the tool's own frames out of the traceback of `error`, which is being handled, and leave one entry
+    for each call of a function of the user's, at the line that it had come to.
+
+    After it a bare `raise` goes on without an entry for the frame that raises, so an error of the tool itself
+    ends at the user's line that caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
+    """
+    if _full:
+        return
+    shown = [entry for entry in _entries(error.__traceback__) if not is_internal(entry.tb_frame.f_code.co_filename)]
+    # A body stands for its function: the place where that function entered the body says nothing more.
+    kept = [entry for entry, inner in zip(shown, [*shown[1:], None])
+            if inner is None or not _entered_from(inner.tb_frame, entry.tb_frame)]
+    for entry, following in zip(kept, [*kept[1:], None]):
+        entry.tb_next = following
+    head = kept[0] if kept else None
+    error.__traceback__ = head
+    if sys.version_info < (3, 11):  # there a bare `raise` takes the traceback from the thread's state
+        references: list[object] = [ctypes.py_object(type(error)), ctypes.py_object(error)]
+        references.append(ctypes.py_object() if head is None else ctypes.py_object(head))
+        for reference in references if head is not None else references[:2]:
+            ctypes.pythonapi.Py_IncRef(reference)
+        ctypes.pythonapi.PyErr_SetExcInfo(*references)
+
+
+def _entered_from(frame: FrameType, owner: FrameType) -> bool:
+    """Whether `frame` is that of a body of the function, or of a body within the body, that runs in `owner`."""
+    current: FrameType | None = frame
+    while current is not None and (is_body(current.f_code) or is_internal(current.f_code.co_filename)):
+        current = current.f_back
+        if current is owner:
+            return True
+    return False
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

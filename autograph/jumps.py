@@ -1,0 +1,303 @@
+"""Jumps become structure: `break`, `continue` and early `return` leave the tree.
+
+Where the rest of a block can move into the other branch, it does; a flag (`break_`, `continue_`, `did_return_`
+with `return_`) stands for a jump only where structure cannot. A jump stays as it is where Python itself can
+make it: where nothing between it and its target becomes a function of its own.
+
+Afterwards: no statement that will be converted holds a jump out of itself. A loop that was left early has the
+flag in its test (a `for` has a `test`), its `else` is an `if` on the flag.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gast
+
+from .analysis import FUNCTIONS, LOOPS, Scope, classify, escapes
+
+__all__ = ["lower_jumps"]
+
+Body = list[Any]
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What a jump sees around it."""
+
+    native_return: bool = True
+    native_loop: bool = False
+    break_: str = ""
+    continue_: str = ""
+    taken: frozenset[str] = frozenset()
+    """Flags in use around here."""
+
+
+@dataclass(frozen=True)
+class _End:
+    """How a lowered block ends: the flags that may stand for a pending jump, and whether control may fall through."""
+
+    pending: frozenset[str] = frozenset()
+    falls: bool = True
+
+
+def lower_jumps(node: Any, scope: Scope) -> None:
+    """Lower the jumps of one function, in place. Nested functions are left to their own turn."""
+    if isinstance(node, gast.Lambda):
+        return
+    classify(node)
+    _Lowering(node, scope).run()
+
+
+class _Lowering:
+    def __init__(self, node: Any, scope: Scope) -> None:
+        self.node, self.scope = node, scope
+        self.return_ = scope.fresh("return_")
+        self.did_return = scope.fresh("did_return_")
+        self.tested: set[str] = set()
+        self.lowered_return = False
+
+    def run(self) -> None:
+        node = self.node
+        if not _has_lowered_return(node.body, _Context()):
+            node.body, _ = self.block(node.body, _Context())
+            self.drop_untested(node.body)
+            return
+        body = node.body
+        if _falls(body):
+            value = gast.Constant(None, None)
+            body = [*body, _at(gast.Return(_at(value, body[-1])), body[-1])]
+            body[-1].escapes, body[-1].implicit = frozenset({"return"}), True
+        origin = body[0]
+        node.body, _end = self.block(body, _Context())
+        if self.did_return in self.tested:
+            start = 1 if _is_docstring(node.body[0]) else 0
+            node.body.insert(start, self.assign(self.did_return, False, origin))
+        if self.lowered_return:
+            last = node.body[-1]
+            result = gast.Return(_at(gast.Name(self.return_, gast.Load(), None, None), last))
+            result.escapes = frozenset({"return"})
+            node.body.append(_at(result, last))
+        self.drop_untested(node.body)
+
+    def block(self, body: Body, ctx: _Context) -> tuple[Body, _End]:
+        out: Body = []
+        for index, node in enumerate(body):
+            rest = body[index + 1:]
+            if isinstance(node, (gast.Break, gast.Continue, gast.Return)):
+                statements, end = self.jump(node, ctx)
+                # Dead code stays where Python makes the jump: a `yield` in it makes the function a generator.
+                dead = [] if end.pending else self.block(rest, ctx)[0]
+                return out + statements + dead, end
+            if isinstance(node, gast.If) and _lowers(node, ctx):
+                return self.branch(out, node, rest, ctx)
+            lowered, end = self.statement(node, ctx)
+            out += lowered
+            if end.pending:
+                if not rest or not end.falls:
+                    return out, end
+                guarded, rest_end = self.block([self.unless(end.pending, rest, node)], ctx)
+                return out + guarded, _End(end.pending | rest_end.pending, rest_end.falls)
+            if not end.falls:
+                return out + self.block(rest, ctx)[0], end
+        return out, _End()
+
+    def jump(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
+        if isinstance(node, gast.Return):
+            if ctx.native_return and not getattr(node, "implicit", False):
+                return [node], _End(falls=False)
+            self.lowered_return = True
+            value = node.value if node.value is not None else _at(gast.Constant(None, None), node)
+            target = _at(gast.Name(self.return_, gast.Store(), None, None), node)
+            result = _at(gast.Assign([target], value, None), node)
+            result.maybe_none = getattr(node, "maybe_none", frozenset())
+            return [result, self.assign(self.did_return, True, node)], _End(frozenset({self.did_return}), False)
+        if ctx.native_loop:
+            return [node], _End(falls=False)
+        flag = ctx.break_ if isinstance(node, gast.Break) else ctx.continue_
+        return [self.assign(flag, True, node)], _End(frozenset({flag}), False)
+
+    def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
+        """An `if` with a jump: the rest of the block moves to where it still runs, or waits behind a flag."""
+        inside = replace(ctx, native_return=False, native_loop=False) if node.python is None else ctx
+        if rest and not _falls(node.body):
+            node.orelse, rest = node.orelse + rest, []
+        elif rest and node.orelse and not _falls(node.orelse):
+            node.body, rest = node.body + rest, []
+        node.body, first = self.block(node.body, inside)
+        node.orelse, second = self.block(node.orelse, inside)
+        node.escapes = frozenset().union(*(escapes(s) for s in (*node.body, *node.orelse)))
+        out.append(node)
+        end = _End(first.pending | second.pending, first.falls or second.falls)
+        if not rest or not end.falls:
+            return out, end
+        guard = self.unless(end.pending, rest, node) if end.pending else None
+        following, rest_end = self.block(rest if guard is None else [guard], ctx)
+        return out + following, _End(end.pending | rest_end.pending, rest_end.falls)
+
+    def statement(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
+        """A statement that is neither a jump nor an `if` with a jump."""
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            return [node], _End()
+        if isinstance(node, LOOPS):
+            return self.loop(node, ctx)
+        ends: list[_End] = []
+        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+            node.body, body_end = self.block(node.body, ctx)
+            if node.orelse and body_end.pending:
+                node.orelse = [self.unless(body_end.pending, node.orelse, node)]
+            node.orelse, else_end = self.block(node.orelse, ctx)
+            ends += [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
+            for handler in node.handlers:
+                handler.body, handler_end = self.block(handler.body, ctx)
+                ends.append(handler_end)
+            node.finalbody, final_end = self.block(node.finalbody, ctx)
+            falls = any(e.falls for e in ends) and final_end.falls
+        elif isinstance(node, (gast.With, gast.AsyncWith)):
+            node.body, end = self.block(node.body, ctx)
+            ends, falls = [end], True
+        elif type(node).__name__ == "Match":
+            for case in node.cases:
+                case.body, end = self.block(case.body, ctx)
+                ends.append(end)
+            falls = True
+        elif isinstance(node, gast.If):
+            inside = replace(ctx, native_return=False, native_loop=False) if node.python is None else ctx
+            node.body, first = self.block(node.body, inside)
+            node.orelse, second = self.block(node.orelse, inside)
+            ends, falls = [first, second], first.falls or second.falls
+        else:
+            return [node], _End(falls=not isinstance(node, gast.Raise))
+        node.__dict__.pop("escapes", None)
+        return [node], _End(frozenset().union(*(e.pending for e in ends)), falls)
+
+    def loop(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
+        if node.python is not None:
+            node.body, _ = self.block(node.body, replace(ctx, native_loop=True))
+            node.orelse, end = self.block(node.orelse, ctx)
+            node.__dict__.pop("escapes", None)
+            return [node], _End(end.pending)
+        break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
+        inside = _Context(False, False, break_, continue_, ctx.taken | {break_, continue_})
+        original = node.body
+        node.body, end = self.block(node.body, inside)
+        pending = end.pending
+        if continue_ in self.tested:
+            node.body.insert(0, self.assign(continue_, False, original[0]))
+            self.tested.discard(continue_)
+        else:
+            node.body = self.without({continue_}, node.body)
+        out: Body = []
+        leaves = pending & {break_, self.did_return}
+        if break_ in leaves:
+            out.append(self.assign(break_, False, node))
+        if leaves:
+            self.tested |= leaves
+            going = _at(gast.UnaryOp(gast.Not(), self.any_of(leaves, node)), node)
+            if isinstance(node, gast.For) or (isinstance(node.test, gast.Constant) and node.test.value):
+                node.test = going
+            else:
+                node.test = _at(gast.BoolOp(gast.And(), [going, node.test]), node)
+        node.escapes = frozenset()
+        out.append(node)
+        orelse, node.orelse = node.orelse, []
+        returned = pending & {self.did_return}
+        if orelse:
+            following, else_end = self.block([self.unless(leaves, orelse, node)] if leaves else orelse, ctx)
+            return out + following, _End(returned | else_end.pending, else_end.falls or bool(leaves))
+        return out, _End(returned)
+
+    def unless(self, flags: frozenset[str], rest: Body, origin: Any) -> Any:
+        """`rest`, to run only if no jump is pending."""
+        self.tested |= flags
+        node = _at(gast.If(self.any_of(flags, origin), [_at(gast.Pass(), origin)], rest), origin)
+        node.python, node.maybe_none = None, frozenset()
+        return node
+
+    def any_of(self, flags: frozenset[str], origin: Any) -> Any:
+        names = [_at(gast.Name(flag, gast.Load(), None, None), origin) for flag in sorted(flags)]
+        return names[0] if len(names) == 1 else _at(gast.BoolOp(gast.Or(), names), origin)
+
+    def assign(self, flag: str, value: bool, origin: Any) -> Any:
+        target = _at(gast.Name(flag, gast.Store(), None, None), origin)
+        node = _at(gast.Assign([target], _at(gast.Constant(value, None), origin), None), origin)
+        node.flag = flag
+        return node
+
+    def drop_untested(self, body: Body) -> None:
+        if self.did_return not in self.tested:
+            body[:] = self.without({self.did_return}, body)
+
+    def without(self, flags: set[str], body: Body) -> Body:
+        """`body` without the assignments to flags that nothing tests. An invisible `pass` keeps the line of the
+        jump, so that it is still seen to run."""
+        kept: Body = []
+        for node in body:
+            if getattr(node, "flag", None) in flags:
+                node = _at(gast.Pass(), node)
+                node.invisible = True
+            elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+                for holder in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                    for name in ("body", "orelse", "finalbody"):
+                        inner = getattr(holder, name, None)
+                        if isinstance(inner, list):
+                            setattr(holder, name, self.without(flags, inner))
+            kept.append(node)
+        return kept
+
+
+def _at(node: Any, origin: Any) -> Any:
+    return gast.copy_location(node, origin)
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and isinstance(node.value.value, str)
+
+
+def _lowers(node: Any, ctx: _Context) -> bool:
+    """Whether a jump out of this `if` cannot stay as it is."""
+    jumps = escapes(node)
+    if node.python is None:
+        return bool(jumps)
+    return (bool(jumps - {"return"}) and not ctx.native_loop) or ("return" in jumps and not ctx.native_return)
+
+
+def _has_lowered_return(body: Body, ctx: _Context) -> bool:
+    """Whether some `return` of these statements cannot stay as it is."""
+    for node in body:
+        if "return" not in escapes(node):
+            continue
+        if isinstance(node, gast.Return):
+            if not ctx.native_return:
+                return True
+            continue
+        inside = ctx
+        if isinstance(node, (gast.If, *LOOPS)) and node.python is None:
+            inside = replace(ctx, native_return=False)
+        blocks = [b for name in ("body", "orelse", "finalbody") if isinstance(b := getattr(node, name, None), list)]
+        blocks += [h.body for h in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+        if any(_has_lowered_return(block, inside) for block in blocks):
+            return True
+    return False
+
+
+def _falls(body: Body) -> bool:
+    """Whether control may reach the end of a block (before lowering)."""
+    for node in body:
+        if isinstance(node, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
+            return False
+        if isinstance(node, gast.If) and node.orelse and not _falls(node.body) and not _falls(node.orelse):
+            return False
+        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+            through = _falls(node.body) and _falls(node.orelse)
+            if not _falls(node.finalbody) or not (through or any(_falls(h.body) for h in node.handlers)):
+                return False
+        if isinstance(node, gast.While) and isinstance(node.test, gast.Constant) and node.test.value and not (
+            any(_breaks(s) for s in node.body)
+        ):
+            return False
+    return True
+
+
+def _breaks(node: Any) -> bool:
+    return "break" in escapes(node)

@@ -1,0 +1,157 @@
+"""The state of a converted statement, and its bodies as pure functions of that state.
+
+Only staging comes here: on plain Python values the bodies run as they are.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any, cast
+
+from .backend import UNBOUND
+
+__all__ = ["Body", "State", "Test"]
+
+_Path = tuple[Any, ...]
+
+
+class State:
+    """The variables, attributes and items that a statement names, found through the cells of its bodies."""
+
+    def __init__(self, names: tuple[str, ...], *functions: Callable[..., Any] | None) -> None:
+        cells: dict[str, CellType] = {}
+        self.globals: dict[str, Any] = {}
+        for fn in functions:
+            if fn is not None:
+                cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+                self.globals = fn.__globals__
+        self.cells = cells
+        self.paths = [_path(name) for name in names]
+
+    def read(self) -> tuple[Any, ...]:
+        return tuple(self.get(path) for path in self.paths)
+
+    def write(self, values: tuple[Any, ...]) -> None:
+        for path, value in zip(self.paths, values):  # variables first: attributes and items hang on them
+            if len(path) == 1:
+                self.set(path, value)
+        for path, value in zip(self.paths, values):
+            if len(path) > 1:
+                self.set(path, value)
+
+    def get(self, path: _Path) -> Any:
+        root = path[0]
+        cell = self.cells.get(root)
+        try:
+            value = cell.cell_contents if cell is not None else self.globals[root]
+            for kind, key in path[1:]:
+                value = getattr(value, key) if kind == "." else value[self.key(kind, key)]
+        except (ValueError, KeyError, AttributeError, IndexError, TypeError):
+            return UNBOUND
+        return value
+
+    def set(self, path: _Path, value: Any) -> None:
+        root = path[0]
+        if len(path) == 1:
+            cell = self.cells.get(root)
+            if cell is not None:
+                if value is not UNBOUND:
+                    cell.cell_contents = value
+                elif not _is_empty(cell):
+                    del cell.cell_contents
+            elif value is not UNBOUND:
+                self.globals[root] = value
+            else:
+                self.globals.pop(root, None)
+            return
+        if self.get(path) is value:
+            return
+        holder = self.get(path[:-1])
+        if holder is UNBOUND:
+            return
+        kind, key = path[-1]
+        if kind == ".":
+            if value is UNBOUND:
+                delattr(holder, key)
+            else:
+                setattr(holder, key, value)
+        elif value is UNBOUND:
+            del holder[self.key(kind, key)]
+        else:
+            holder[self.key(kind, key)] = value
+
+    def key(self, kind: str, key: Any) -> Any:
+        return self.get((key,)) if kind == "[name]" else key
+
+
+@functools.lru_cache(maxsize=4096)
+def _path(name: str) -> _Path:
+    """`"self.d['k'][i]"` as `('self', ('.', 'd'), ('[]', 'k'), ('[name]', 'i'))`."""
+    node: ast.expr = ast.parse(name, mode="eval").body
+    steps: list[tuple[str, Any]] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            steps.append((".", node.attr))
+        else:
+            assert isinstance(node, ast.Subscript), name
+            key = node.slice
+            steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
+        node = node.value
+    return node.id, *reversed(steps)
+
+
+def _is_empty(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
+
+
+_NOTHING = object()
+
+
+class Body:
+    """A body as a pure function from state to state. Each call leaves all cells as it found them."""
+
+    def __init__(
+        self, fn: Callable[..., Any] | None, state: State, place: Callable[..., Any] | None = None,
+        item: Any = _NOTHING,
+    ) -> None:
+        self.fn, self.state, self.item = fn, state, item
+        code = cast(FunctionType, fn if fn is not None else place).__code__
+        self.filename, self.lineno = code.co_filename, code.co_firstlineno
+
+    def __call__(self, *values: Any) -> Any:
+        fn, state = self.fn, self.state
+        if fn is None:
+            return values
+        arguments: tuple[Any, ...] = ()
+        if self.item is not _NOTHING:
+            arguments = (self.item,)
+        elif len(values) > len(state.paths):
+            arguments, values = values[:1], values[1:]
+        cells = [(cell, UNBOUND if _is_empty(cell) else cell.cell_contents) for cell in fn.__closure__ or ()]
+        before = state.read()
+        state.write(values)
+        try:
+            return self.result(fn(*arguments))
+        finally:
+            state.write(before)
+            for cell, value in cells:
+                if value is not UNBOUND:
+                    cell.cell_contents = value
+                elif not _is_empty(cell):
+                    del cell.cell_contents
+
+    def result(self, _returned: Any) -> Any:
+        return self.state.read()
+
+
+class Test(Body):
+    """A test as a pure function from state to predicate."""
+
+    def result(self, returned: Any) -> Any:
+        return returned

@@ -1,0 +1,249 @@
+"""Statements become operator calls: `if` -> `ag__.cond`, `while` -> `ag__.while_loop`, `for` -> `ag__.reduce`.
+
+Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that nothing
+reads outside one pass through the body is a plain local of it. The call names the state: what is written inside
+and may be read after, or around the loop.
+
+Afterwards: the only `if`, `while` and `for` statements left are those that `classify` keeps as Python.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gast
+
+from .analysis import FUNCTIONS, LOOPS, Scope, annotate, blocks_of, scan
+from .expressions import load, operator_call
+
+__all__ = ["convert_statements"]
+
+Body = list[Any]
+_PRIVATE = re.compile(r"\.__(?=\w+)(?!\w*__\b)")
+
+
+def convert_statements(node: Any, scope: Scope) -> None:
+    """Convert the statements of one function, in place. Nested functions are left to their own turn."""
+    if isinstance(node, gast.Lambda):
+        return
+    annotate(node.body, scope)
+    _hide_dead_flags(node.body)
+    _Statements(node, scope).run()
+
+
+def _hide_dead_flags(body: Body) -> None:
+    """An assignment to a flag that nothing reads any more leaves only its line."""
+    for node in body:
+        if getattr(node, "flag", None) is not None and node.flag not in node.live_out:
+            node.__class__ = gast.Pass
+            node.invisible, node.gen, node.kill = True, frozenset(), frozenset()
+        elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            for _, block in blocks_of(node):
+                _hide_dead_flags(block)
+
+
+class _Statements:
+    def __init__(self, node: Any, scope: Scope) -> None:
+        self.node, self.scope = node, scope
+        self.bound_anywhere = scan(*node.body).binds
+
+    def run(self) -> None:
+        node, scope = self.node, self.scope
+        declarations = self.hoist(node.body)
+        start = int(_is_docstring(node.body[0]))
+        body, shared = self.block(node.body)
+        own = scope.globals | scope.nonlocals | scope.parameters | scan(*body).binds
+        declarations += self.declare((shared | (scope.locals - self.bound_anywhere)) - own, node.body[0])
+        node.body = body[:start] + declarations + body[start:]
+
+    def hoist(self, body: Body, top: bool = True) -> Body:
+        """Take `global` and `nonlocal` out of the blocks: they hold for the whole function."""
+        found: Body = []
+        for node in list(body):
+            if isinstance(node, (gast.Global, gast.Nonlocal)):
+                found.append(node)
+                body.remove(node)
+            elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+                for _, block in blocks_of(node):
+                    found += self.hoist(block, False)
+        if not body:
+            body.append(_at(gast.Pass(), found[0]))
+            body[0].gen = body[0].kill = frozenset()
+            body[0].live_out = frozenset()
+        return found
+
+    def declare(self, names: set[str], origin: Any) -> Body:
+        """`name: object` for variables of this scope that only bodies inside it assign."""
+        return [
+            _at(gast.AnnAssign(_at(gast.Name(n, gast.Store(), None, None), origin), load("object", origin), None, 1),
+                origin)
+            for n in sorted(names)
+        ]
+
+    def block(self, body: Body) -> tuple[Body, set[str]]:
+        """Convert a block; also the names that the functions made in it share with it."""
+        out: Body = []
+        shared: set[str] = set()
+        for node in body:
+            if isinstance(node, (gast.If, *LOOPS)) and getattr(node, "python", None) is None:
+                convert = self.if_ if isinstance(node, gast.If) else self.loop
+                statements, names = convert(node)
+                out += statements
+                shared |= names
+                continue
+            if not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+                for holder in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                    for name in ("body", "orelse", "finalbody"):
+                        inner = getattr(holder, name, None)
+                        if isinstance(inner, list):
+                            converted, names = self.block(inner)
+                            setattr(holder, name, converted)
+                            shared |= names
+            out.append(node)
+        return out, shared
+
+    def if_(self, node: Any) -> tuple[Body, set[str]]:
+        taken: set[str] = set()
+        out: Body = []
+        arguments = [node.test]
+        state: set[str] = set()
+        shared: set[str] = set()
+        for name, body in (("if_true", node.body), ("if_false", node.orelse)):
+            if all(isinstance(s, gast.Pass) for s in body):
+                nothing = _at(gast.Constant(None, None), node)
+                nothing.passes = [s for s in body if s.lineno != node.lineno]
+                arguments.append(nothing)
+                continue
+            names = scan(*body)
+            kept = names.binds & (node.live_out | self.scope.shared)
+            outer = names.binds & (kept | self.live_in(body, node.live_out))
+            state |= kept | self.symbols(names, outer)
+            name = self.scope.fresh(name, taken)
+            taken.add(name)
+            shared |= outer
+            out.append(self.function(name, [], body, outer, node))
+            arguments.append(load(name, node))
+        arguments += self.state(state, node)
+        out.append(_at(gast.Expr(operator_call("cond", arguments, node)), node))
+        return out, shared
+
+    def loop(self, node: Any) -> tuple[Body, set[str]]:
+        scope = self.scope
+        is_for = isinstance(node, gast.For)
+        test = getattr(node, "test", None)
+        test_binds = scan(test).binds if test is not None else set()
+        always_live = node.live_head | scope.shared
+        body, options = self.options(node.body)
+        entry = self.live_in(node.body, node.live_head)
+        parameters: list[str] = []
+        if is_for:
+            target = scan(node.target).binds
+            if isinstance(node.target, gast.Name) and not target & always_live:
+                parameters = [node.target.id]
+            else:
+                parameters = [scope.fresh("item_")]
+                value = load(parameters[0], node.target)
+                body = [_at(gast.Assign([node.target], value, None), node.target), *body]
+            entry -= target
+        names = scan(*body)
+        outer = names.binds & (always_live | entry) | test_binds
+        outer.difference_update(parameters)
+        state = (outer | test_binds) & always_live | self.symbols(names, outer | set(parameters))
+        out: Body = []
+        keywords = options
+        prefix = "for" if is_for else "while"
+        if test is not None:
+            name = scope.fresh(f"{prefix}_test")
+            out.append(self.function(name, [], [_at(gast.Return(test), test)], test_binds, node))
+            keywords = [gast.keyword("test", load(name, node)), *options]
+        body_name = scope.fresh(f"{prefix}_body")
+        out.append(self.function(body_name, parameters, body, outer & names.binds, node))
+        arguments = [load(body_name, node), *self.state(state, node)]
+        if is_for:
+            call = operator_call("reduce", [node.iter, *arguments], node, keywords)
+        else:
+            call = operator_call("while_loop", [load(name, node), *arguments], node, options)
+        out.append(_at(gast.Expr(call), node))
+        return out, outer
+
+    def options(self, body: Body) -> tuple[Body, list[Any]]:
+        """Take `set_loop_options(...)` out of a loop body: its keywords go to the operator."""
+        kept: Body = []
+        options: list[Any] = []
+        for node in body:
+            call = node.value if isinstance(node, gast.Expr) else None
+            name = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", ""))
+            if isinstance(call, gast.Call) and name == "set_loop_options":
+                options += call.keywords
+            else:
+                kept.append(node)
+        return kept or [_at(gast.Pass(), body[0])], options
+
+    def live_in(self, body: Body, live_out: frozenset[str]) -> frozenset[str]:
+        live = live_out
+        for node in reversed(body):
+            live = node.gen | (live - node.kill)
+        return live
+
+    def function(self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any) -> Any:
+        """The nested function for a body; `outer` are the variables it binds that are not its own."""
+        body, shared = self.block(body)
+        own = scan(*body).binds
+        head: Body = []
+        if written := outer & self.scope.globals:
+            head.append(_at(gast.Global(sorted(written)), origin))
+        if nonlocals := outer - self.scope.globals:
+            head.append(_at(gast.Nonlocal(sorted(nonlocals)), origin))
+        head += self.declare(shared - outer - own - set(parameters), origin)
+        body = [_without_annotation(s, outer) for s in body]
+        arguments = gast.arguments(
+            [_at(gast.Name(p, gast.Param(), None, None), origin) for p in parameters], [], None, [], [], None, [])
+        node = gast.FunctionDef(name, arguments, head + body, [], None, None, [])
+        node.synthetic = True
+        return _at(node, origin)
+
+    def symbols(self, names: Any, variables: set[str]) -> set[str]:
+        """State that is not a variable: attributes, items, and containers changed by their methods."""
+        found: set[str] = set()
+        for text, (root, keys) in names.symbols.items():
+            own = root in names.binds  # made in the body, or a variable that is state by itself
+            if text == root:
+                if root in variables if own else root in self.scope.locals:
+                    found.add(text)
+            elif not own and not keys & names.binds:
+                found.add(text)
+        return found
+
+    def state(self, names: set[str], origin: Any) -> list[Any]:
+        owner = self.scope.class_name
+        if owner is not None:  # the compiler mangles private names, but not in text
+            mangle = f"._{owner.lstrip('_')}__"
+            names = {_PRIVATE.sub(mangle, name) for name in names}
+        return [_at(gast.Constant(name, None), origin) for name in sorted(names)]
+
+
+def _at(node: Any, origin: Any) -> Any:
+    """`node` at the place of `origin`: of a compound statement, its first line."""
+    gast.copy_location(node, origin)
+    if node.end_lineno != node.lineno and isinstance(origin, gast.stmt):
+        header = getattr(origin, "test", None) or getattr(origin, "iter", None) or origin
+        one_line = header.end_lineno == node.lineno
+        node.end_lineno, node.end_col_offset = node.lineno, header.end_col_offset if one_line else node.col_offset + 1
+    return node
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and isinstance(node.value.value, str)
+
+
+def _without_annotation(node: Any, names: set[str]) -> Any:
+    """An annotated assignment cannot be nonlocal; annotations of locals are never evaluated."""
+    for _, block in blocks_of(node) if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) else ():
+        block[:] = [_without_annotation(s, names) for s in block]
+    if isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name) and node.target.id in names:
+        if node.value is None:
+            return _at(gast.Pass(), node)
+        return _at(gast.Assign([node.target], node.value, None), node)
+    return node
+
+
