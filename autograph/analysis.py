@@ -11,7 +11,9 @@ from typing import Any
 
 import gast
 
-__all__ = ["FUNCTIONS", "Decision", "Names", "Scope", "annotate", "classify", "escapes", "scan", "symbol"]
+__all__ = [
+    "FUNCTIONS", "Decision", "Names", "Scope", "annotate", "children", "classify", "escapes", "scan", "symbol", "walk",
+]
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
@@ -29,6 +31,34 @@ PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
+_CHILD_FIELDS: dict[type, tuple[str, ...]] = {}
+_CONTEXTS = ("ctx", "op", "ops")
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes directly below, in source order, contexts and operators left out."""
+    cls = type(node)
+    fields = _CHILD_FIELDS.get(cls)
+    if fields is None:
+        fields = _CHILD_FIELDS[cls] = tuple(f for f in cls._fields if f not in _CONTEXTS)
+    found: list[Any] = []
+    for name in fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, gast.AST)]
+        elif isinstance(value, gast.AST):
+            found.append(value)
+    return found
+
+
+def walk(node: Any) -> list[Any]:
+    """All nodes below and including `node`, contexts and operators left out."""
+    found = [node]
+    for current in found:
+        found += children(current)
+    return found
+
+
 @dataclass
 class Names:
     """Names that a piece of code touches, in the scope it runs in."""
@@ -40,6 +70,8 @@ class Names:
     symbols: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
     """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of their
     root and the names in their keys."""
+    calls: bool = False
+    """Whether it calls anything, which may run a nested function that assigns `nonlocal` names."""
 
 
 def symbol(node: Any) -> tuple[str, str, frozenset[str]] | None:
@@ -85,8 +117,12 @@ def _scan(root: Any, names: Names) -> None:
             if not isinstance(node.ctx, gast.Load):
                 _record(node, names)
         elif cls is gast.Call:
-            if isinstance(node.func, gast.Attribute) and node.func.attr in MUTATORS:
-                _record(node.func.value, names)
+            names.calls = True
+            function = node.func
+            if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
+                function = function.args[0]
+            if isinstance(function, gast.Attribute) and function.attr in MUTATORS:
+                _record(function.value, names)
         elif cls is gast.AugAssign:
             target = node.target
             if isinstance(target, gast.Name):
@@ -112,7 +148,7 @@ def _scan(root: Any, names: Names) -> None:
             names.binds.add((node.asname or node.name).split(".")[0])
         elif cls is gast.ExceptHandler and node.name is not None:
             names.reads.add(node.name.id)  # it is deleted at the end
-        stack.extend(reversed(list(gast.iter_child_nodes(node))))
+        stack += children(node)[::-1]
 
 
 def _record(target: Any, names: Names) -> None:
@@ -136,6 +172,7 @@ def _scan_function(node: Any, names: Names) -> None:
         names.reads |= free
         names.captured |= inner.captured & free
         names.symbols.update(inner.symbols)
+        names.calls |= inner.calls
     else:
         names.captured |= free
 
@@ -160,6 +197,7 @@ def _scan_comprehension(node: Any, names: Names) -> None:
     names.binds |= inner.binds - targets
     names.captured |= inner.captured - targets
     names.symbols.update({text: found for text, found in inner.symbols.items() if found[0] not in targets})
+    names.calls |= inner.calls
     if isinstance(node, gast.GeneratorExp):
         names.captured |= inner.reads - targets
 
@@ -189,7 +227,7 @@ def own_nodes(body: Iterable[Any]) -> Iterator[Any]:
             if not isinstance(node, gast.Lambda):
                 stack.extend(node.decorator_list)
             continue
-        stack.extend(reversed(list(gast.iter_child_nodes(node))))
+        stack += children(node)[::-1]
 
 
 def free_names(node: Any) -> set[str]:
@@ -205,6 +243,23 @@ def free_names(node: Any) -> set[str]:
     return cached
 
 
+def nested_functions(body: Iterable[Any]) -> list[Any]:
+    """The functions made directly in this scope, and in classes of it."""
+    found: list[Any] = []
+    for node in own_nodes(body):
+        if isinstance(node, FUNCTIONS):
+            found.append(node)
+        elif isinstance(node, gast.ClassDef):
+            found += nested_functions(node.body)
+    return found
+
+
+def nonlocals_below(node: Any) -> set[str]:
+    """Names that a function, or one in it, declares nonlocal."""
+    body = _body(node)
+    return _declared(body, gast.Nonlocal).union(*(nonlocals_below(child) for child in nested_functions(body)))
+
+
 class Scope:
     """The names of one function."""
 
@@ -217,7 +272,8 @@ class Scope:
         self.locals = (self.parameters | names.binds) - self.globals - self.nonlocals
         self.shared = (names.captured & self.locals) | self.globals | self.nonlocals
         """Names that code elsewhere may read or write at any time: always live."""
-        self.captured = names.captured
+        self.written = {name for child in nested_functions(body) for name in nonlocals_below(child)} & self.locals
+        """Locals that nested functions assign."""
         self.used = used
         self.class_name = class_name
         self.first_parameter: str | None = next(
@@ -278,28 +334,49 @@ def blocks_of(node: Any) -> Iterator[tuple[str, list[Any]]]:
         yield "body", holder.body
 
 
+_SUSPENDS, _BINDS = 1, 2
+
+
+def _holds(node: Any) -> int:
+    """Whether a `yield` or `await`, or a walrus, runs in the frame of this node; kept on it."""
+    found: int | None = getattr(node, "holds", None)
+    if found is None:
+        found = 0
+        if isinstance(node, SUSPENDING) or (isinstance(node, gast.comprehension) and node.is_async):
+            found = _SUSPENDS
+        elif isinstance(node, gast.NamedExpr):
+            found = _BINDS
+        elif isinstance(node, (gast.AsyncFor, gast.AsyncWith)):
+            found = _SUSPENDS
+        below = children(node)
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            below = getattr(node, "decorator_list", [])
+        for child in below:
+            found |= _holds(child)
+        node.holds = found
+    return found
+
+
 def suspends(node: Any) -> bool:
-    """Whether a `yield` or `await` runs in this statement's own frame."""
-    cached: bool | None = getattr(node, "suspends", None)
-    if cached is None:
-        cached = any(
-            isinstance(n, (*SUSPENDING, gast.AsyncFor, gast.AsyncWith))
-            or (isinstance(n, gast.comprehension) and n.is_async)
-            for n in own_nodes([node])
-        )
-        if hasattr(node, "_fields"):
-            node.suspends = cached
-    return cached
+    """Whether a `yield` or `await` runs in this node's own frame."""
+    return bool(_holds(node) & _SUSPENDS)
+
+
+def bound_to_frame(node: Any) -> bool:
+    """Whether an expression must stay in its own frame: it holds a walrus, `yield` or `await`."""
+    return _holds(node) != 0
 
 
 def reads_frame(node: Any) -> str | None:
     """The builtin by which the function looks at its own frame (`locals`, `eval`, ...), if it calls one."""
-    bound = scan(*_body(node)).binds
+    bound: set[str] | None = None
     for n in own_nodes(_body(node)):
         if isinstance(n, gast.Call) and isinstance(n.func, gast.Name):
             name: str = n.func.id
-            if name in FRAME_READERS and name not in bound and not (name in ("vars", "dir") and n.args):
-                return name
+            if name in FRAME_READERS and not (name in ("vars", "dir") and n.args):
+                bound = scan(*_body(node)).binds if bound is None else bound
+                if name not in bound:
+                    return name
     return None
 
 

@@ -1,17 +1,15 @@
-"""What users call: convert, to_code, explain, and their like for whole modules.
+"""What users call: convert and explain.
 
 A conversion is: capture the tree, run the `PASSES` over each function in it, emit code. Converted code is kept per
 code object, so that closures of one function share it, and dropped with that code object.
 """
 from __future__ import annotations
 
-import ast
 import functools
-import linecache
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar, cast, overload
@@ -19,20 +17,19 @@ from typing import Any, Final, TypeVar, cast, overload
 import gast
 
 from . import operators
-from .analysis import FUNCTIONS, Decision, Scope, classify, own_nodes, reads_frame
-from .capture import capture, parse
+from .analysis import FUNCTIONS, Decision, Scope, classify, own_nodes, reads_frame, walk
+from .capture import capture
 from .emit import Template, compile_function
-from .errors import ConversionError, NoSourceError, UnsupportedError
+from .errors import ConversionError, NoSourceError, StaleSourceError, UnsupportedError
 from .expressions import convert_expressions
 from .frames import CONVERTED
 from .jumps import lower_jumps
 from .policy import left_alone
 from .statements import convert_statements
-from .unparse import unparse
 
 __all__ = [
-    "PASSES", "STAGES", "Explanation", "convert", "convert_source", "explain", "explain_source",
-    "set_loop_options", "to_code", "to_graph",
+    "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree", "functions_in",
+    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,9 +46,9 @@ STAGES: Final = ("capture", *(name for name, _ in PASSES))
 # --- Trees --------------------------------------------------------------------------------------------------
 
 
-def _identifiers(tree: Any) -> frozenset[str]:
+def identifiers(tree: Any) -> frozenset[str]:
     names: set[str] = set()
-    for node in gast.walk(tree):
+    for node in walk(tree):
         for field in ("id", "name", "asname", "rest", "arg"):
             value = getattr(node, field, None)
             if isinstance(value, str):
@@ -61,7 +58,7 @@ def _identifiers(tree: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def _convert_function(
+def convert_tree(
     node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None
 ) -> None:
     """Run the passes, up to `stage`, over a function and those made in it, in place."""
@@ -69,8 +66,8 @@ def _convert_function(
         return
     scope = Scope(node, used, class_name)
     body = [node.body] if isinstance(node, gast.Lambda) else node.body
-    for child, owner in _functions_in(body, class_name):
-        _convert_function(child, used, stage, recursive, owner)
+    for child, owner in functions_in(body, class_name):
+        convert_tree(child, used, stage, recursive, owner)
     for name, run in PASSES:
         if stage == "capture":
             break
@@ -82,31 +79,15 @@ def _convert_function(
             break
 
 
-def _functions_in(nodes: Iterable[Any], class_name: str | None) -> list[tuple[Any, str | None]]:
+def functions_in(nodes: Iterable[Any], class_name: str | None) -> list[tuple[Any, str | None]]:
     """The functions made directly in this scope and in classes of it, each with its class."""
     found: list[tuple[Any, str | None]] = []
     for node in own_nodes(nodes):
         if isinstance(node, FUNCTIONS):
             found.append((node, class_name))
         elif isinstance(node, gast.ClassDef):
-            found += _functions_in(node.body, node.name)
+            found += functions_in(node.body, node.name)
     return found
-
-
-def _printable(tree: Any) -> Any:
-    """Drop the statements that are there for line numbers alone."""
-    for node in gast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and len(block) > 1:
-                shown = [s for s in block if not getattr(s, "invisible", False)]
-                block[:] = shown or block[:1]
-    return tree
-
-
-def _check_stage(stage: str | None) -> None:
-    if stage is not None and stage not in STAGES:
-        raise ValueError(f"no stage {stage!r}: the stages are {', '.join(STAGES)}")
 
 
 # --- Functions ----------------------------------------------------------------------------------------------
@@ -117,7 +98,7 @@ _lock = threading.RLock()
 def _template(fn: FunctionType, recursive: bool) -> Template:
     source = capture(fn)
     try:
-        _convert_function(source.tree, _identifiers(source.tree), None, recursive, source.class_name)
+        convert_tree(source.tree, identifiers(source.tree), None, recursive, source.class_name)
         return compile_function(source, source.tree, fn.__code__, operators)
     except RecursionError:
         raise ConversionError(
@@ -133,8 +114,10 @@ def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
     try:
         with _lock:
             return _template(fn, True)
-    except NoSourceError:
-        return None  # code made by exec (a dataclass's or namedtuple's methods): nothing to read, see `explain`
+    except (NoSourceError, StaleSourceError) as error:
+        if isinstance(error, NoSourceError) or error.filename.startswith("<"):
+            return None  # code made by exec (a dataclass's or namedtuple's methods): nothing to read, see `explain`
+        raise
 
 
 operators.hooks.convert = _maker
@@ -178,7 +161,7 @@ def convert(fn: Any = None, *, recursive: bool = True) -> Any:
         return functools.lru_cache(**fn.cache_parameters())(convert(fn.__wrapped__, recursive=recursive))
     if isinstance(fn, type):
         raise UnsupportedError(
-            f"{fn.__qualname__!r} is a class, not a function", filename=_module_file(fn), lineno=1, line="",
+            f"{fn.__qualname__!r} is a class, not a function", filename=module_file(fn), lineno=1, line="",
             remedy="Convert its methods; calling it from converted code converts its constructor. "
             "autograph.to_code shows a whole class.",
         )
@@ -226,7 +209,7 @@ def _convert_function_object(fn: FunctionType, recursive: bool) -> FunctionType:
     return made
 
 
-def _unwrap(obj: Any) -> Any:
+def unwrap(obj: Any) -> Any:
     """The user's own function behind a converted one, a traced one or a wrapper of functools."""
     while True:
         if hasattr(obj, "python_function"):
@@ -251,70 +234,9 @@ def _unwrap(obj: Any) -> Any:
             return convert(obj)  # raises the error that fits
 
 
-def to_code(fn: Any, *, stage: str | None = None) -> str:
-    """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
-
-    Converted functions and `rt.function` objects show what they run. `stage` stops after one of `STAGES`:
-    'capture' (the source as read), 'jumps', 'expressions', 'statements'.
-    """
-    _check_stage(stage)
-    obj = _unwrap(fn)
-    if isinstance(obj, types.ModuleType):
-        return convert_source(_module_text(obj), _module_file(obj), stage=stage)
-    if isinstance(obj, type):
-        text, filename = _module_text(obj), _module_file(obj)
-        tree = gast.ast_to_gast(_class_node(obj, text, filename))
-        used = _identifiers(tree)
-        for child, owner in _functions_in(tree.body, tree.name):
-            _convert_function(child, used, stage, True, owner)
-        return unparse(_printable(tree), source=text)
-    rule = left_alone(obj, asked=True)
-    source = capture(obj)
-    if not isinstance(source.tree, gast.Lambda):
-        source.tree.decorator_list = []
-    if rule is None:
-        _convert_function(source.tree, _identifiers(source.tree), stage, True, source.class_name)
-    text = unparse(_printable(source.tree), source=source.text)
-    return text if text.endswith("\n") else text + "\n"
-
-
-def _module_file(obj: Any) -> str:
+def module_file(obj: Any) -> str:
     module = obj if isinstance(obj, types.ModuleType) else sys.modules.get(obj.__module__)
     return getattr(module, "__file__", None) or f"<{getattr(module, '__name__', 'unknown')}>"
-
-
-def _module_text(obj: Any) -> str:
-    filename = _module_file(obj)
-    text = "".join(linecache.getlines(filename))
-    if not text:
-        raise NoSourceError(
-            f"no source text for {getattr(obj, '__qualname__', obj.__name__)!r}", filename=filename, lineno=1,
-            remedy="Pass the text to autograph.convert_source(text, filename).",
-        )
-    return text
-
-
-def _class_node(cls: type, text: str, filename: str) -> ast.ClassDef:
-    wanted = cls.__qualname__.replace(".<locals>", "").split(".")
-    found: list[ast.ClassDef] = []
-    stack: list[tuple[ast.AST, list[str]]] = [(parse(text, filename), [])]
-    while stack:
-        node, path = stack.pop()
-        for child in ast.iter_child_nodes(node):
-            inner = path
-            if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                inner = [*path, child.name]
-                if isinstance(child, ast.ClassDef) and inner == wanted:
-                    found.append(child)
-            stack.append((child, inner))
-    if not found:
-        raise NoSourceError(
-            f"no source text for class {cls.__qualname__!r}", filename=filename, lineno=1, line="",
-            remedy="It was made by a call, not by a class statement: show its methods instead.",
-        )
-    lines = [f.__code__.co_firstlineno for f in vars(cls).values() if isinstance(f, FunctionType)]
-    fitting = [c for c in found if all(c.lineno <= n <= (c.end_lineno or n) for n in lines)]
-    return max(fitting or found, key=lambda c: c.lineno)
 
 
 def set_loop_options(
@@ -328,71 +250,6 @@ def set_loop_options(
     mapping from names. `maximum_iterations`: an upper bound of the number of iterations, a Python int or a scalar
     tensor. `parallel_iterations` and `swap_memory` are taken for TF2's sake and have no effect.
     """
-
-
-# --- Modules ------------------------------------------------------------------------------------------------
-
-_IMPORT = "from autograph import operators as ag__"
-
-
-def convert_source(
-    text: str, filename: str = "<string>", *, function: str | None = None, stage: str | None = None,
-    recursive: bool = True,
-) -> str:
-    """The text of a module with all its functions converted; it imports the operators and runs as it is.
-
-    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
-    Text that was converted before is returned as it is. Raises ConversionError with the position for text that
-    does not parse, ValueError for an unknown `stage`, LookupError if there is no such function.
-    """
-    _check_stage(stage)
-    tree = gast.ast_to_gast(parse(text, filename))
-    if any(_is_operator_import(s) for s in tree.body):
-        return text
-    used = _identifiers(tree)
-    for node, class_name in _selected(tree, function, filename):
-        try:
-            _convert_function(node, used, stage, recursive, class_name)
-        except RecursionError:
-            raise ConversionError("this function is nested too deeply to convert", filename=filename,
-                                  lineno=node.lineno, col=node.col_offset, remedy="Split it.") from None
-    if stage not in ("capture", "jumps"):
-        position = 0
-        for position, node in enumerate([*tree.body, None]):
-            docstring = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and position == 0
-            if not docstring and not (isinstance(node, gast.ImportFrom) and node.module == "__future__"):
-                break
-        imported = gast.ImportFrom("autograph", [gast.alias("operators", "ag__")], 0)
-        imported.lineno = imported.end_lineno = tree.body[position - 1].end_lineno if position else 1
-        imported.col_offset = imported.end_col_offset = 0
-        tree.body.insert(position, imported)
-    return unparse(_printable(tree), source=text)
-
-
-def _is_operator_import(node: Any) -> bool:
-    return isinstance(node, gast.ImportFrom) and any(a.asname == "ag__" for a in node.names)
-
-
-def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any, str | None]]:
-    found = _functions_in(tree.body, None)
-    if function is None:
-        return found
-    chosen = [(node, owner) for name, node, owner in _qualified(tree.body, "", None) if name == function]
-    if not chosen:
-        raise LookupError(f"{filename} has no function {function!r}")
-    return chosen
-
-
-def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Iterator[tuple[str, Any, str | None]]:
-    """All functions of a module with their qualified names (`<locals>` left out)."""
-    for node in own_nodes(nodes):
-        if isinstance(node, gast.ClassDef):
-            yield from _qualified(node.body, f"{prefix}{node.name}.", node.name)
-        elif isinstance(node, FUNCTIONS):
-            name = prefix + getattr(node, "name", "<lambda>")
-            yield name, node, class_name
-            body = [node.body] if isinstance(node, gast.Lambda) else node.body
-            yield from _qualified(body, f"{name}.", class_name)
 
 
 # --- Explanations -------------------------------------------------------------------------------------------
@@ -426,11 +283,11 @@ def explain(fn: Any) -> Explanation:
 
     The functions made inside it are included. Printable; `.decisions` is the same as data.
     """
-    obj = _unwrap(fn)
+    obj = unwrap(fn)
     if not isinstance(obj, FunctionType):
         raise UnsupportedError(
             f"explain takes a function, not {type(obj).__name__} {getattr(obj, '__name__', '')!r}",
-            filename=_module_file(obj), lineno=1, line="", remedy="For a module use explain_source, or its functions.",
+            filename=module_file(obj), lineno=1, line="", remedy="For a module use explain_source, or its functions.",
         )
     code = obj.__code__
     rule = left_alone(obj)
@@ -438,10 +295,10 @@ def explain(fn: Any) -> Explanation:
         source = capture(obj)
     except ConversionError as error:
         return Explanation(obj.__qualname__, code.co_filename, code.co_firstlineno, (), rule, error)
-    return _explain(source.tree, obj.__qualname__, source.filename, rule)
+    return explain_tree(source.tree, obj.__qualname__, source.filename, rule)
 
 
-def _explain(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:
+def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:
     frame_reader = reads_frame(node)
     if frame_reader is not None and rule is None:
         rule = f"it calls {frame_reader}(), which answers for the function's own frame"
@@ -452,20 +309,6 @@ def _explain(node: Any, name: str, filename: str, rule: str | None = None) -> Ex
         if not isinstance(function, gast.Lambda):
             decisions += classify(function)
         body = [function.body] if isinstance(function, gast.Lambda) else function.body
-        stack += [child for child, _ in _functions_in(body, None)]
+        stack += [child for child, _ in functions_in(body, None)]
     decisions.sort(key=lambda d: (d.lineno, d.col))
     return Explanation(name, filename, node.lineno, tuple(decisions), rule)
-
-
-def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
-    """`explain` for the functions and methods of a module's text (those at its top and in its classes)."""
-    tree = gast.ast_to_gast(parse(text, filename))
-    named = [(name, node) for name, node, _ in _qualified(tree.body, "", None) if not isinstance(node, gast.Lambda)]
-    if function is not None:
-        named = [(name, node) for name, node in named if name == function]
-        if not named:
-            raise LookupError(f"{filename} has no function {function!r}")
-    outer = {id(node) for node, _ in _functions_in(tree.body, None)}
-    return [_explain(node, name, filename) for name, node in named if function is not None or id(node) in outer]
-
-

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import __version__
-from .api import STAGES, Explanation, convert_source, explain_source
+from .api import STAGES, Explanation
 from .capture import parse
 from .errors import ConversionError
 from .inputs import Input, InputError, read_inputs
+from .text import convert_source, explain_source
 
 try:
     from pygments import highlight

@@ -15,8 +15,10 @@ from typing import Any, cast
 
 import gast
 
+from .analysis import walk
 from .capture import Source
 from .frames import BODY, CONVERTED
+from .lanes import to_ast
 
 __all__ = ["Template", "compile_function"]
 
@@ -49,28 +51,28 @@ class Template:
 
 def compile_function(source: Source, tree: Any, original: CodeType, operators: Any) -> Template:
     """Compile a converted function tree (gast) to a template for functions of the code `original`."""
-    used = {n.id for n in gast.walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
-    _show_passes(tree)
+    used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
     bodies = _bodies(tree)
-    function = gast.gast_to_ast(tree)
+    function = to_ast(tree)
     _strip_signature(function)
     free = [name for name in original.co_freevars if name != "ag__"]
     statement: Any = function
+    place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     if isinstance(function, ast.Lambda):
-        statement = ast.Expr(function)
+        statement = ast.Expr(function, **place)
     else:  # under another name, so that its own name is looked up where the user's function looks it up
         function.name = _unused("converted_", used)
     inside = "factory.<locals>."
     if source.class_name is not None:
         class_name = _unused(source.class_name, used)
-        statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement])
+        statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
     parameters = ast.arguments(
-        posonlyargs=[], args=[ast.arg(arg=name) for name in (*free, "ag__")], kwonlyargs=[], kw_defaults=[],
+        posonlyargs=[], args=[ast.arg(arg=name, **place) for name in (*free, "ag__")], kwonlyargs=[], kw_defaults=[],
         defaults=[],
     )
-    factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement])
-    module = ast.fix_missing_locations(ast.Module(body=[factory], type_ignores=[]))
+    factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
+    module = ast.Module(body=[factory], type_ignores=[])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them
         compiled = builtins.compile(
@@ -98,8 +100,9 @@ def _definition(cls: Any, **fields: Any) -> Any:
 def _strip_signature(function: Any) -> None:
     """Defaults, annotations and decorators belong to the original function object: nothing evaluates them again."""
     arguments = function.args
-    arguments.defaults = [ast.Constant(value=None) for _ in arguments.defaults]
-    arguments.kw_defaults = [d and ast.Constant(value=None) for d in arguments.kw_defaults]
+    none = ast.Constant(value=None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    arguments.defaults = [none for _ in arguments.defaults]
+    arguments.kw_defaults = [d and none for d in arguments.kw_defaults]
     if not isinstance(function, ast.Lambda):
         function.decorator_list, function.returns = [], None
         for parameter in ast.walk(arguments):
@@ -109,31 +112,11 @@ def _strip_signature(function: Any) -> None:
             function.type_params = []
 
 
-def _show_passes(tree: Any) -> None:
-    """Give a branch that became None its `pass` or `continue` back, so that this line is seen to run."""
-    for node in gast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if not isinstance(block, list):
-                continue
-            for index, statement in reversed(list(enumerate(block))):
-                call: Any = statement.value if isinstance(statement, gast.Expr) else None
-                for position, argument in enumerate(getattr(call, "args", ())):
-                    passes = getattr(argument, "passes", None)
-                    if passes:
-                        arguments = gast.arguments([], [], None, [], [], None, [])
-                        function = gast.FunctionDef("if_passes", arguments, passes, [], None, None, [])
-                        function.synthetic = True
-                        block.insert(index, gast.copy_location(function, statement))
-                        name_node = gast.Name("if_passes", gast.Load(), None, None)
-                        call.args[position] = gast.copy_location(name_node, argument)
-
-
 def _bodies(tree: Any) -> set[tuple[str, int]]:
     """Name and first line of each function that conversion made, as its code object will have them."""
     made: set[tuple[str, int]] = set()
     users: set[tuple[str, int]] = set()
-    for node in gast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, gast.Lambda):
             (made if getattr(node, "immediate", False) else users).add(("<lambda>", node.lineno))
         elif isinstance(node, gast.FunctionDef) and getattr(node, "synthetic", False):

@@ -14,10 +14,10 @@ import gast
 from .analysis import (
     PREDICATES,
     Scope,
+    bound_to_frame,
     none_test,
     own_nodes,
     scan,
-    suspends,
 )
 from .analysis import never_tensor as _never_tensor
 
@@ -91,7 +91,7 @@ class _Expressions:
         if isinstance(node, gast.Assign):
             return self.assign(node)
         if isinstance(node, gast.AugAssign):
-            return [self.augmented(node)]
+            return self.augmented(node)
         if isinstance(node, gast.AnnAssign):
             node.target = self.visit(node.target)
             node.value = node.value and self.visit(node.value)
@@ -119,7 +119,7 @@ class _Expressions:
         return values
 
     def assertion(self, node: Any) -> Any:
-        if _binds_or_suspends(node):
+        if bound_to_frame(node):
             node.test = self.visit(node.test)
             node.msg = node.msg and self.visit(node.msg)
             return node
@@ -130,53 +130,103 @@ class _Expressions:
 
     def assign(self, node: Any) -> list[Any]:
         value, target = node.value, node.targets[0]
-        if len(node.targets) != 1 or not self.is_item_of_local(target):
-            node.value = self.visit(value)
-            node.targets = [self.visit(t) for t in node.targets]
-            return [node]
-        out: list[Any] = []
-        if not self.order_is_free(value, target):
+        if len(node.targets) == 1 and self.is_item_of_local(target):
+            if self.order_is_free(value, target):
+                return [self.set_item(target, self.visit(value), node)]
             # Python evaluates the value before the target and its key.
             name = self.scope.fresh("value_")
-            out.append(gast.copy_location(gast.Assign([_store(name, value)], self.visit(value), None), node))
-            new = load(name, value)
-        else:
-            new = self.visit(value)
-        arguments = [load(target.value.id, target), self.index(target.slice), new]
-        call = operator_call("setitem", arguments, node)
-        out.append(gast.copy_location(gast.Assign([_store(target.value.id, target)], call, None), node))
+            return [self.store(name, self.visit(value), node), self.set_item(target, load(name, value), node)]
+        node.value = self.visit(value)
+        if not any(self.is_item_of_local(leaf) for t in node.targets for leaf in _leaves(t)):
+            node.targets = [self.visit(t) for t in node.targets]
+            return [node]
+        # Several targets, items among them: unpack into names, then assign each in Python's order.
+        out: list[Any] = []
+        source = node.value
+        if len(node.targets) > 1:
+            name = self.scope.fresh("value_")
+            out.append(self.store(name, source, node))
+            source = load(name, node)
+        taken: set[str] = {source.id} if len(node.targets) > 1 else set()
+        for target in node.targets:
+            if not isinstance(target, (gast.Tuple, gast.List)):
+                out.append(self.assign_leaf(target, source, node))
+                continue
+            pairs: list[tuple[Any, str]] = []
+            pattern = self.pattern(target, pairs, taken)
+            out.append(gast.copy_location(gast.Assign([pattern], source, None), node))
+            out += [self.assign_leaf(leaf, load(name, leaf), node) for leaf, name in pairs]
         return out
 
-    def augmented(self, node: Any) -> Any:
+    def pattern(self, target: Any, pairs: list[tuple[Any, str]], taken: set[str]) -> Any:
+        """The target with a name in place of each leaf; `pairs` collects leaves and names."""
+        if isinstance(target, (gast.Tuple, gast.List)):
+            made: Any = type(target)([self.pattern(e, pairs, taken) for e in target.elts], gast.Store())
+        elif isinstance(target, gast.Starred):
+            made = gast.Starred(self.pattern(target.value, pairs, taken), gast.Store())
+        else:
+            name = self.scope.fresh("value_", taken)
+            taken.add(name)
+            pairs.append((target, name))
+            made = gast.Name(name, gast.Store(), None, None)
+        return gast.copy_location(made, target)
+
+    def assign_leaf(self, target: Any, value: Any, node: Any) -> Any:
+        if self.is_item_of_local(target):
+            return self.set_item(target, value, node)
+        return gast.copy_location(gast.Assign([self.visit(target)], value, None), node)
+
+    def set_item(self, target: Any, value: Any, node: Any) -> Any:
+        """`x = ag__.setitem(x, key, value)` for `x[key] = value`."""
+        name = target.value.id
+        call = operator_call("setitem", [load(name, target), self.index(target.slice), value], node)
+        return self.store(name, call, node)
+
+    def store(self, name: str, value: Any, node: Any) -> Any:
+        target = gast.copy_location(gast.Name(name, gast.Store(), None, None), node)
+        return gast.copy_location(gast.Assign([target], value, None), node)
+
+    def augmented(self, node: Any) -> list[Any]:
         target = node.target
-        simple_key = isinstance(getattr(target, "slice", None), (gast.Name, gast.Constant))
-        if not self.is_item_of_local(target) or not simple_key or _binds_or_suspends(node.value):
+        if not self.is_item_of_local(target) or isinstance(target.slice, (gast.Slice, gast.Tuple)) or (
+            bound_to_frame(node.value)
+        ):
             node.value = self.visit(node.value)
             node.target = self.visit(target)
-            return node
-        # x[i] += v: the item is read before v is evaluated, and changed in place if it can be.
-        item = gast.copy_location(gast.Subscript(load(target.value.id, target), target.slice, gast.Load()), target)
+            return [node]
+        # x[i] += v: the key is evaluated once, the item read before v, and changed in place if it can be.
+        out: list[Any] = []
+        key = target.slice
+        sign, number = (key.op, key.operand) if isinstance(key, gast.UnaryOp) else (None, key)
+        if isinstance(number, gast.Constant):
+            def again() -> Any:
+                plain = gast.copy_location(gast.Constant(number.value, None), number)
+                return plain if sign is None else gast.copy_location(gast.UnaryOp(sign, plain), key)
+        else:
+            index = key.id if isinstance(key, gast.Name) else self.scope.fresh("index_")
+            if not isinstance(key, gast.Name):
+                out.append(self.store(index, self.visit(key), node))
+
+            def again() -> Any:
+                return load(index, key)
+        item = gast.copy_location(gast.Subscript(load(target.value.id, target), again(), gast.Load()), target)
         changed = operator_call(_IN_PLACE[type(node.op)], [item, self.visit(node.value)], node)
-        key = gast.copy_location(
-            load(target.slice.id, target) if isinstance(target.slice, gast.Name)
-            else gast.Constant(target.slice.value, None), target,
-        )
-        call = operator_call("setitem", [load(target.value.id, target), key, changed], node)
-        return gast.copy_location(gast.Assign([_store(target.value.id, target)], call, None), node)
+        target.slice = again()
+        return [*out, self.set_item(target, changed, node)]
 
     def is_item_of_local(self, target: Any) -> bool:
         return (
             isinstance(target, gast.Subscript) and isinstance(target.value, gast.Name)
             and target.value.id in self.scope.locals
             and not (isinstance(target.slice, gast.Constant) and isinstance(target.slice.value, str))
-            and not _binds_or_suspends(target.slice)
+            and not bound_to_frame(target.slice)
         )
 
     def order_is_free(self, value: Any, target: Any) -> bool:
         """Whether it makes no difference that the target and its key are evaluated before the value."""
         if isinstance(value, (gast.Name, gast.Constant)):
             return True
-        if _binds_or_suspends(value):
+        if bound_to_frame(value):
             return False
         key = target.slice
         plain = all(
@@ -256,7 +306,7 @@ class _Expressions:
         return node
 
     def BoolOp(self, node: Any) -> Any:
-        if self.never_tensor(node) or any(_binds_or_suspends(v) for v in node.values):
+        if self.never_tensor(node) or any(bound_to_frame(v) for v in node.values):
             node.values = [self.visit(v) for v in node.values]
             return node
         first, *others = (self.visit(v) for v in node.values)
@@ -269,7 +319,7 @@ class _Expressions:
         return node if python else operator_call("not_", [node.operand], node)
 
     def IfExp(self, node: Any) -> Any:
-        python = self.never_tensor(node.test) or _binds_or_suspends(node.body) or _binds_or_suspends(node.orelse)
+        python = self.never_tensor(node.test) or bound_to_frame(node.body) or bound_to_frame(node.orelse)
         node.test, node.body, node.orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if python:
             return node
@@ -279,7 +329,7 @@ class _Expressions:
         if none_test(node, self.maybe_none):
             test = operator_call("is_none", [node.left], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        python = len(node.ops) == 1 or self.never_tensor(node) or any(map(_binds_or_suspends, node.comparators))
+        python = len(node.ops) == 1 or self.never_tensor(node) or any(map(bound_to_frame, node.comparators))
         node.left = self.visit(node.left)
         node.comparators = [self.visit(c) for c in node.comparators]
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
@@ -307,12 +357,9 @@ class _Expressions:
         return _never_tensor(node, self.maybe_none)
 
 
-def _store(name: str, origin: Any) -> Any:
-    return gast.copy_location(gast.Name(name, gast.Store(), None, None), origin)
-
-
-def _binds_or_suspends(node: Any) -> bool:
-    """Whether an expression must stay in its own frame: it holds a walrus, `yield` or `await`."""
-    return suspends(node) or any(isinstance(n, gast.NamedExpr) for n in own_nodes([node]))
-
-
+def _leaves(target: Any) -> list[Any]:
+    if isinstance(target, gast.Starred):
+        return _leaves(target.value)
+    if isinstance(target, (gast.Tuple, gast.List)):
+        return [leaf for element in target.elts for leaf in _leaves(element)]
+    return [target]

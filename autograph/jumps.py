@@ -216,6 +216,8 @@ class _Lowering:
 
     def any_of(self, flags: frozenset[str], origin: Any) -> Any:
         names = [_at(gast.Name(flag, gast.Load(), None, None), origin) for flag in sorted(flags)]
+        for name in names:
+            name.is_flag = True
         return names[0] if len(names) == 1 else _at(gast.BoolOp(gast.Or(), names), origin)
 
     def assign(self, flag: str, value: bool, origin: Any) -> Any:

@@ -162,6 +162,61 @@ def _unroll(
         variables.write(values)
 
 
+# --- The plain lane -------------------------------------------------------------------------------------------
+
+
+def truth(value: Any, /) -> Any:
+    """`bool(value)` if Python decides on it, else `value` itself, to be staged on."""
+    try:
+        return bool(value) if _staging(value) is None else value
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def stages(value: Any, /) -> bool:
+    """Whether control flow on `value` is staged."""
+    return _staging(value) is not None
+
+
+def iterator(iterable: Any, /) -> Any:
+    """`iter(iterable)`, which can be iterated on in its turn."""
+    try:
+        made = iter(iterable)
+        return made if hasattr(type(made), "__iter__") else iter(lambda: next(made), _NO_VALUE)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+_NO_VALUE = object()
+
+
+def resume(
+    rest: Iterator[Any], body: Callable[[Any], Any], /, *state: str, test: Thunk, **options: Any
+) -> None:
+    """The rest of a `for` over Python values that a value to be staged on may leave."""
+    try:
+        backend = _staging(test())
+        if backend is not None:
+            _unroll(backend, rest, body, test, state)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def checkpoint() -> tuple[Backend, object] | None:
+    """A mark in the graph that is being traced, if one is."""
+    backend = ambient.backend
+    return None if backend is None else (backend, backend.checkpoint())
+
+
+def rollback(mark: tuple[Backend, object] | None, /) -> None:
+    """Take back what was traced since `mark`."""
+    if mark is not None:
+        mark[0].rollback(mark[1])
+
+
 # --- Expressions --------------------------------------------------------------------------------------------
 
 

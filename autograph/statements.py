@@ -4,10 +4,13 @@ Each body becomes a nested function that declares the variables it shares `nonlo
 reads outside one pass through the body is a plain local of it. The call names the state: what is written inside
 and may be read after, or around the loop.
 
-Afterwards: the only `if`, `while` and `for` statements left are those that `classify` keeps as Python.
+Afterwards: the only `if`, `while` and `for` statements left are those that `classify` keeps as Python. What was
+there stays at hand for `lanes.py`: the function's `plain_body`, and on each statement in it that was converted,
+what it was converted to (`staged`).
 """
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -24,6 +27,7 @@ _PRIVATE = re.compile(r"\.__(?=\w+)(?!\w*__\b)")
 
 def convert_statements(node: Any, scope: Scope) -> None:
     """Convert the statements of one function, in place. Nested functions are left to their own turn."""
+    node.scope = scope
     if isinstance(node, gast.Lambda):
         return
     annotate(node.body, scope)
@@ -52,9 +56,11 @@ class _Statements:
         declarations = self.hoist(node.body)
         start = int(_is_docstring(node.body[0]))
         body, shared = self.block(node.body)
-        own = scope.globals | scope.nonlocals | scope.parameters | scan(*body).binds
-        declarations += self.declare((shared | (scope.locals - self.bound_anywhere)) - own, node.body[0])
-        node.body = body[:start] + declarations + body[start:]
+        own = scope.globals | scope.nonlocals | scope.parameters
+        never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
+        declared = self.declare((shared | (scope.locals - self.bound_anywhere)) - own - scan(*body).binds, node.body[0])
+        node.plain_body = node.body[:start] + declarations + never_bound + node.body[start:]
+        node.body = body[:start] + declarations + declared + body[start:]
 
     def hoist(self, body: Body, top: bool = True) -> Body:
         """Take `global` and `nonlocal` out of the blocks: they hold for the whole function."""
@@ -86,12 +92,16 @@ class _Statements:
         shared: set[str] = set()
         for node in body:
             if isinstance(node, (gast.If, *LOOPS)) and getattr(node, "python", None) is None:
-                convert = self.if_ if isinstance(node, gast.If) else self.loop
-                statements, names = convert(node)
-                out += statements
-                shared |= names
+                if not hasattr(node, "staged"):
+                    node.staged, node.shared = self.if_(node) if isinstance(node, gast.If) else self.loop(node)
+                out += node.staged
+                shared |= node.shared
                 continue
-            if not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) and any(blocks_of(node)):
+                node = copy.copy(node)
+                for field in ("handlers", "cases"):
+                    if hasattr(node, field):
+                        setattr(node, field, [copy.copy(holder) for holder in getattr(node, field)])
                 for holder in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                     for name in ("body", "orelse", "finalbody"):
                         inner = getattr(holder, name, None)
@@ -111,10 +121,15 @@ class _Statements:
         for name, body in (("if_true", node.body), ("if_false", node.orelse)):
             if all(isinstance(s, gast.Pass) for s in body):
                 nothing = _at(gast.Constant(None, None), node)
-                nothing.passes = [s for s in body if s.lineno != node.lineno]
+                lines = [s for s in body if s.lineno != node.lineno]
+                if lines:  # the line of a `pass` or `continue` is still to be seen when it runs
+                    nothing.runs = self.scope.fresh("if_passes", taken)
+                    taken.add(nothing.runs)
+                    out.append(self.function(nothing.runs, [], lines, set(), node))
+                    out[-1].invisible = True
                 arguments.append(nothing)
                 continue
-            names = scan(*body)
+            names = self.scan(body)
             kept = names.binds & (node.live_out | self.scope.shared)
             outer = names.binds & (kept | self.live_in(body, node.live_out))
             state |= kept | self.symbols(names, outer)
@@ -145,7 +160,7 @@ class _Statements:
                 value = load(parameters[0], node.target)
                 body = [_at(gast.Assign([node.target], value, None), node.target), *body]
             entry -= target
-        names = scan(*body)
+        names = self.scan(body)
         outer = names.binds & (always_live | entry) | test_binds
         outer.difference_update(parameters)
         state = (outer | test_binds) & always_live | self.symbols(names, outer | set(parameters))
@@ -155,7 +170,7 @@ class _Statements:
         if test is not None:
             name = scope.fresh(f"{prefix}_test")
             out.append(self.function(name, [], [_at(gast.Return(test), test)], test_binds, node))
-            keywords = [gast.keyword("test", load(name, node)), *options]
+            keywords = [_at(gast.keyword("test", load(name, node)), node), *options]
         body_name = scope.fresh(f"{prefix}_body")
         out.append(self.function(body_name, parameters, body, outer & names.binds, node))
         arguments = [load(body_name, node), *self.state(state, node)]
@@ -165,6 +180,13 @@ class _Statements:
             call = operator_call("while_loop", [load(name, node), *arguments], node, options)
         out.append(_at(gast.Expr(call), node))
         return out, outer
+
+    def scan(self, body: Body) -> Any:
+        """The names of a body; what it calls may assign the variables that nested functions declare nonlocal."""
+        names = scan(*body)
+        if names.calls:
+            names.binds |= self.scope.written
+        return names
 
     def options(self, body: Body) -> tuple[Body, list[Any]]:
         """Take `set_loop_options(...)` out of a loop body: its keywords go to the operator."""

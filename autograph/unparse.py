@@ -292,9 +292,10 @@ class Unparser(astunparse.Unparser):  # type: ignore[misc]
             # `else: if` and `elif` are the same tree; the shorter text is the one that people write.
             if len(t.orelse) != 1 or _kind(t.orelse[0]) != "If":
                 break
+            if id(t.orelse[0]) in self._plan.clause or id(t.orelse[0]) in self._plan.tail:
+                break  # the comments need an `else:` of its own
             t, keyword = t.orelse[0], "elif"
-            above = self._plan.clause.get(id(t))  # of an `else:` that had the `if` below it
-            self._comment_lines([*([] if above is None else [above]), *self._plan.leading.get(id(t), [])])
+            self._comment_lines(self._plan.leading.get(id(t), ()))
         self._clause("else", t.orelse)
 
     def _While(self, t: Any) -> None:

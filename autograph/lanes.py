@@ -1,0 +1,302 @@
+"""Two lanes of code for each converted statement: as the user wrote it, and as operator calls.
+
+`to_code` shows the operator calls, which say what a converted function means. What is compiled holds them too, but
+enters them only where a value is to be staged. A test that Python can decide takes the plain lane: the statement
+itself, in the user's own frame, at the speed of Python and with nothing between it and a debugger.
+
+    if x > 0:            test_ = x > 0
+        a                if test_ is not True and test_ is not False:
+    else:                    test_ = ag__.truth(test_)
+        b                if test_ is True:
+                             a
+                         elif test_ is False:
+                             b
+                         else:
+                             def if_true(): ...
+                             def if_false(): ...
+                             ag__.cond(test_, if_true, if_false, 'x')
+
+The operator calls nest in each other, never in a plain lane, so a statement stands once for each statement around
+it and once more: code grows with the depth of nesting, not exponentially.
+
+In comes the tree that the passes left (gast), out goes a tree to compile (ast).
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import gast
+
+from .analysis import COMPREHENSIONS, walk
+from .expressions import AG
+
+__all__ = ["to_ast"]
+
+_FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
+
+
+def to_ast(function: Any) -> Any:
+    """The ast of a converted function or lambda, both lanes."""
+    return _Lanes().function(function)
+
+
+def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
+    found = _FIELDS.get(cls)
+    if found is None:
+        target: type[ast.AST] = getattr(ast, cls.__name__)
+        found = _FIELDS[cls] = target, target._fields
+    return found
+
+
+class _Lanes:
+    def __init__(self) -> None:
+        self.memo: dict[tuple[int, bool], Any] = {}
+        self.scope: Any = None
+
+    def function(self, node: Any) -> Any:
+        """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
+        made = self.generic(node, False, skip="body")
+        outer, self.scope = self.scope, getattr(node, "scope", None)
+        if isinstance(node, gast.Lambda):
+            made.body = self.visit(node.body, True)
+        else:
+            made.body = self.block(node.body, False) if self.scope is None else self.block(node.plain_body, True)
+        self.scope = outer
+        return made
+
+    # --- gast to ast ---
+
+    def visit(self, node: Any, plain: bool) -> Any:
+        key = (id(node), plain)
+        found = self.memo.get(key)
+        if found is None:
+            method = getattr(self, f"visit_{type(node).__name__}", None)
+            found = self.memo[key] = method(node, plain) if method is not None else self.generic(node, plain)
+        return found
+
+    def generic(self, node: Any, plain: bool, skip: str = "") -> Any:
+        target, names = _fields(type(node))
+        made = target()
+        for name in names:
+            value = getattr(node, name, None)
+            if name == skip:
+                pass
+            elif isinstance(value, gast.AST):
+                value = self.visit(value, plain)
+            elif isinstance(value, list):
+                if value and isinstance(value[0], gast.stmt):
+                    value = self.block(value, plain)
+                else:
+                    value = [self.visit(v, plain) if isinstance(v, gast.AST) else v for v in value]
+            setattr(made, name, value)
+        lineno = getattr(node, "lineno", None)
+        if lineno is not None:
+            made.lineno, made.col_offset = lineno, node.col_offset  # type: ignore[attr-defined]
+            made.end_lineno, made.end_col_offset = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        return made
+
+    def visit_Name(self, node: Any, plain: bool) -> Any:
+        if isinstance(node.ctx, gast.Param):
+            annotation = node.annotation and self.visit(node.annotation, False)
+            return _at(ast.arg(arg=node.id, annotation=annotation, type_comment=node.type_comment), node)
+        return _at(ast.Name(id=node.id, ctx=self.visit(node.ctx, False)), node)
+
+    def visit_Constant(self, node: Any, plain: bool) -> Any:
+        runs = getattr(node, "runs", None)
+        if runs is not None:
+            return _at(ast.Name(id=runs, ctx=ast.Load()), node)
+        return _at(ast.Constant(value=node.value, kind=node.kind), node)
+
+    def visit_ExceptHandler(self, node: Any, plain: bool) -> Any:
+        made = self.generic(node, plain, skip="name")
+        made.name = node.name and node.name.id
+        return made
+
+    def visit_FunctionDef(self, node: Any, plain: bool) -> Any:
+        return self.function(node)
+
+    def visit_AsyncFunctionDef(self, node: Any, plain: bool) -> Any:
+        return self.function(node)
+
+    def visit_Lambda(self, node: Any, plain: bool) -> Any:
+        return self.generic(node, False) if getattr(node, "immediate", False) else self.function(node)
+
+    # --- the plain lane ---
+
+    def block(self, body: list[Any], plain: bool) -> list[Any]:
+        made: list[Any] = []
+        for node in body:
+            if plain and hasattr(node, "staged"):
+                convert = self.if_ if isinstance(node, gast.If) else (
+                    self.while_ if isinstance(node, gast.While) else self.for_)
+                made += convert(node)
+            else:
+                made.append(self.visit(node, plain))
+        return made
+
+    def staged(self, node: Any, argument: Any = None, operator: str = "") -> list[Any]:
+        """The operator calls for a statement, with its first operand (already evaluated) replaced by `argument`."""
+        *functions, call = node.staged
+        made = [self.visit(f, False) for f in functions]
+        expression = self.generic(call.value, False)
+        if argument is not None:
+            expression.args = [argument, *expression.args[1:]]
+        if operator:
+            expression.func = self.operator(operator, node)
+        return [*made, _at(ast.Expr(expression), call)]
+
+    def operator(self, name: str, origin: Any) -> Any:
+        made = _at(ast.Attribute(value=self.name(AG, origin), attr=name, ctx=ast.Load()), origin)
+        made.end_lineno, made.end_col_offset = made.lineno, made.col_offset
+        return made
+
+    def call(self, name: str, arguments: list[Any], origin: Any) -> Any:
+        return _at(ast.Call(func=self.operator(name, origin), args=arguments, keywords=[]), origin)
+
+    def name(self, name: str, origin: Any, store: bool = False) -> Any:
+        return _at(ast.Name(id=name, ctx=ast.Store() if store else ast.Load()), origin)
+
+    def assign(self, name: str, value: Any, origin: Any) -> Any:
+        return _at(ast.Assign(targets=[self.name(name, origin, True)], value=value), origin)
+
+    def decide(self, test: Any) -> tuple[list[Any], str]:
+        """Statements that evaluate a test, and the name that then is True, False, or a value to stage on."""
+        if getattr(test, "is_flag", False):
+            return [], test.id
+        name = self.scope.fresh("test_")
+        unsure = _at(ast.BoolOp(op=ast.And(), values=[
+            self.is_(name, True, test, negated=True), self.is_(name, False, test, negated=True)]), test)
+        truth = self.assign(name, self.call("truth", [self.name(name, test)], test), test)
+        return [self.assign(name, self.visit(test, True), test), _at(ast.If(test=unsure, body=[truth], orelse=[]), test)
+                ], name
+
+    def is_(self, name: str, value: bool, origin: Any, negated: bool = False) -> Any:
+        op = ast.IsNot() if negated else ast.Is()
+        constant = _at(ast.Constant(value=value), origin)
+        return _at(ast.Compare(left=self.name(name, origin), ops=[op], comparators=[constant]), origin)
+
+    def choose(self, name: str, true: list[Any], false: list[Any], staged: list[Any], origin: Any) -> Any:
+        """`if name is True: true; elif name is False: false; else: staged`."""
+        nothing = [_at(ast.Pass(), origin)]
+        second = _at(ast.If(test=self.is_(name, False, origin), body=false or nothing, orelse=staged), origin)
+        return _at(ast.If(test=self.is_(name, True, origin), body=true or nothing, orelse=[second]), origin)
+
+    def if_(self, node: Any) -> list[Any]:
+        before, name = self.decide(node.test)
+        staged = self.staged(node, self.name(name, node.test))
+        origin = node.test
+        return [*before, self.choose(
+            name, self.block(node.body, True), self.block(node.orelse, True), staged, origin)]
+
+    def while_(self, node: Any) -> list[Any]:
+        leave = _at(ast.Break(), node.test)
+        before, name = self.decide(node.test)
+        staged = self.staged(node)
+        if _calls(node.test):  # what the test has traced is taken back: the operator traces it anew
+            mark = self.scope.fresh("mark_")
+            before.insert(0, self.assign(mark, self.call("checkpoint", [], node.test), node.test))
+            back = self.call("rollback", [self.name(mark, node.test)], node.test)
+            staged.insert(0, _at(ast.Expr(back), node.test))
+        decision = self.choose(name, [], [leave], [*staged, leave], node.test)
+        forever = _at(ast.Constant(value=True), node.test)
+        return [_at(ast.While(test=forever, body=[*before, decision, *self.block(node.body, True)], orelse=[]), node)]
+
+    def for_(self, node: Any) -> list[Any]:
+        place = node.iter
+        iterable = self.scope.fresh("iterable_", getattr(node, "taken", ()))
+        assign = self.assign(iterable, self.visit(place, True), place)
+        test = getattr(node, "test", None)
+        for inner in _loops_within(node.body):
+            inner.taken = {*getattr(inner, "taken", ()), iterable}
+        body = self.block(node.body, True)
+        start: list[Any] = []
+        if test is not None:  # the operator takes over where a value decides to stage: it needs the iterator
+            start = [self.assign(iterable, self.call("iterator", [self.name(iterable, place)], place), place)]
+            leave = _at(ast.Break(), test)
+            decide, name = self.decide(test)
+            rest = self.staged(node, self.name(iterable, place), "resume")
+            body = [*body, *decide, self.choose(name, [], [leave], [*rest, leave], test)]
+        loop = _at(ast.For(target=self.visit(node.target, True), iter=self.name(iterable, place), body=body,
+                           orelse=[]), node)
+        release = self.assign(iterable, _at(ast.Constant(value=None), place), place)
+        stages = self.call("stages", [self.name(iterable, place)], place)
+        staged = self.staged(node, self.name(iterable, place))
+        return [assign, _at(ast.If(test=stages, body=staged, orelse=[*start, loop]), place), release]
+
+    # --- expressions in the plain lane ---
+
+    def visit_Call(self, node: Any, plain: bool) -> Any:
+        operator = _operator(node) if plain and self.scope is not None else None
+        if operator == "not_" and isinstance(node.args[0], gast.Name):
+            name = node.args[0].id
+            known = _at(ast.BoolOp(op=ast.Or(), values=[self.is_(name, True, node), self.is_(name, False, node)]), node)
+            direct = _at(ast.UnaryOp(op=ast.Not(), operand=self.name(name, node)), node)
+            return _at(ast.IfExp(test=known, body=direct, orelse=self.generic(node, False)), node)
+        if operator in ("and_", "or_"):
+            first, *others = node.args
+            return self.lazy(node, first, [o.body for o in others], operator)
+        if operator == "if_exp":
+            test, then, orelse = node.args
+            name = self.scope.fresh("value_")
+            direct = _at(ast.IfExp(test=self.name(name, node), body=self.visit(then.body, True),
+                                   orelse=self.visit(orelse.body, True)), node)
+            staged = self.call("if_exp", [self.name(name, node), self.visit(then, False), self.visit(orelse, False)],
+                               node)
+            return _at(ast.IfExp(test=self.is_plain(name, self.visit(test, True), node), body=direct, orelse=staged),
+                       node)
+        return self.generic(node, plain)
+
+    def lazy(self, node: Any, first: Any, others: list[Any], operator: str) -> Any:
+        """`first and others...` where Python decides, the operator where a backend does."""
+        name = self.scope.fresh("value_")
+        rest = self.visit(others[0], True) if len(others) == 1 else self.lazy(node, others[0], others[1:], operator)
+        op = ast.And() if operator == "and_" else ast.Or()
+        direct = _at(ast.BoolOp(op=op, values=[self.name(name, node), rest]), node)
+        thunks = [_at(ast.Lambda(args=_no_parameters(), body=self.visit(o, False)), o) for o in others]
+        staged = self.call(operator, [self.name(name, node), *thunks], node)
+        return _at(ast.IfExp(test=self.is_plain(name, self.visit(first, True), node), body=direct, orelse=staged),
+                   node)
+
+    def is_plain(self, name: str, value: Any, origin: Any) -> Any:
+        """`(name := value) is True or name is False or not ag__.stages(name)`."""
+        walrus = _at(ast.NamedExpr(target=self.name(name, origin, True), value=value), origin)
+        first = _at(ast.Compare(left=walrus, ops=[ast.Is()], comparators=[_at(ast.Constant(value=True), origin)]),
+                    origin)
+        stages = self.call("stages", [self.name(name, origin)], origin)
+        negated = _at(ast.UnaryOp(op=ast.Not(), operand=stages), origin)
+        return _at(ast.BoolOp(op=ast.Or(), values=[first, self.is_(name, False, origin), negated]), origin)
+
+
+def _comprehension(self: _Lanes, node: Any, plain: bool) -> Any:
+    return self.generic(node, False)  # a scope of its own, where `:=` would bind outside
+
+
+for _cls in COMPREHENSIONS:
+    setattr(_Lanes, f"visit_{_cls.__name__}", _comprehension)
+
+
+def _at(node: Any, origin: Any) -> Any:
+    node.lineno, node.col_offset = origin.lineno, origin.col_offset
+    node.end_lineno, node.end_col_offset = origin.end_lineno, origin.end_col_offset
+    return node
+
+
+def _no_parameters() -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
+def _operator(node: Any) -> str | None:
+    """The operator that an expression calls."""
+    function = node.func
+    if isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name) and function.value.id == AG:
+        return function.attr  # type: ignore[no-any-return]
+    return None
+
+
+def _calls(test: Any) -> bool:
+    return any(isinstance(n, gast.Call) for n in walk(test))
+
+
+def _loops_within(body: list[Any]) -> list[Any]:
+    return [n for s in body for n in walk(s) if isinstance(n, gast.For)]
