@@ -17,15 +17,17 @@ from typing import Any, Final, TypeVar, cast, overload
 import gast
 
 from . import operators
-from .analysis import FUNCTIONS, Decision, Scope, classify, own_nodes, reads_frame, walk
+from .analysis import Decision, classify, reads_frame
 from .capture import capture
 from .emit import Template, compile_function
 from .errors import ConversionError, NoSourceError, StaleSourceError, UnsupportedError
 from .expressions import convert_expressions
 from .frames import CONVERTED
 from .jumps import lower_jumps
+from .names import Scope
 from .policy import left_alone
 from .statements import convert_statements
+from .tree import FUNCTIONS, own_nodes, walk
 
 __all__ = [
     "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree", "functions_in",

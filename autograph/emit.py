@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import gast
 
-from .analysis import walk
 from .capture import Source
 from .frames import BODY, CONVERTED
 from .lanes import to_ast
+from .tree import walk
 
 __all__ = ["Template", "compile_function"]
 

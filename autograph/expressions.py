@@ -11,15 +11,10 @@ from typing import Any
 
 import gast
 
-from .analysis import (
-    PREDICATES,
-    Scope,
-    bound_to_frame,
-    none_test,
-    own_nodes,
-    scan,
-)
+from .analysis import PREDICATES, none_test
 from .analysis import never_tensor as _never_tensor
+from .names import Scope, scan
+from .tree import bound_to_frame, own_nodes
 
 __all__ = ["AG", "convert_expressions", "load", "operator_call"]
 

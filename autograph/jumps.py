@@ -14,7 +14,9 @@ from typing import Any
 
 import gast
 
-from .analysis import FUNCTIONS, LOOPS, Scope, classify, escapes
+from .analysis import classify
+from .names import Scope
+from .tree import FUNCTIONS, LOOPS, escapes
 
 __all__ = ["lower_jumps"]
 

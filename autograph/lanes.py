@@ -28,8 +28,8 @@ from typing import Any
 
 import gast
 
-from .analysis import COMPREHENSIONS, walk
 from .expressions import AG
+from .tree import COMPREHENSIONS, walk
 
 __all__ = ["to_ast"]
 
@@ -77,7 +77,7 @@ class _Lanes:
 
     def generic(self, node: Any, plain: bool, skip: str = "") -> Any:
         target, names = _fields(type(node))
-        made = target()
+        made = target.__new__(target)  # every field is set below
         for name in names:
             value = getattr(node, name, None)
             if name == skip:

@@ -437,13 +437,23 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
 def _print(*args: Any, **kwargs: Any) -> None:
     """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
     try:
-        if ambient.backend is not None:
-            ambient.backend.builtins[print](*args, **kwargs)
-        else:
-            print(*args, **kwargs)
+        backend = ambient.backend or _backend_within(args)
+        (print if backend is None else backend.builtins[print])(*args, **kwargs)
     except BaseException as error:
         prune(error)
         raise
+
+
+def _backend_within(values: Any, depth: int = 4) -> Backend | None:
+    """The backend of one of the values, or of what a list, tuple or dict among them holds, down to a depth."""
+    for value in values:
+        cls = type(value)
+        found = _backend.backend_of(value)
+        if found is None and depth and (cls is list or cls is tuple or cls is dict):
+            found = _backend_within(value.values() if cls is dict else value, depth - 1)
+        if found is not None:
+            return found
+    return None
 
 
 _overrides: dict[Any, Callable[..., Any]] = {

@@ -16,8 +16,10 @@ from typing import Any
 
 import gast
 
-from .analysis import FUNCTIONS, LOOPS, Scope, annotate, blocks_of, scan
 from .expressions import load, operator_call
+from .liveness import annotate
+from .names import Names, Scope, names_of, scan
+from .tree import FUNCTIONS, LOOPS, blocks_of
 
 __all__ = ["convert_statements"]
 
@@ -30,7 +32,7 @@ def convert_statements(node: Any, scope: Scope) -> None:
     node.scope = scope
     if isinstance(node, gast.Lambda):
         return
-    annotate(node.body, scope)
+    annotate(node.body)
     _hide_dead_flags(node.body)
     _Statements(node, scope).run()
 
@@ -183,7 +185,9 @@ class _Statements:
 
     def scan(self, body: Body) -> Any:
         """The names of a body; what it calls may assign the variables that nested functions declare nonlocal."""
-        names = scan(*body)
+        names = Names()
+        for node in body:
+            names.include(names_of(node))
         if names.calls:
             names.binds |= self.scope.written
         return names
@@ -210,13 +214,13 @@ class _Statements:
     def function(self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any) -> Any:
         """The nested function for a body; `outer` are the variables it binds that are not its own."""
         body, shared = self.block(body)
-        own = scan(*body).binds
         head: Body = []
         if written := outer & self.scope.globals:
             head.append(_at(gast.Global(sorted(written)), origin))
         if nonlocals := outer - self.scope.globals:
             head.append(_at(gast.Nonlocal(sorted(nonlocals)), origin))
-        head += self.declare(shared - outer - own - set(parameters), origin)
+        if inner := shared - outer - set(parameters):
+            head += self.declare(inner - scan(*body).binds, origin)
         body = [_without_annotation(s, outer) for s in body]
         arguments = gast.arguments(
             [_at(gast.Name(p, gast.Param(), None, None), origin) for p in parameters], [], None, [], [], None, [])

@@ -12,11 +12,11 @@ from typing import Any
 
 import gast
 
-from .analysis import FUNCTIONS, own_nodes, walk
 from .api import STAGES, Explanation, convert_tree, explain_tree, functions_in, identifiers, module_file, unwrap
 from .capture import capture, parse
 from .errors import ConversionError, NoSourceError
 from .policy import left_alone
+from .tree import FUNCTIONS, own_nodes, walk
 from .unparse import unparse
 
 __all__ = ["convert_source", "explain_source", "to_code"]
