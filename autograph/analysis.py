@@ -5,18 +5,20 @@ it a Python statement, or None for a candidate for staging.
 """
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 from typing import Any
 
 import gast
 
-from .names import scan
+from .names import scan, symbol
 from .tree import FUNCTIONS, LOOPS, blocks_of, body_of, escapes, own_nodes, suspends
 
 __all__ = ["PREDICATES", "Decision", "classify", "never_tensor", "none_test", "reads_frame"]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
+_BUILTINS = frozenset(dir(builtins))
 # Builtins that look at the frame they are called from: a function that calls one keeps all its text.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
@@ -64,16 +66,28 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
 
 
 def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x is None` or `x is not None` for a name in `maybe_none`."""
-    return _tests_none(node) and node.left.id in maybe_none
+    """Whether a comparison is `x is None` or `x is not None` for a variable, attribute or item in `maybe_none`."""
+    return _tested_for_none(node) in maybe_none
 
 
-def _tests_none(node: Any) -> bool:
-    return (
-        isinstance(node, gast.Compare) and isinstance(node.left, gast.Name) and len(node.ops) == 1
-        and isinstance(node.ops[0], (gast.Is, gast.IsNot))
-        and isinstance(node.comparators[0], gast.Constant) and node.comparators[0].value is None
-    )
+def _tested_for_none(node: Any) -> str | None:
+    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like."""
+    if isinstance(node, gast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)):
+        other = node.comparators[0]
+        if isinstance(other, gast.Constant) and other.value is None:
+            found = symbol(node.left)
+            return found and found[0]
+    return None
+
+
+def _from_calls(body: list[Any]) -> set[str]:
+    """Variables that hold what a call gave: a converted callee may give None from a staged branch."""
+    return {
+        target.id
+        for node in own_nodes(body) if isinstance(node, gast.Assign) and isinstance(node.value, gast.Call)
+        if not (isinstance(node.value.func, gast.Name) and node.value.func.id in _BUILTINS)
+        for target in node.targets if isinstance(target, gast.Name)
+    }
 
 
 class _Classifier:
@@ -87,13 +101,14 @@ class _Classifier:
             self.frozen = "a finally block of the function jumps out"
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
-        self.tested = {n.left.id for n in own_nodes(node.body) if _tests_none(n)}
-        """Names that the function compares with None."""
+        self.tested = {text for n in own_nodes(node.body) if (text := _tested_for_none(n)) is not None}
+        """What the function compares with None."""
+        self.from_calls = _from_calls(node.body) & self.tested if self.tested else set()
         self.decisions: list[Decision] = []
 
     def run(self, body: list[Any]) -> None:
         while True:  # a name that a staged branch assigns may be None there; to test that stages too, and may assign
-            self.assigned, self.decisions = set(), []
+            self.assigned, self.decisions = set(self.from_calls), []
             self.block(body, False)
             if self.assigned == self.maybe_none:
                 return
@@ -107,16 +122,20 @@ class _Classifier:
             kept = False
             if isinstance(node, (gast.If, *LOOPS)):
                 if isinstance(node, gast.While) and self.maybe_none:
-                    node.maybe_none = self.maybe_none & (self.assigned | scan(node).binds)
+                    node.maybe_none = self.maybe_none & (self.assigned | self.written(node))
                 node.python = self.rule(node, in_python_loop)
                 kept = node.python is not None
                 self.decide(node)
                 if not kept and not self.tested <= self.assigned:
-                    self.assigned |= scan(node).binds & self.tested
+                    self.assigned |= self.written(node)
             elif type(node).__name__ in ("Match", "Try", "TryStar", "With", "AsyncWith"):
                 self.decide_python(node)
             for _name, inner in blocks_of(node):
                 self.block(inner, kept if isinstance(node, LOOPS) else in_python_loop)
+
+    def written(self, node: Any) -> set[str]:
+        names = scan(node)
+        return (names.binds | names.symbols.keys()) & self.tested
 
     def rule(self, node: Any, in_python_loop: bool) -> str | None:
         if self.frozen:

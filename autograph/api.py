@@ -21,7 +21,7 @@ from .analysis import Decision, classify, reads_frame
 from .capture import capture
 from .emit import Template, compile_function
 from .errors import ConversionError, NoSourceError, StaleSourceError, UnsupportedError
-from .expressions import convert_expressions
+from .expressions import convert_expressions, name_operators
 from .frames import CONVERTED
 from .jumps import lower_jumps
 from .names import Scope
@@ -100,8 +100,9 @@ _lock = threading.RLock()
 def _template(fn: FunctionType, recursive: bool) -> Template:
     source = capture(fn)
     try:
-        convert_tree(source.tree, identifiers(source.tree), None, recursive, source.class_name)
-        return compile_function(source, source.tree, fn.__code__, operators)
+        used = identifiers(source.tree) | set(fn.__code__.co_freevars)
+        convert_tree(source.tree, used, None, recursive, source.class_name)
+        return compile_function(source, source.tree, fn.__code__, name_operators(source.tree, used), operators)
     except RecursionError:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=source.filename,

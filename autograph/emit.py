@@ -32,12 +32,12 @@ class Template:
 
     __slots__ = ("cells", "code", "original_free")
 
-    def __init__(self, code: CodeType, original: CodeType, operators: Any) -> None:
+    def __init__(self, code: CodeType, original: CodeType, name: str, operators: Any) -> None:
         self.code = code
         free = original.co_freevars
         position = {name: i for i, name in enumerate(free)}
         ag = CellType(operators)
-        self.cells: tuple[int | CellType, ...] = tuple(ag if n == "ag__" else position[n] for n in code.co_freevars)
+        self.cells: tuple[int | CellType, ...] = tuple(ag if n == name else position[n] for n in code.co_freevars)
 
     def __call__(self, fn: FunctionType) -> FunctionType:
         """The converted form of `fn`: over the same globals, the same cells and the same defaults."""
@@ -49,13 +49,15 @@ class Template:
         return made
 
 
-def compile_function(source: Source, tree: Any, original: CodeType, operators: Any) -> Template:
-    """Compile a converted function tree (gast) to a template for functions of the code `original`."""
+def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
+    """Compile a converted function tree (gast) to a template for functions of the code `original`.
+
+    `name` is what the tree calls the `operators`.
+    """
     used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
     bodies = _bodies(tree)
-    function = to_ast(tree)
+    function = to_ast(tree, name)
     _strip_signature(function)
-    free = [name for name in original.co_freevars if name != "ag__"]
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     if isinstance(function, ast.Lambda):
@@ -67,10 +69,8 @@ def compile_function(source: Source, tree: Any, original: CodeType, operators: A
         class_name = _unused(source.class_name, used)
         statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
-    parameters = ast.arguments(
-        posonlyargs=[], args=[ast.arg(arg=name, **place) for name in (*free, "ag__")], kwonlyargs=[], kw_defaults=[],
-        defaults=[],
-    )
+    free = [ast.arg(arg=n, **place) for n in (*original.co_freevars, name)]
+    parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
     module = ast.Module(body=[factory], type_ignores=[])
     with warnings.catch_warnings():
@@ -82,7 +82,7 @@ def compile_function(source: Source, tree: Any, original: CodeType, operators: A
     outside: str = cast(Any, original).co_qualname if sys.version_info >= (3, 11) else original.co_name
     code = _rename(code, original.co_name, inside + code.co_name, outside, bodies)
     code = code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
-    return Template(code, original, operators)
+    return Template(code, original, name, operators)
 
 
 def _unused(name: str, used: set[str]) -> str:

@@ -14,9 +14,9 @@ import gast
 from .analysis import PREDICATES, none_test
 from .analysis import never_tensor as _never_tensor
 from .names import Scope, scan
-from .tree import bound_to_frame, own_nodes
+from .tree import bound_to_frame, own_nodes, walk
 
-__all__ = ["AG", "convert_expressions", "load", "operator_call"]
+__all__ = ["AG", "convert_expressions", "load", "name_operators", "operator_call"]
 
 AG = "ag__"
 # Calls that stay bare: they answer for the frame they are made in, or are markers for the converter.
@@ -35,10 +35,25 @@ def load(name: str, origin: Any) -> Any:
 
 def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
     """`ag__.operator(arguments)` at the position of `origin`."""
-    function = gast.copy_location(gast.Attribute(load(AG, origin), operator, gast.Load()), origin)
+    operators = load(AG, origin)
+    operators.is_operators = True
+    function = gast.copy_location(gast.Attribute(operators, operator, gast.Load()), origin)
     # The compiler gives a call of an attribute the line where the attribute ends.
     function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
     return gast.copy_location(gast.Call(function, arguments, keywords or []), origin)
+
+
+def name_operators(tree: Any, used: frozenset[str]) -> str:
+    """Settle what a converted tree calls the operators: `ag__`, or a numbered name if the user has that one."""
+    name, number = AG, 0
+    while name in used:
+        number += 1
+        name = f"{AG}{number}"
+    if number:
+        for node in walk(tree):
+            if getattr(node, "is_operators", False):
+                node.id = name
+    return name
 
 
 def lazy(body: Any) -> Any:
@@ -347,6 +362,36 @@ class _Expressions:
         function = gast.copy_location(gast.Lambda(_no_parameters(names, origin), body), origin)
         function.immediate = True
         return gast.copy_location(gast.Call(function, [left, middle], []), origin)
+
+    def ListComp(self, node: Any) -> Any:
+        """A comprehension with one `for` can be staged as a loop that collects; the others stay as they are."""
+        generator = node.generators[0]
+        target = generator.target
+        names = target.elts if isinstance(target, gast.Tuple) else [target]
+        late = scan(node.elt, *generator.ifs).captured  # made here, called later: they share one variable
+        plain = len(node.generators) > 1 or late or bound_to_frame(node) or not (
+            all(isinstance(name, gast.Name) for name in names) and names
+        ) or isinstance(generator.iter, (gast.Tuple, gast.List, gast.Constant))
+        node.elt = self.visit(node.elt)
+        for each in node.generators:
+            self.visit(each)
+        if plain:
+            return node
+        parameters = tuple(name.id for name in names)
+
+        def function(body: Any) -> Any:
+            made = gast.copy_location(gast.Lambda(_no_parameters(parameters, node), body), body)
+            made.immediate = True
+            return made
+
+        arguments = [generator.iter, function(node.elt)]
+        if generator.ifs:
+            first, *others = generator.ifs
+            arguments.append(function(
+                operator_call("and_", [first, *(lazy(o) for o in others)], node) if others else first))
+        call = operator_call("list_comp", arguments, node)
+        call.native = node
+        return call
 
     def never_tensor(self, node: Any) -> bool:
         return _never_tensor(node, self.maybe_none)

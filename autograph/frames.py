@@ -19,9 +19,8 @@ BODY: Final = "autograph: body"
 
 
 def is_converted(code: CodeType) -> bool:
-    """Whether conversion made this code object, or it is from a module that the command line converted."""
-    constants = code.co_consts
-    return (bool(constants) and constants[-1] == CONVERTED) or "ag__" in code.co_names or "ag__" in code.co_freevars
+    """Whether conversion made this code object."""
+    return CONVERTED in code.co_consts[-1:]
 
 
 def is_body(code: CodeType) -> bool:

@@ -16,7 +16,7 @@ import gast
 
 from .analysis import classify
 from .names import Scope
-from .tree import FUNCTIONS, LOOPS, escapes
+from .tree import FUNCTIONS, LOOPS, bound_to_frame, escapes
 
 __all__ = ["lower_jumps"]
 
@@ -174,6 +174,15 @@ class _Lowering:
         return [node], _End(frozenset().union(*(e.pending for e in ends)), falls)
 
     def loop(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
+        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and not node.orelse:
+            # A test that binds a name is part of the body: `while True: if not test: break; ...`
+            leave = _at(gast.Break(), node.test)
+            leave.escapes = frozenset({"break"})
+            check = _at(gast.If(node.test, [_at(gast.Pass(), node.test)], [leave]), node.test)
+            check.python, check.maybe_none = None, node.maybe_none
+            check.body, node.body = node.body, [check]
+            node.test = _at(gast.Constant(True, None), node.test)
+            node.test.holds = 0
         if node.python is not None:
             node.body, _ = self.block(node.body, replace(ctx, native_loop=True))
             node.orelse, end = self.block(node.orelse, ctx)

@@ -28,17 +28,18 @@ from typing import Any
 
 import gast
 
-from .expressions import AG
-from .tree import COMPREHENSIONS, walk
+from .tree import walk
 
 __all__ = ["to_ast"]
 
+_STAGED, _PLAIN, _NESTED = 0, 1, 2
+"""The lanes: operator calls; Python; Python in the scope of a comprehension, where a temporary cannot be bound."""
 _FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
 
 
-def to_ast(function: Any) -> Any:
-    """The ast of a converted function or lambda, both lanes."""
-    return _Lanes().function(function)
+def to_ast(function: Any, operators: str) -> Any:
+    """The ast of a converted function or lambda, both lanes; `operators` is the name of the operators in it."""
+    return _Lanes(operators).function(function)
 
 
 def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
@@ -50,32 +51,33 @@ def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
 
 
 class _Lanes:
-    def __init__(self) -> None:
-        self.memo: dict[tuple[int, bool], Any] = {}
+    def __init__(self, operators: str) -> None:
+        self.operators = operators
+        self.memo: dict[tuple[int, int], Any] = {}
         self.scope: Any = None
 
     def function(self, node: Any) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
-        made = self.generic(node, False, skip="body")
+        made = self.generic(node, _STAGED, skip="body")
         outer, self.scope = self.scope, getattr(node, "scope", None)
         if isinstance(node, gast.Lambda):
-            made.body = self.visit(node.body, True)
+            made.body = self.visit(node.body, _PLAIN)
         else:
-            made.body = self.block(node.body, False) if self.scope is None else self.block(node.plain_body, True)
+            made.body = self.block(node.body, _STAGED) if self.scope is None else self.block(node.plain_body, _PLAIN)
         self.scope = outer
         return made
 
     # --- gast to ast ---
 
-    def visit(self, node: Any, plain: bool) -> Any:
-        key = (id(node), plain)
+    def visit(self, node: Any, lane: int) -> Any:
+        key = (id(node), lane)
         found = self.memo.get(key)
         if found is None:
             method = getattr(self, f"visit_{type(node).__name__}", None)
-            found = self.memo[key] = method(node, plain) if method is not None else self.generic(node, plain)
+            found = self.memo[key] = method(node, lane) if method is not None else self.generic(node, lane)
         return found
 
-    def generic(self, node: Any, plain: bool, skip: str = "") -> Any:
+    def generic(self, node: Any, lane: int, skip: str = "") -> Any:
         target, names = _fields(type(node))
         made = target.__new__(target)  # every field is set below
         for name in names:
@@ -83,12 +85,12 @@ class _Lanes:
             if name == skip:
                 pass
             elif isinstance(value, gast.AST):
-                value = self.visit(value, plain)
+                value = self.visit(value, lane)
             elif isinstance(value, list):
                 if value and isinstance(value[0], gast.stmt):
-                    value = self.block(value, plain)
+                    value = self.block(value, lane)
                 else:
-                    value = [self.visit(v, plain) if isinstance(v, gast.AST) else v for v in value]
+                    value = [self.visit(v, lane) if isinstance(v, gast.AST) else v for v in value]
             setattr(made, name, value)
         lineno = getattr(node, "lineno", None)
         if lineno is not None:
@@ -96,50 +98,50 @@ class _Lanes:
             made.end_lineno, made.end_col_offset = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
         return made
 
-    def visit_Name(self, node: Any, plain: bool) -> Any:
+    def visit_Name(self, node: Any, lane: int) -> Any:
         if isinstance(node.ctx, gast.Param):
-            annotation = node.annotation and self.visit(node.annotation, False)
+            annotation = node.annotation and self.visit(node.annotation, _STAGED)
             return _at(ast.arg(arg=node.id, annotation=annotation, type_comment=node.type_comment), node)
-        return _at(ast.Name(id=node.id, ctx=self.visit(node.ctx, False)), node)
+        return _at(ast.Name(id=node.id, ctx=self.visit(node.ctx, _STAGED)), node)
 
-    def visit_Constant(self, node: Any, plain: bool) -> Any:
+    def visit_Constant(self, node: Any, lane: int) -> Any:
         runs = getattr(node, "runs", None)
         if runs is not None:
             return _at(ast.Name(id=runs, ctx=ast.Load()), node)
         return _at(ast.Constant(value=node.value, kind=node.kind), node)
 
-    def visit_ExceptHandler(self, node: Any, plain: bool) -> Any:
-        made = self.generic(node, plain, skip="name")
+    def visit_ExceptHandler(self, node: Any, lane: int) -> Any:
+        made = self.generic(node, lane, skip="name")
         made.name = node.name and node.name.id
         return made
 
-    def visit_FunctionDef(self, node: Any, plain: bool) -> Any:
+    def visit_FunctionDef(self, node: Any, lane: int) -> Any:
         return self.function(node)
 
-    def visit_AsyncFunctionDef(self, node: Any, plain: bool) -> Any:
+    def visit_AsyncFunctionDef(self, node: Any, lane: int) -> Any:
         return self.function(node)
 
-    def visit_Lambda(self, node: Any, plain: bool) -> Any:
-        return self.generic(node, False) if getattr(node, "immediate", False) else self.function(node)
+    def visit_Lambda(self, node: Any, lane: int) -> Any:
+        return self.generic(node, _STAGED) if getattr(node, "immediate", False) else self.function(node)
 
     # --- the plain lane ---
 
-    def block(self, body: list[Any], plain: bool) -> list[Any]:
+    def block(self, body: list[Any], lane: int) -> list[Any]:
         made: list[Any] = []
         for node in body:
-            if plain and hasattr(node, "staged"):
+            if lane and hasattr(node, "staged"):
                 convert = self.if_ if isinstance(node, gast.If) else (
                     self.while_ if isinstance(node, gast.While) else self.for_)
                 made += convert(node)
             else:
-                made.append(self.visit(node, plain))
+                made.append(self.visit(node, lane))
         return made
 
     def staged(self, node: Any, argument: Any = None, operator: str = "") -> list[Any]:
         """The operator calls for a statement, with its first operand (already evaluated) replaced by `argument`."""
         *functions, call = node.staged
-        made = [self.visit(f, False) for f in functions]
-        expression = self.generic(call.value, False)
+        made = [self.visit(f, _STAGED) for f in functions]
+        expression = self.generic(call.value, _STAGED)
         if argument is not None:
             expression.args = [argument, *expression.args[1:]]
         if operator:
@@ -147,7 +149,7 @@ class _Lanes:
         return [*made, _at(ast.Expr(expression), call)]
 
     def operator(self, name: str, origin: Any) -> Any:
-        made = _at(ast.Attribute(value=self.name(AG, origin), attr=name, ctx=ast.Load()), origin)
+        made = _at(ast.Attribute(value=self.name(self.operators, origin), attr=name, ctx=ast.Load()), origin)
         made.end_lineno, made.end_col_offset = made.lineno, made.col_offset
         return made
 
@@ -168,8 +170,8 @@ class _Lanes:
         unsure = _at(ast.BoolOp(op=ast.And(), values=[
             self.is_(name, True, test, negated=True), self.is_(name, False, test, negated=True)]), test)
         truth = self.assign(name, self.call("truth", [self.name(name, test)], test), test)
-        return [self.assign(name, self.visit(test, True), test), _at(ast.If(test=unsure, body=[truth], orelse=[]), test)
-                ], name
+        settle = _at(ast.If(test=unsure, body=[truth], orelse=[]), test)
+        return [self.assign(name, self.visit(test, _PLAIN), test), settle], name
 
     def is_(self, name: str, value: bool, origin: Any, negated: bool = False) -> Any:
         op = ast.IsNot() if negated else ast.Is()
@@ -187,7 +189,7 @@ class _Lanes:
         staged = self.staged(node, self.name(name, node.test))
         origin = node.test
         return [*before, self.choose(
-            name, self.block(node.body, True), self.block(node.orelse, True), staged, origin)]
+            name, self.block(node.body, _PLAIN), self.block(node.orelse, _PLAIN), staged, origin)]
 
     def while_(self, node: Any) -> list[Any]:
         leave = _at(ast.Break(), node.test)
@@ -200,16 +202,16 @@ class _Lanes:
             staged.insert(0, _at(ast.Expr(back), node.test))
         decision = self.choose(name, [], [leave], [*staged, leave], node.test)
         forever = _at(ast.Constant(value=True), node.test)
-        return [_at(ast.While(test=forever, body=[*before, decision, *self.block(node.body, True)], orelse=[]), node)]
+        return [_at(ast.While(test=forever, body=[*before, decision, *self.block(node.body, _PLAIN)], orelse=[]), node)]
 
     def for_(self, node: Any) -> list[Any]:
         place = node.iter
         iterable = self.scope.fresh("iterable_", getattr(node, "taken", ()))
-        assign = self.assign(iterable, self.visit(place, True), place)
+        assign = self.assign(iterable, self.visit(place, _PLAIN), place)
         test = getattr(node, "test", None)
         for inner in _loops_within(node.body):
             inner.taken = {*getattr(inner, "taken", ()), iterable}
-        body = self.block(node.body, True)
+        body = self.block(node.body, _PLAIN)
         start: list[Any] = []
         if test is not None:  # the operator takes over where a value decides to stage: it needs the iterator
             start = [self.assign(iterable, self.call("iterator", [self.name(iterable, place)], place), place)]
@@ -217,7 +219,7 @@ class _Lanes:
             decide, name = self.decide(test)
             rest = self.staged(node, self.name(iterable, place), "resume")
             body = [*body, *decide, self.choose(name, [], [leave], [*rest, leave], test)]
-        loop = _at(ast.For(target=self.visit(node.target, True), iter=self.name(iterable, place), body=body,
+        loop = _at(ast.For(target=self.visit(node.target, _PLAIN), iter=self.name(iterable, place), body=body,
                            orelse=[]), node)
         release = self.assign(iterable, _at(ast.Constant(value=None), place), place)
         stages = self.call("stages", [self.name(iterable, place)], place)
@@ -226,36 +228,63 @@ class _Lanes:
 
     # --- expressions in the plain lane ---
 
-    def visit_Call(self, node: Any, plain: bool) -> Any:
-        operator = _operator(node) if plain and self.scope is not None else None
+    def visit_ListComp(self, node: Any, lane: int) -> Any:
+        return self.generic(node, _NESTED if lane else _STAGED)
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+
+    def list_comp(self, node: Any, lane: int) -> Any:
+        native = self.generic(node.native, _NESTED)
+        source = node.native.generators[0].iter
+        name = self.scope.fresh("value_")
+        if lane == _NESTED:
+            if not isinstance(source, gast.Name):
+                return native
+            name = source.id
+        else:
+            first = native.generators[0]
+            first.iter = self.name(name, source)
+        value: Any = self.name(name, source)
+        if lane == _PLAIN:
+            value = _at(ast.NamedExpr(target=self.name(name, source, True), value=self.visit(source, lane)), source)
+        thunks = [self.visit(f, _STAGED) for f in node.args[1:]]
+        staged = self.call("list_comp", [self.name(name, source), *thunks], node)
+        return _at(ast.IfExp(test=self.call("stages", [value], node), body=staged, orelse=native), node)
+
+    def visit_Call(self, node: Any, lane: int) -> Any:
+        operator = _operator(node) if lane and self.scope is not None else None
+        if operator == "list_comp":
+            return self.list_comp(node, lane)
+        if lane == _NESTED:
+            operator = None
         if operator == "not_" and isinstance(node.args[0], gast.Name):
             name = node.args[0].id
             known = _at(ast.BoolOp(op=ast.Or(), values=[self.is_(name, True, node), self.is_(name, False, node)]), node)
             direct = _at(ast.UnaryOp(op=ast.Not(), operand=self.name(name, node)), node)
-            return _at(ast.IfExp(test=known, body=direct, orelse=self.generic(node, False)), node)
+            return _at(ast.IfExp(test=known, body=direct, orelse=self.generic(node, _STAGED)), node)
         if operator in ("and_", "or_"):
             first, *others = node.args
             return self.lazy(node, first, [o.body for o in others], operator)
         if operator == "if_exp":
             test, then, orelse = node.args
             name = self.scope.fresh("value_")
-            direct = _at(ast.IfExp(test=self.name(name, node), body=self.visit(then.body, True),
-                                   orelse=self.visit(orelse.body, True)), node)
-            staged = self.call("if_exp", [self.name(name, node), self.visit(then, False), self.visit(orelse, False)],
-                               node)
-            return _at(ast.IfExp(test=self.is_plain(name, self.visit(test, True), node), body=direct, orelse=staged),
+            direct = _at(ast.IfExp(test=self.name(name, node), body=self.visit(then.body, _PLAIN),
+                                   orelse=self.visit(orelse.body, _PLAIN)), node)
+            thunks = [self.visit(then, _STAGED), self.visit(orelse, _STAGED)]
+            staged = self.call("if_exp", [self.name(name, node), *thunks], node)
+            return _at(ast.IfExp(test=self.is_plain(name, self.visit(test, _PLAIN), node), body=direct, orelse=staged),
                        node)
-        return self.generic(node, plain)
+        return self.generic(node, lane)
 
     def lazy(self, node: Any, first: Any, others: list[Any], operator: str) -> Any:
         """`first and others...` where Python decides, the operator where a backend does."""
         name = self.scope.fresh("value_")
-        rest = self.visit(others[0], True) if len(others) == 1 else self.lazy(node, others[0], others[1:], operator)
+        rest = self.visit(others[0], _PLAIN) if len(others) == 1 else self.lazy(node, others[0], others[1:], operator)
         op = ast.And() if operator == "and_" else ast.Or()
         direct = _at(ast.BoolOp(op=op, values=[self.name(name, node), rest]), node)
-        thunks = [_at(ast.Lambda(args=_no_parameters(), body=self.visit(o, False)), o) for o in others]
+        thunks = [_at(ast.Lambda(args=_no_parameters(), body=self.visit(o, _STAGED)), o) for o in others]
         staged = self.call(operator, [self.name(name, node), *thunks], node)
-        return _at(ast.IfExp(test=self.is_plain(name, self.visit(first, True), node), body=direct, orelse=staged),
+        return _at(ast.IfExp(test=self.is_plain(name, self.visit(first, _PLAIN), node), body=direct, orelse=staged),
                    node)
 
     def is_plain(self, name: str, value: Any, origin: Any) -> Any:
@@ -266,14 +295,6 @@ class _Lanes:
         stages = self.call("stages", [self.name(name, origin)], origin)
         negated = _at(ast.UnaryOp(op=ast.Not(), operand=stages), origin)
         return _at(ast.BoolOp(op=ast.Or(), values=[first, self.is_(name, False, origin), negated]), origin)
-
-
-def _comprehension(self: _Lanes, node: Any, plain: bool) -> Any:
-    return self.generic(node, False)  # a scope of its own, where `:=` would bind outside
-
-
-for _cls in COMPREHENSIONS:
-    setattr(_Lanes, f"visit_{_cls.__name__}", _comprehension)
 
 
 def _at(node: Any, origin: Any) -> Any:
@@ -289,7 +310,7 @@ def _no_parameters() -> ast.arguments:
 def _operator(node: Any) -> str | None:
     """The operator that an expression calls."""
     function = node.func
-    if isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name) and function.value.id == AG:
+    if isinstance(function, gast.Attribute) and getattr(function.value, "is_operators", False):
         return function.attr  # type: ignore[no-any-return]
     return None
 

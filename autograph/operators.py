@@ -21,7 +21,7 @@ from .frames import is_body, is_converted, is_internal, prune
 from .state import Body, State, Test
 
 __all__ = [
-    "and_", "assert_", "call", "cond", "if_exp", "is_none", "not_", "or_", "reduce", "setitem", "slice",
+    "and_", "assert_", "call", "cond", "if_exp", "is_none", "list_comp", "not_", "or_", "reduce", "setitem", "slice",
     "while_loop",
 ]
 
@@ -60,9 +60,7 @@ def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: st
                 if if_false is not None:
                     if_false()
             else:
-                variables = State(state, if_true, if_false)
-                true_fn, false_fn = Body(if_true, variables, if_false), Body(if_false, variables, if_true)
-                variables.write(backend.cond(pred, true_fn, false_fn, variables.read(), state))
+                _stage_cond(backend, pred, if_true, if_false, state)
         except NameError as error:
             _raise_as_local(error, sys._getframe(1))
             raise
@@ -88,9 +86,7 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
                 backend = _staging(going)
                 if backend is not None:
                     tracing.rollback(mark)
-                    variables = State(state, test, body)
-                    test_fn, body_fn = Test(test, variables), Body(body, variables)
-                    variables.write(backend.while_loop(test_fn, body_fn, variables.read(), state, options))
+                    _stage_while(backend, test, body, state, options)
                     return
                 if not going:
                     return
@@ -111,11 +107,7 @@ def reduce(
         try:
             backend = _staging(iterable)
             if backend is not None:
-                variables = State(state, body, test)
-                test_fn = None if test is None else Test(test, variables)
-                init = variables.read()
-                variables.write(
-                    backend.reduce(iterable, Body(body, variables), test_fn, init, state, options))
+                _stage_reduce(backend, iterable, body, test, state, options)
             elif test is None:
                 for item in iterable:
                     body(item)
@@ -142,11 +134,65 @@ def reduce(
         raise
 
 
+# How a statement is staged: as pure functions of its state, and of what its bodies turn out to change besides.
+
+
+def _staged(
+    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
+) -> None:
+    names = state
+    while True:
+        mark = checkpoint()
+        variables = State(names, backend.stages, *functions)
+        try:
+            values = run(variables, names)
+        except Exception:
+            if not variables.discovered:
+                raise
+        else:
+            if not variables.discovered:
+                variables.write(values)
+                return
+        rollback(mark)
+        names = (*names, *sorted(variables.discovered))
+
+
+def _stage_cond(
+    backend: Backend, pred: Any, if_true: Thunk | None, if_false: Thunk | None, state: tuple[str, ...],
+    *item: Any,
+) -> None:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        true_fn, false_fn = Body(if_true, variables, if_false, *item), Body(if_false, variables, if_true)
+        return backend.cond(pred, true_fn, false_fn, variables.read(), names)
+
+    _staged(state, backend, (if_true, if_false), run)
+
+
+def _stage_while(
+    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        return backend.while_loop(Test(test, variables), Body(body, variables), variables.read(), names, options)
+
+    _staged(state, backend, (test, body), run)
+
+
+def _stage_reduce(
+    backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        test_fn = None if test is None else Test(test, variables)
+        return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
+
+    _staged(state, backend, (body, test), run)
+
+
 def _unroll(
     backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Thunk, state: tuple[str, ...]
 ) -> None:
     """The rest of a loop over Python values that a tensor may leave: each iteration under the test."""
-    variables = State(state, body, test)
     for count, item in enumerate(iterator):
         if count >= backend.unroll_budget:
             code = cast(FunctionType, body).__code__
@@ -157,9 +203,7 @@ def _unroll(
                 return
             body(item)
             continue
-        iteration = Body(body, variables, item=item)
-        values = backend.cond(going, iteration, Body(None, variables, body), variables.read(), state)
-        variables.write(values)
+        _stage_cond(backend, going, cast(Thunk, body), None, state, item)
 
 
 # --- The plain lane -------------------------------------------------------------------------------------------
@@ -292,6 +336,32 @@ def not_(value: Any, /) -> Any:
         raise
 
 
+def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:
+    """`[element(*item) for item in iterable if test(*item)]`; `element` takes an item, or its parts."""
+    try:
+        code = element.__code__
+        spread = code.co_argcount > 1
+
+        def for_body(item: Any) -> None:
+            parts = tuple(item) if spread else (item,)
+            if test is None:
+                out.append(element(*parts))
+            else:
+                def if_true() -> None:
+                    out.append(element(*parts))
+
+                cast(Any, if_true).place = element
+                cond(test(*parts), if_true, None, "out")
+
+        out: list[Any] = []
+        cast(Any, for_body).place = element
+        reduce(iterable, for_body, "out")
+        return out
+    except BaseException as error:
+        prune(error)
+        raise
+
+
 def is_none(value: Any, /) -> Any:
     """`value is None`, for a variable that a staged branch may have set to None."""
     backend = _staging(value)
@@ -416,6 +486,7 @@ def _construct(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that lets the backend of an argument answer."""
+    judges = original in (any, all, min, max, sorted, filter)  # the truth of items, which may be the backend's
 
     def builtin(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -423,8 +494,12 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
                 backend: Backend | None = getattr(type(value), "__autograph__", None)
                 if backend is None and _foreign:
                     backend = _foreign.get(type(value))
+                if backend is None and ambient.backend is not None and type(value) in (list, tuple):
+                    backend = next((b for b in map(_staging, value) if b is not None), None)
                 if backend is not None and original in backend.builtins:
                     return backend.builtins[original](*args, **kwargs)
+            if judges and ambient.backend is not None:
+                return ambient.backend.builtins[original](*args, **kwargs)
             return original(*args, **kwargs)
         except BaseException as error:
             prune(error)

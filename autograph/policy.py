@@ -19,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Packages whose Python code does not depend on tensors, or would not gain: left alone with all below them.
 PACKAGES = {"numpy", "scipy", "gast", "astunparse", "llvmlite", "numba", "tensorflow", "jax", "torch", "pytest",
             "_pytest", "pluggy", "hypothesis", "coverage", "IPython"}
+_OPERATORS = f"{__package__}.operators"
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SITE_PACKAGES = (os.path.join(_STANDARD_LIBRARY, "site-packages"), os.path.join(_STANDARD_LIBRARY, "dist-packages"))
 
@@ -45,7 +46,8 @@ def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
     code = fn.__code__
     if getattr(fn, "__autograph_do_not_convert__", False):
         return "it is marked do_not_convert"
-    if is_converted(code):
+    operators = fn.__globals__.get("ag__")
+    if is_converted(code) or ("ag__" in code.co_names and getattr(operators, "__name__", "") == _OPERATORS):
         return "it is converted already"
     filename = code.co_filename
     if is_internal(filename):

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
-from types import CellType, FunctionType
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from .backend import UNBOUND
+from .heap import Heap
 
 __all__ = ["Body", "State", "Test"]
 
@@ -20,15 +21,35 @@ _Path = tuple[Any, ...]
 class State:
     """The variables, attributes and items that a statement names, found through the cells of its bodies."""
 
-    def __init__(self, names: tuple[str, ...], *functions: Callable[..., Any] | None) -> None:
+    def __init__(
+        self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None
+    ) -> None:
+        self.stages = stages
         cells: dict[str, CellType] = {}
         self.globals: dict[str, Any] = {}
+        self.codes: list[CodeType] = []
         for fn in functions:
             if fn is not None:
                 cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
                 self.globals = fn.__globals__
+                self.codes.append(fn.__code__)
         self.cells = cells
+        self.names = frozenset(names)
+        self.discovered: set[str] = set()
+        """Attributes and items that a body turned out to change, though the statement does not name them."""
         self.paths = [_path(name) for name in names]
+
+    def reachable(self) -> Iterator[tuple[str, Any]]:
+        """The variables that the bodies use, with their values: of the functions around them, and globals."""
+        for name, cell in self.cells.items():
+            if not _is_empty(cell):
+                yield name, cell.cell_contents
+        codes = list(self.codes)
+        for code in codes:
+            codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+            for name in code.co_names:
+                if name in self.globals and name not in self.cells:
+                    yield name, self.globals[name]
 
     def read(self) -> tuple[Any, ...]:
         return tuple(self.get(path) for path in self.paths)
@@ -121,7 +142,8 @@ class Body:
         item: Any = _NOTHING,
     ) -> None:
         self.fn, self.state, self.item = fn, state, item
-        code = cast(FunctionType, fn if fn is not None else place).__code__
+        function = fn if fn is not None else place
+        code = cast(FunctionType, getattr(function, "place", function)).__code__
         self.filename, self.lineno = code.co_filename, code.co_firstlineno
 
     def __call__(self, *values: Any) -> Any:
@@ -136,9 +158,11 @@ class Body:
         cells = [(cell, UNBOUND if _is_empty(cell) else cell.cell_contents) for cell in fn.__closure__ or ()]
         before = state.read()
         state.write(values)
+        heap = Heap(state.reachable())
         try:
             return self.result(fn(*arguments))
         finally:
+            state.discovered |= heap.take_back(state.names, state.stages)
             state.write(before)
             for cell, value in cells:
                 if value is not UNBOUND:

@@ -15,6 +15,7 @@ import gast
 from .api import STAGES, Explanation, convert_tree, explain_tree, functions_in, identifiers, module_file, unwrap
 from .capture import capture, parse
 from .errors import ConversionError, NoSourceError
+from .expressions import AG, name_operators
 from .policy import left_alone
 from .tree import FUNCTIONS, own_nodes, walk
 from .unparse import unparse
@@ -53,13 +54,16 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
         used = identifiers(tree)
         for child, owner in functions_in(tree.body, tree.name):
             convert_tree(child, used, stage, True, owner)
+        name_operators(tree, used)
         return unparse(_printable(tree), source=text)
     rule = left_alone(obj, asked=True)
     source = capture(obj)
     if not isinstance(source.tree, gast.Lambda):
         source.tree.decorator_list = []
     if rule is None:
-        convert_tree(source.tree, identifiers(source.tree), stage, True, source.class_name)
+        used = identifiers(source.tree) | set(obj.__code__.co_freevars)
+        convert_tree(source.tree, used, stage, True, source.class_name)
+        name_operators(source.tree, used)
     text = unparse(_printable(source.tree), source=source.text)
     return text if text.endswith("\n") else text + "\n"
 
@@ -130,7 +134,7 @@ def convert_source(
             docstring = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and position == 0
             if not docstring and not (isinstance(node, gast.ImportFrom) and node.module == "__future__"):
                 break
-        imported = gast.ImportFrom("autograph", [gast.alias("operators", "ag__")], 0)
+        imported = gast.ImportFrom("autograph", [gast.alias("operators", name_operators(tree, used))], 0)
         imported.lineno = imported.end_lineno = tree.body[position - 1].end_lineno if position else 1
         imported.col_offset = imported.end_col_offset = 0
         tree.body.insert(position, imported)
@@ -138,7 +142,8 @@ def convert_source(
 
 
 def _is_operator_import(node: Any) -> bool:
-    return isinstance(node, gast.ImportFrom) and any(a.asname == "ag__" for a in node.names)
+    return isinstance(node, gast.ImportFrom) and node.module == "autograph" and (
+        (node.names[0].asname or "").startswith(AG))
 
 
 def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any, str | None]]:

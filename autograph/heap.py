@@ -1,0 +1,93 @@
+"""What a staged body changed beyond the variables that its statement names.
+
+A method that the body calls may assign `self.count`, or append to a list that it was given; no text of the body
+says so. While a body is traced, the objects and containers that its cells reach are watched, and an attribute or
+item that was given a number or a staged value turns out to be state too: the statement is staged again with it.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .frames import is_internal
+
+__all__ = ["Heap"]
+
+_DEPTH = 4
+_OBJECTS = 2000
+_MISSING = object()
+
+
+class Heap:
+    """A shallow copy of each object and container reachable from some variables."""
+
+    def __init__(self, variables: Iterable[tuple[str, Any]]) -> None:
+        self.seen: set[int] = set()
+        self.records: list[tuple[str, Any, Any]] = []
+        for name, value in variables:
+            self._visit(name, value, 0)
+
+    def _visit(self, path: str, value: Any, depth: int) -> None:
+        if depth > _DEPTH or id(value) in self.seen or len(self.records) > _OBJECTS:
+            return
+        if type(value) is list:
+            copy: Any = list(value)
+            below = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
+        elif type(value) is dict:
+            copy = dict(value)
+            below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
+        elif _is_users_object(value):
+            copy = dict(vars(value))
+            below = [(f"{path}.{name}", item) for name, item in copy.items()]
+        else:
+            return
+        self.seen.add(id(value))
+        self.records.append((path, value, copy))
+        for inner, item in below:
+            self._visit(inner, item, depth + 1)
+
+    def take_back(self, known: frozenset[str], stages: Callable[[Any], bool]) -> set[str]:
+        """The paths of what has changed, other than `known`; it is changed back."""
+        found: set[str] = set()
+        for path, value, before in self.records:
+            if path in known:
+                continue
+            if type(value) is list:
+                same = len(value) == len(before) and all(a is b for a, b in zip(value, before))
+                if not same and all(_is_state(item, stages) for item in value):
+                    found.add(path)
+                    value[:] = before
+                continue
+            now = value if type(value) is dict else vars(value)
+            for key in {**before, **now}:
+                old, new = before.get(key, _MISSING), now.get(key, _MISSING)
+                if old is new or new is _MISSING or not _is_state(new, stages):
+                    continue
+                inner = f"{path}[{key!r}]" if now is value else f"{path}.{key}"
+                if inner in known or type(key) not in (str, int):
+                    continue
+                found.add(inner)
+                if old is _MISSING:
+                    del now[key]
+                else:
+                    now[key] = old
+        return found
+
+
+def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
+    """A number or staged value, or a list of these; other objects are set up once, while tracing."""
+    if type(value) in (list, tuple):
+        return all(_is_state(item, stages) for item in value)
+    return type(value) in (int, float, bool, complex) or stages(value)
+
+
+def _is_users_object(value: Any) -> bool:
+    cls = type(value)
+    if isinstance(value, (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
+        return False
+    if getattr(cls, "__autograph__", None) is not None:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_internal(getattr(module, "__file__", None) or "")
