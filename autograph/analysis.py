@@ -6,8 +6,7 @@ it a Python statement, or None for a candidate for staging.
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gast
 
@@ -23,8 +22,7 @@ _BUILTINS = frozenset(dir(builtins))
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What becomes of one statement, and by which rule."""
 
     lineno: int

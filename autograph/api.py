@@ -10,9 +10,8 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import gast
 
@@ -258,8 +257,7 @@ def set_loop_options(
 # --- Explanations -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """What conversion makes of one function, statement by statement. `str()` is a report."""
 
     function: str

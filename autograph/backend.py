@@ -53,8 +53,9 @@ class Backend(Protocol):
     builtins: Mapping[Any, Callable[..., Any]]
     """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's."""
 
-    unroll_budget: int
-    """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
+    @property
+    def unroll_budget(self) -> int:
+        """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
 
     def stages(self, value: Any) -> bool:
         """Whether control flow on `value` becomes graph (else Python runs it, by `bool` and `iter`)."""

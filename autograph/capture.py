@@ -9,9 +9,8 @@ import linecache
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import gast
 
@@ -26,8 +25,7 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A function's tree with what is needed to compile it in its place."""
 
     tree: Any

@@ -9,8 +9,7 @@ flag in its test (a `for` has a `test`), its `else` is an `if` on the flag.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import gast
 
@@ -23,8 +22,7 @@ __all__ = ["lower_jumps"]
 Body = list[Any]
 
 
-@dataclass(frozen=True)
-class _Context:
+class _Context(NamedTuple):
     """What a jump sees around it."""
 
     native_return: bool = True
@@ -35,8 +33,7 @@ class _Context:
     """Flags in use around here."""
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(NamedTuple):
     """How a lowered block ends: the flags that may stand for a pending jump, and whether control may fall through."""
 
     pending: frozenset[str] = frozenset()
@@ -121,7 +118,7 @@ class _Lowering:
 
     def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
         """An `if` with a jump: the rest of the block moves to where it still runs, or waits behind a flag."""
-        inside = replace(ctx, native_return=False, native_loop=False) if node.python is None else ctx
+        inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
         if rest and not _falls(node.body):
             node.orelse, rest = node.orelse + rest, []
         elif rest and node.orelse and not _falls(node.orelse):
@@ -164,7 +161,7 @@ class _Lowering:
                 ends.append(end)
             falls = True
         elif isinstance(node, gast.If):
-            inside = replace(ctx, native_return=False, native_loop=False) if node.python is None else ctx
+            inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
             node.body, first = self.block(node.body, inside)
             node.orelse, second = self.block(node.orelse, inside)
             ends, falls = [first, second], first.falls or second.falls
@@ -184,7 +181,7 @@ class _Lowering:
             node.test = _at(gast.Constant(True, None), node.test)
             node.test.holds = 0
         if node.python is not None:
-            node.body, _ = self.block(node.body, replace(ctx, native_loop=True))
+            node.body, _ = self.block(node.body, ctx._replace(native_loop=True))
             node.orelse, end = self.block(node.orelse, ctx)
             node.__dict__.pop("escapes", None)
             return [node], _End(end.pending)
@@ -286,7 +283,7 @@ def _has_lowered_return(body: Body, ctx: _Context) -> bool:
             continue
         inside = ctx
         if isinstance(node, (gast.If, *LOOPS)) and node.python is None:
-            inside = replace(ctx, native_return=False)
+            inside = ctx._replace(native_return=False)
         blocks = [b for name in ("body", "orelse", "finalbody") if isinstance(b := getattr(node, name, None), list)]
         blocks += [h.body for h in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
         if any(_has_lowered_return(block, inside) for block in blocks):

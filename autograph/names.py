@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import gast
@@ -24,22 +23,23 @@ __all__ = ["Names", "Scope", "names_of", "scan", "symbol"]
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "reverse", "sort", "update", "setdefault"}
 )
-# Builtins whose answer is a Python bool whatever the argument.
 
 
-@dataclass
 class Names:
     """Names that a piece of code touches, in the scope it runs in."""
 
-    reads: set[str] = field(default_factory=set)
-    binds: set[str] = field(default_factory=set)
-    captured: set[str] = field(default_factory=set)
-    """Read or written by a function, lambda, class or generator expression made here, at any later time."""
-    symbols: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
-    """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of their
-    root and the names in their keys."""
-    calls: bool = False
-    """Whether it calls anything, which may run a nested function that assigns `nonlocal` names."""
+    __slots__ = ("binds", "calls", "captured", "reads", "symbols")
+
+    def __init__(self) -> None:
+        self.reads: set[str] = set()
+        self.binds: set[str] = set()
+        self.captured: set[str] = set()
+        """Read or written by a function, lambda, class or generator expression made here, at any later time."""
+        self.symbols: dict[str, tuple[str, frozenset[str]]] = {}
+        """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of
+        their root and the names in their keys."""
+        self.calls = False
+        """Whether it calls anything, which may run a nested function that assigns `nonlocal` names."""
 
     def include(self, other: Names) -> None:
         self.reads |= other.reads

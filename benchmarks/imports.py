@@ -1,0 +1,45 @@
+"""Import times, each in a fresh interpreter; what an import takes beyond what stands before it."""
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import OURS, Budget, Row
+from benchmarks.peers import MODULES, installed
+
+__all__ = ["run"]
+
+ROOT = Path(__file__).resolve().parent.parent
+CHILD = "import sys, time\n{before}\nstart = time.perf_counter()\nimport {module}\nprint(time.perf_counter() - start)"
+
+
+def run(budget: Budget) -> Iterator[Row]:
+    took = _milliseconds("autograph", "import numpy", budget)
+    yield Row("import autograph, beyond numpy", "ms", {OURS: took}, "< 40 ms", took < 40)
+    yield Row("import runtime, beyond numpy", "ms", {OURS: _milliseconds("runtime", "import numpy", budget)})
+    figures = {OURS: _milliseconds("runtime", "", budget), "numpy": _milliseconds("numpy", "", budget)}
+    if budget.peers:
+        for name, module in MODULES.items():
+            if installed(name):
+                figures[name] = _milliseconds(module, "", Budget(repeat=min(3, budget.repeat)))
+    yield Row("import runtime, numpy included", "ms", figures, "< 120 ms", figures[OURS] < 120)
+
+
+def _milliseconds(module: str, before: str, budget: Budget) -> float:
+    """The median over `budget.repeat` children; one more before them fills the caches of files and byte code.
+
+    Byte code is kept even where the environment says that it is not to be, as an installed package has it.
+    """
+    command = [sys.executable, "-c", CHILD.format(before=before, module=module)]
+    times = []
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
+        for _ in range(budget.repeat + 1):
+            child = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+            times.append(float(child.stdout))
+    return statistics.median(times[1:]) * 1e3

@@ -1,0 +1,74 @@
+"""Measuring: medians of what is run in turns, and the rows that the table is made of."""
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["OURS", "Budget", "Row", "in_turns", "once_each"]
+
+OURS = "this"
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much time to take: `seconds` for a row and subject, `repeat` one-off measurements, `share` of a corpus."""
+
+    seconds: float = 0.5
+    repeat: int = 9
+    share: int = 1
+    peers: bool = True
+
+
+FULL = Budget()
+QUICK = Budget(seconds=0.02, repeat=1, share=40, peers=False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a figure for each subject, in `unit`; `target` is what ours has to reach."""
+
+    name: str
+    unit: str
+    figures: Mapping[str, float]
+    target: str = ""
+    met: bool | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_turns(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
+    """The median seconds of a call of each, measured in turns. Each is called once before."""
+    loops = {}
+    for name, run in runs.items():
+        run()
+        start = time.perf_counter()
+        run()
+        took = time.perf_counter() - start
+        loops[name] = max(1, int(budget.seconds / 20 / max(took, 1e-7)))
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    deadline = time.perf_counter() + budget.seconds * len(runs)
+    while time.perf_counter() < deadline or len(next(iter(samples.values()))) < 3:
+        for name, run in runs.items():
+            count = loops[name]
+            start = time.perf_counter()
+            for _ in range(count):
+                run()
+            samples[name].append((time.perf_counter() - start) / count)
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def once_each(runs: Iterable[Mapping[str, Run]]) -> dict[str, float]:
+    """The median seconds of what can be measured only once: a fresh call for each subject in each round.
+
+    The first round, in which tables and caches of the subjects themselves fill, does not count.
+    """
+    samples: dict[str, list[float]] = {}
+    for runs_of_round in runs:
+        for name, run in runs_of_round.items():
+            start = time.perf_counter()
+            run()
+            samples.setdefault(name, []).append(time.perf_counter() - start)
+    return {name: statistics.median(times[1:] or times) for name, times in samples.items()}

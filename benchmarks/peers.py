@@ -1,0 +1,32 @@
+"""The peers, where they are installed (`pip install -e '.[bench]'`)."""
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+__all__ = ["MODULES", "installed", "peer"]
+
+MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax"}
+"""Name in the table, and name to import; malt is the distribution diastatic-malt."""
+
+
+def installed(name: str) -> bool:
+    return importlib.util.find_spec(MODULES[name]) is not None
+
+
+@functools.cache
+def peer(name: str) -> Any:
+    """The module of a peer, imported at the first call: that alone may take seconds. None if it is not installed."""
+    if not installed(name):
+        return None
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    module = importlib.import_module(MODULES[name])
+    if name in ("TF", "malt"):  # warnings about what does not convert would be measured with it
+        logger = "tensorflow" if name == "TF" else "malt"
+        importlib.import_module("logging").getLogger(logger).setLevel("CRITICAL")
+    return module

@@ -1,0 +1,185 @@
+"""`if` on a tensor: both branches traced, their results joined."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final, NoReturn
+
+from autograph.operators import call
+from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, subject, trace_body
+from runtime.graph import Graph, Value
+from runtime.maybe import MaybeTensor
+from runtime.ops.control import COND, UNDEFINED
+from runtime.specs import (
+    Conflict,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    as_outputs,
+    describe,
+    join,
+    leaf_types,
+    remedy_for_lists,
+    shared,
+    text,
+)
+from runtime.state import copied, lower, named, rebuild_all
+from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.trace import apply, current_graph, set_outputs, tracing, wrap
+from runtime.types import TensorType
+
+__all__ = ["stage_cond", "stage_logical"]
+
+
+class _Traced:
+    """A branch: its graph, and what the variables hold after it (None: it raises)."""
+
+    def __init__(self, name: str, body: Branch, init: Sequence[Any]) -> None:
+        self.body = body
+        self.graph = Graph(name, parent=current_graph())
+        self.origins: Origins = {}
+        self.values: Sequence[Any] | None = trace_body(
+            self.graph, body, lambda: [copied(value, self.origins) for value in init])
+
+    def describe(self, i: int) -> Spec:
+        assert self.values is not None
+        return describe(self.values[i], self.origins)
+
+    def finish(self, specs: Sequence[Spec]) -> None:
+        """Make the leaves for `specs` the outputs of the graph."""
+        with tracing(self.graph):
+            if self.values is None:
+                outputs = [apply(UNDEFINED, type=type) for spec in specs for type, _ in leaf_types(spec)]
+            else:
+                outputs = [leaf for spec, value in zip(specs, self.values, strict=True)
+                           for leaf in lower(spec, value)]
+            set_outputs(self.graph, outputs)
+
+    def line(self, i: int, name: str) -> int:
+        """Where the variable got its value."""
+        assert self.values is not None
+        value = self.values[i]
+        if isinstance(value, GraphTensor) and value.graph is self.graph and value.op is not None:
+            position = value.op.position
+            if position is not None:
+                return int(position.lineno)
+        return line_of(self.body, name)
+
+
+def stage_cond(
+    pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
+) -> tuple[Any, ...]:
+    """The variables after `if pred: true_fn() else: false_fn()`, for a bool scalar `pred` of the graph.
+
+    StagingError if a variable cannot be what both branches make it.
+    """
+    true, false = _Traced("true", true_fn, init), _Traced("false", false_fn, init)
+    if true.values is None and false.values is None:
+        specs: list[Spec] = []
+    else:
+        specs = [_join(pred, true, false, i, name, init) for i, name in enumerate(names)]
+    for branch in (true, false):
+        branch.finish(specs)
+    if true.graph.outputs or true.graph.effect or false.graph.effect:
+        results = iter(named(apply(COND, pred, true=true.graph, false=false.graph), specs, names))
+        if true.values is None and false.values is None:
+            raise Unreachable
+    else:
+        results = iter(())
+    return tuple(rebuild_all(specs, results, names))
+
+
+def _join(
+    pred: Tensor, true: _Traced, false: _Traced, i: int, name: str, init: Sequence[Any],
+) -> Spec:
+    for branch, other in ((true, false), (false, true)):
+        if other.values is None:
+            assert branch.values is not None
+            other_variable = shared(branch.values, i)
+            if other_variable is not None:
+                return Shared(other_variable)
+            value = branch.values[i]
+            return Static(value) if value is init[i] else as_outputs(branch.describe(i), branch.graph)
+    assert true.values is not None and false.values is not None
+    if true.values[i] is false.values[i]:
+        return Static(true.values[i])
+    earlier = shared(true.values, i)
+    if earlier is not None and false.values[earlier] is false.values[i]:
+        return Shared(earlier)
+    try:
+        return join(true.describe(i), false.describe(i))
+    except Conflict as conflict:
+        a, b = true.values[i], false.values[i]
+        if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS):
+            return Static(_Either(pred, a, b))
+        _refuse(conflict, true, false, i, name)
+
+
+class _Either:
+    """A function that a condition chose: its call is a condition on the calls."""
+
+    def __init__(self, pred: Tensor, true_fn: Callable[..., Any], false_fn: Callable[..., Any]) -> None:
+        self._pred, self._true, self._false = pred, true_fn, false_fn
+        self.__name__ = getattr(true_fn, "__name__", "function")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        def calls(fn: Callable[..., Any]) -> Callable[[], tuple[Any, ...]]:
+            return lambda: (call(fn)(*args, **kwargs),)
+
+        (result,) = stage_cond(self._pred, Step(calls(self._true)), Step(calls(self._false)), (), ("",))
+        return result
+
+
+_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, _Either)
+
+
+def _refuse(conflict: Conflict, true: _Traced, false: _Traced, i: int, name: str) -> NoReturn:
+    left, right = text(true.describe(i)), text(false.describe(i))
+    raise staging_error(
+        f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "
+        f"but {right} if it does not (line {false.line(i, name)})",
+        _remedy(conflict, name)) from None
+
+
+def _remedy(conflict: Conflict, name: str) -> str:
+    left, right = conflict.left, conflict.right
+    if list_remedy := remedy_for_lists(left, right):
+        return list_remedy
+    return (f"Make both branches give {subject(name)} the same type: "
+            f"{text(left)} and {text(right)} do not fit together.")
+
+
+_HARMLESS: Final = frozenset((
+    "const", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not",
+    "logical_and", "logical_or", "logical_xor", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "add", "subtract", "multiply", "negative", "abs", "minimum", "maximum"))
+"""Ops that cannot fail and cost nothing on scalars: computing them in vain is cheaper than a branch."""
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and not value.type.shape
+
+
+def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
+    """`left and right()` or `left or right()` of bool scalars without a branch.
+
+    None if `right` is not so simple that it may be computed in any case; then nothing has been added.
+    """
+    mark = checkpoint()
+    into = current_graph()
+    graph = Graph("right", parent=into)
+    value = trace_body(graph, right, tuple)
+    simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
+              and not value.ndim and all(node.op.name in _HARMLESS and _is_scalar(node.outputs[0])
+                                         for node in graph.nodes))
+    if into is None or not simple:
+        rollback(mark)
+        return None
+    made: dict[Value, Value] = {inner: outer for outer, inner in graph.captures}
+    for node in graph.nodes:
+        copy = into.add_node(node.op, [made[v] for v in node.inputs], node.params, node.outputs[0].type, node.position)
+        made[node.outputs[0]] = copy.outputs[0]
+    if value.graph is graph:
+        value = wrap(made[value.value])
+    return OPERATORS[name](left, value)

@@ -1,0 +1,198 @@
+"""One trace of a function: its graph, and what it takes and gives."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from autograph.errors import prune
+from runtime.bodies import NEVER
+from runtime.errors import DTypeError, ShapeError, locate
+from runtime.execute.numpy import executable
+from runtime.graph import Graph, user_position
+from runtime.inline import inline
+from runtime.maybe import MaybeTensor
+from runtime.results import Pack, result_specs
+from runtime.signature import (
+    Call,
+    InvalidArgumentsError,
+    ObjectSpec,
+    Signature,
+    children,
+    is_leaf,
+    walk,
+)
+from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.trace import convert_to_tensor, current_graph
+from runtime.types import ListType, TensorSpec, TensorType, Type
+
+__all__ = ["EXECUTORS", "ConcreteFunction"]
+
+EXECUTORS: Final[dict[str, Callable[[Graph], Callable[..., tuple[Any, ...]]]]] = {"numpy": executable}
+"""What makes a function from arrays to arrays of a graph, by the name that `rt.function(executor=...)` takes."""
+
+
+class ConcreteFunction:
+    """A function traced for certain types of its tensors and certain values of everything else
+    (`tf.types.experimental.ConcreteFunction`).
+
+    graph                       the graph; print it, or see `runtime.draw`
+    structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
+    structured_outputs          the result, with TensorSpecs for tensors
+    """
+
+    __slots__ = (
+        "__weakref__", "_arrays", "_pack", "_signature", "graph", "name", "raises", "run",
+        "structured_input_signature", "structured_outputs", "types", "used")
+
+    def __init__(
+        self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str
+    ) -> None:
+        self.graph = graph
+        self.name = graph.name
+        self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
+        self.structured_outputs = result_specs(returned)
+        self.raises = returned is NEVER  # whenever it is called
+        self.used = 0  # when, by the count of calls of its function
+        self.structured_input_signature = call.described(_input_specs(graph))
+        self._signature = signature
+        self._pack = pack
+        self._arrays = EXECUTORS[executor](graph)
+        self.run = self._runner(isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor))
+
+    def _runner(self, single: bool) -> Callable[..., Any]:
+        """The function from arrays to results: the last step of each call, so without detours."""
+        arrays, pack = self._arrays, self._pack
+        new = object.__new__
+        if single:
+            def run_single(*inputs: Any) -> Any:
+                (array,) = arrays(*inputs)
+                result = new(EagerTensor)
+                result._array = array
+                return result
+
+            return run_single
+        types = [value.type for value in self.graph.outputs]
+
+        def run(*inputs: Any) -> Any:
+            return pack([EagerList(value, type) if isinstance(type, ListType) else EagerTensor.own(value)
+                         for value, type in zip(arrays(*inputs), types, strict=True)])
+
+        return run
+
+    def apply(self, leaves: Sequence[Any]) -> Any:
+        """The result for the tensors and lists of a call: computed, or traced into the graph that is open."""
+        graph = current_graph()
+        if graph is not None:
+            return self._pack(inline(self.graph, graph, leaves))
+        return self.run(*[leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the trace. Python arguments may be left out; given ones must equal those that were traced.
+
+        TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
+        """
+        try:
+            return self.apply(self._leaves(args, kwargs))
+        except BaseException as error:
+            if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
+                locate(error, user_position())
+            prune(error)
+            raise
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        try:
+            bound = self._signature.parameters.bind_partial(*args, **kwargs)
+        except TypeError as exc:
+            raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: {exc}") from None
+        given = bound.arguments
+        leaves: list[Any] = []
+        types = iter(self.types)
+        for name, traced in self._arguments().items():
+            if name not in given:
+                if _tensors(traced):
+                    raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {name!r}")
+                continue
+            self._match(name, given[name], traced, leaves, types)
+        return leaves
+
+    def _match(self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type]) -> None:
+        """Append the leaves of `value`, which must be what was traced."""
+        if is_leaf(traced):
+            leaves.append(self._fit(path, value, next(types)))
+        elif isinstance(traced, ObjectSpec) and isinstance(value, traced.kind):
+            leaves += [self._fit(path, leaf, next(types)) for leaf in value.__leaves__()]
+        elif isinstance(traced, (weakref.ref, ObjectSpec)) or children(traced) is None:
+            held = traced() if isinstance(traced, weakref.ref) else traced
+            if value is not held and not (type(value) is type(held) and bool(value == held)):
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} is {value!r}, but this trace was made for {held!r}",
+                    remedy="Leave it out, or call the function itself, which traces for other values.")
+        else:
+            parts, others = children(value) or [], children(traced) or []
+            if type(value) is not type(traced) or [label for label, _ in parts] != [label for label, _ in others]:
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} does not have the structure of {_text(traced)}")
+            for (label, part), (_, other) in zip(parts, others, strict=True):
+                self._match(path + label, part, other, leaves, types)
+
+    def _fit(self, path: str, value: Any, want: Type) -> Any:
+        x = value
+        if not isinstance(value, (EagerList, GraphList)):
+            x = convert_to_tensor(value, dtype_hint=want.dtype if isinstance(want, TensorType) else None)
+        if not want.accepts(x.type):
+            error = ShapeError if isinstance(want, TensorType) and x.type.dtype is want.dtype else DTypeError
+            raise error(f"argument {path!r} of {self.name} is {x.type}, but this trace takes {want}",
+                        remedy="Call the function itself, which traces for other types.")
+        return x
+
+    def _arguments(self) -> dict[str, Any]:
+        """What was traced, by parameter."""
+        args, kwargs = self.structured_input_signature
+        return self._signature.parameters.bind(*args, **kwargs).arguments
+
+    @property
+    def inputs(self) -> list[GraphTensor | GraphList]:
+        """The graph's inputs."""
+        return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.inputs]
+
+    @property
+    def outputs(self) -> list[GraphTensor | GraphList]:
+        """The graph's results."""
+        return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The types of arguments and result: `f(x: float32[?,3], n=3) -> float32[?]`."""
+        parts = [f"{name}: {_text(value)}" if _tensors(value) else f"{name}={_text(value)}"
+                 for name, value in self._arguments().items()]
+        return f"{self.name}({', '.join(parts)}) -> {_text(self.structured_outputs)}"
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+
+
+def _input_specs(graph: Graph) -> list[TensorSpec | ListType]:
+    return [v.type if isinstance(v.type, ListType) else TensorSpec(v.type.shape, v.type.dtype, v.hint)
+            for v in graph.inputs]
+
+
+def _tensors(value: Any) -> bool:
+    return any(is_leaf(leaf) or isinstance(leaf, ObjectSpec) for _, leaf in walk(value, ""))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, TensorSpec):
+        return str(value.type)
+    if isinstance(value, weakref.ref):
+        return repr(value())
+    if hasattr(type(value), "__leaves__"):
+        return type(value).__name__
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        inner = ", ".join(map(_text, value))
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    parts = children(value)
+    if parts is None:
+        return repr(value)
+    return "{" + ", ".join(f"{label.strip('.[]')}: {_text(part)}" for label, part in parts) + "}"

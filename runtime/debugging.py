@@ -1,0 +1,341 @@
+"""`rt.print` and the checks of `rt.debugging`: effects, which run in program order."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError, InvalidArgumentError, ShapeError, locate
+from runtime.op import Op
+from runtime.ops.effects import plain_text, print_text
+from runtime.tensor import Tensor
+from runtime.text import Template, show
+from runtime.trace import apply, convert_to_tensor, current_graph, user_position, wrap
+from runtime.types import TensorType, Type, as_dtype, broadcast_shapes
+
+__all__ = [
+    "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
+    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_rank", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
+    "is_numeric_tensor", "print",
+]
+
+
+# print
+
+def _number(x: Any) -> str:
+    """A scalar as TF2 prints it: 1 for 1.0 and for True."""
+    if x.dtype.kind == "b":
+        return str(int(x))
+    text = str(x)
+    return text.removesuffix(".0")
+
+
+def _summary(x: Any, spec: str, summarize: int) -> str:
+    """An array as `tf.print` shows it: at most `summarize` first and last elements of each dimension."""
+    if spec not in ("", "!r") or not hasattr(x, "dtype"):
+        return show(x, spec)
+    return _rows(x, summarize, 1)
+
+
+def _rows(x: Any, summarize: int, indent: int) -> str:
+    if not x.ndim:
+        return _number(x[()])
+    cut = summarize >= 0 and len(x) > 2 * summarize
+    shown = [*x[:summarize], *x[len(x) - summarize:]] if cut else x
+    parts = [_rows(np.asarray(row), summarize, indent + 1) for row in shown]
+    if cut:
+        parts.insert(summarize, "...")
+    separator = " " if x.ndim == 1 else "\n" * (x.ndim - 1) + " " * indent
+    return f"[{separator.join(parts)}]"
+
+
+class _Sink:
+    """A file that hands each text to a function, such as a logger's `info`, or appends it to a file on disk."""
+
+    def __init__(self, take: Callable[[str], Any]) -> None:
+        self.write = take
+
+    def flush(self) -> None:
+        pass
+
+
+def _append_to(path: str, text: str) -> None:
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _stream(output_stream: Any) -> Any:
+    if isinstance(output_stream, str):
+        if not output_stream.startswith("file://"):
+            raise ValueError(
+                f"output_stream is sys.stdout, sys.stderr, a function or 'file://...', not {output_stream!r}")
+        return _Sink(functools.partial(_append_to, output_stream.removeprefix("file://")))
+    return _Sink(output_stream) if callable(output_stream) else output_stream
+
+
+def print(
+    *inputs: Any, output_stream: Any = None, summarize: int | None = None, sep: str = " ", end: str | None = "\n",
+    name: str | None = None,
+) -> None:
+    """Print tensors and Python values, also nested ones, whenever the graph runs here (`tf.print`).
+
+    output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
+    summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
+    """
+    style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    text = sep.join([plain_text(x, style=style) for x in inputs]) + ("\n" if end is None else end)
+    print_text(text, sys.stderr if output_stream is None else _stream(output_stream), style=style)
+
+
+# Checks: check(condition, *values; text) and compare(x, y; relation, ...)
+
+def _check_kernel(condition: Any, *values: Any, text: Template, style: Any) -> None:
+    if not np.all(condition):
+        raise InvalidArgumentError(text.render(values, style))
+
+
+def _check_rule(condition: Type, *values: Type, text: Template, style: Any) -> tuple[()]:
+    if not (isinstance(condition, TensorType) and condition.dtype.is_bool):
+        raise DTypeError(f"the condition of an assertion is bool, not {condition}")
+    return ()
+
+
+CHECK: Final = Op("check", _check_kernel, _check_rule, effect=True,
+                  doc="InvalidArgumentError with a text unless all elements of the first operand hold.")
+
+
+def _text(message: str) -> tuple[Template, list[Any]]:
+    if current_graph() is None:
+        return Template((message,)), []
+    template, values = Template.parse(message)
+    return template, [wrap(value) for value in values]
+
+
+def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None, name: str | None = None) -> None:
+    """InvalidArgumentError that shows `data` unless `condition` holds, when the graph runs here (`tf.Assert`)."""
+    condition = convert_to_tensor(condition)
+    style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    shown = "\n".join([plain_text(x, style=style) for x in data])
+    template, values = _text(f"Expected the condition to be true. Summarized data: {shown}")
+    apply(CHECK, condition, *values, text=template, style=style)
+
+
+_RELATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}
+
+
+def _compare_kernel(
+    x: Any, y: Any, *values: Any, relation: str, text: Template, summarize: int, quantity: str
+) -> None:
+    holds = _RELATIONS[relation](x, y)
+    if np.all(holds):
+        return
+    style = functools.partial(_summary, summarize=summarize)
+    lines = [text.render(values, style)] if text.pieces != ("",) else []
+    lines.append(f"Condition {quantity} did not hold.")
+    if np.ndim(holds):
+        where = np.argwhere(~holds)
+        shown = [tuple(map(int, index)) for index in where[:summarize] if summarize >= 0] or list(map(tuple, where))
+        left, right = np.broadcast_arrays(x, y)
+        lines.append(f"Indices of first {len(shown)} different values: {[list(map(int, index)) for index in shown]}")
+        lines.append(f"Corresponding x values: [{' '.join(_number(left[index]) for index in shown)}]")
+        lines.append(f"Corresponding y values: [{' '.join(_number(right[index]) for index in shown)}]")
+    else:
+        lines.append(f"x: {_number(x[()])}, y: {_number(y[()])}")
+    raise InvalidArgumentError("\n".join(lines))
+
+
+def _compare_rule(
+    x: TensorType, y: TensorType, *values: Type, relation: str, text: Template, summarize: int, quantity: str
+) -> tuple[()]:
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"an assertion compares tensors of one dtype, not {x.dtype.name} and {y.dtype.name}")
+    broadcast_shapes(x.shape, y.shape, what=f"the operands of the assertion {quantity}")
+    return ()
+
+
+COMPARE: Final = Op("assert_compare", _compare_kernel, _compare_rule, effect=True, agree=slice(0, 2),
+                    doc="InvalidArgumentError unless `relation` holds between all elements of the first two operands.")
+
+
+def _compare(
+    relation: str, x: Any, y: Any, message: str | None, summarize: int | None, quantity: str | None = None
+) -> None:
+    template, values = _text(message or "")
+    apply(COMPARE, x, y, *values, relation=relation, text=template, summarize=3 if summarize is None else summarize,
+          quantity=quantity or f"x {relation} y")
+
+
+def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+                 ) -> None:
+    """InvalidArgumentError unless x == y, element by element (`tf.debugging.assert_equal`)."""
+    _compare("==", x, y, message, summarize)
+
+
+def assert_none_equal(
+    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x != y, element by element (`tf.debugging.assert_none_equal`)."""
+    _compare("!=", x, y, message, summarize)
+
+
+def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+                ) -> None:
+    """InvalidArgumentError unless x < y, element by element (`tf.debugging.assert_less`)."""
+    _compare("<", x, y, message, summarize)
+
+
+def assert_less_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x <= y, element by element (`tf.debugging.assert_less_equal`)."""
+    _compare("<=", x, y, message, summarize)
+
+
+def assert_greater(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x > y, element by element (`tf.debugging.assert_greater`)."""
+    _compare(">", x, y, message, summarize)
+
+
+def assert_greater_equal(
+    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x >= y, element by element (`tf.debugging.assert_greater_equal`)."""
+    _compare(">=", x, y, message, summarize)
+
+
+def assert_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+    """InvalidArgumentError unless x > 0 (`tf.debugging.assert_positive`)."""
+    _compare(">", x, 0, message, summarize, "x > 0")
+
+
+def assert_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+    """InvalidArgumentError unless x < 0 (`tf.debugging.assert_negative`)."""
+    _compare("<", x, 0, message, summarize, "x < 0")
+
+
+def assert_non_negative(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x >= 0 (`tf.debugging.assert_non_negative`)."""
+    _compare(">=", x, 0, message, summarize, "x >= 0")
+
+
+def assert_non_positive(
+    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """InvalidArgumentError unless x <= 0 (`tf.debugging.assert_non_positive`)."""
+    _compare("<=", x, 0, message, summarize, "x <= 0")
+
+
+def assert_near(
+    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None, summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """InvalidArgumentError unless |x - y| <= atol + rtol * |y| (`tf.debugging.assert_near`).
+
+    The tolerances are 10 times the dtype's epsilon if they are not given.
+    """
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, dtype_hint=x.dtype)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        _fail(DTypeError(f"assert_near compares floats, not {x.dtype.name}"))
+    tolerance = 10 * float(np.finfo(x.dtype.np).eps)
+    limit = (tolerance if atol is None else atol) + (tolerance if rtol is None else rtol) * abs(y)
+    _compare("<=", abs(x - y), limit, message, summarize, "|x - y| <= atol + rtol * |y|")
+
+
+# Checks of what is known while tracing
+
+def _fail(error: Exception) -> None:
+    locate(error, user_position())
+    raise error
+
+
+def _prefix(message: str | None) -> str:
+    return f"{message}\n" if message else ""
+
+
+def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
+    """ShapeError unless x has this rank (`tf.debugging.assert_rank`)."""
+    x = convert_to_tensor(x)
+    if x.ndim != int(rank):
+        _fail(ShapeError(f"{_prefix(message)}the tensor must have rank {int(rank)}, but it is {x.type}"))
+
+
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+    """The tensor; ShapeError unless it is a scalar (`tf.debugging.assert_scalar`)."""
+    assert_rank(tensor, 0, message)
+    return convert_to_tensor(tensor)
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+    """DTypeError unless the tensor has this dtype (`tf.debugging.assert_type`)."""
+    found, wanted = convert_to_tensor(tensor).dtype, as_dtype(tf_type)
+    if found is not wanted:
+        _fail(DTypeError(f"{_prefix(message)}the tensor must be {wanted.name}, but it is {found.name}"))
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether it is a tensor of numbers, not bools (`tf.debugging.is_numeric_tensor`)."""
+    return isinstance(tensor, Tensor) and tensor.dtype.is_numeric
+
+
+def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+                  name: str | None = None) -> None:
+    """Check pairs of tensor and shape, as far as shapes are known now (`tf.debugging.assert_shapes`).
+
+    A shape is a sequence of sizes, of names that stand for one size each (also as a string, one letter each), and of
+    None for any size. ShapeError where they do not fit.
+    """
+    sizes: dict[Any, int] = {}
+    for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
+        x = convert_to_tensor(x.deref() if hasattr(x, "deref") else x)
+        found = x.type.shape
+        fits = len(found) == len(wanted)
+        for size, symbol in zip(found, wanted) if fits else ():
+            if symbol is None or symbol == "." or size is None:
+                continue
+            expected = sizes.setdefault(symbol, size) if isinstance(symbol, str) else int(symbol)
+            fits = fits and size == expected
+        if not fits:
+            known = "".join(f", {name}={size}" for name, size in sizes.items())
+            _fail(ShapeError(f"{_prefix(message)}the tensor must have the shape {wanted}, but it is {x.type}{known}"))
+
+
+# check_numerics
+
+def _numerics_kernel(x: Any, *, message: str) -> Any:
+    if not np.all(np.isfinite(x)):
+        kinds = [kind for kind, bad in (("Inf", np.isinf(x).any()), ("NaN", np.isnan(x).any())) if bad]
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
+    return x
+
+
+def _numerics_rule(x: TensorType, *, message: str) -> TensorType:
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise DTypeError(f"check_numerics takes floats, not {x.dtype.name}")
+    return x
+
+
+def _numerics_samples(rng: np.random.Generator) -> Iterable[Any]:
+    for dtype in (t.float16, t.float32, t.float64):
+        yield (rng.standard_normal((2, 3)).astype(dtype.np),), {"message": "x"}
+
+
+CHECK_NUMERICS: Final = Op("check_numerics", _numerics_kernel, _numerics_rule, effect=True, samples=_numerics_samples,
+                           doc="The operand; InvalidArgumentError if it has an infinite or NaN element.")
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor; InvalidArgumentError if an element is infinite or NaN (`tf.debugging.check_numerics`)."""
+    result: Tensor = apply(CHECK_NUMERICS, tensor, message=message)
+    return result

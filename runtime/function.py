@@ -1,0 +1,478 @@
+"""`@function`: calls run a graph, which is traced once for each kind of arguments.
+
+A call finds its trace by the dtypes and shapes of tensors and the values of everything else (`runtime.signature`).
+Shapes that keep changing relax to unknown dimensions by themselves; `explain` says why a call traced again.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType, MethodType
+from typing import Any, Final, TypeVar, overload
+
+import autograph as ag
+from autograph.errors import prune
+from runtime.bodies import trace_function
+from runtime.concrete import EXECUTORS, ConcreteFunction
+from runtime.config import settings
+from runtime.errors import InaccessibleTensorError, StagingError, locate
+from runtime.graph import Graph, user_position
+from runtime.graph import prune as prune_graph
+from runtime.ops.control import join_types
+from runtime.results import plan
+from runtime.retracing import CacheInfo, History, Pending
+from runtime.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
+from runtime.tensor import EagerTensor, GraphList, GraphTensor
+from runtime.trace import _state as _tracing_state
+from runtime.trace import add_input, current_graph, set_outputs, tracing
+from runtime.types import TensorSpec, TensorType, Type
+from runtime.variable import Creation
+
+__all__ = ["Function", "function"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MAX_ALIASES: Final = 4096  # keys that may lead to the traces of one function
+
+
+class Function:
+    """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
+
+    As a method it has a cache of its own for each instance, which it does not keep alive. Threads may call it at
+    the same time; each trace is made by one of them.
+    """
+
+    def __init__(
+        self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
+        autograph: bool = True, reduce_retracing: bool = False, executor: str = "numpy", name: str | None = None,
+        max_traces: int = 64, instance: weakref.ref[Any] | None = None,
+    ) -> None:
+        if executor not in EXECUTORS:
+            raise ValueError(f"no executor {executor!r}: there are {', '.join(map(repr, sorted(EXECUTORS)))}")
+        if max_traces < 1:
+            raise ValueError(f"max_traces must be at least 1, not {max_traces}")
+        self.python_function = python_function
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self.autograph = autograph
+        self.reduce_retracing = reduce_retracing
+        self.executor = executor
+        self.max_traces = max_traces
+        self.name: str = name or getattr(python_function, "__name__", None) or type(python_function).__name__
+        functools.update_wrapper(self, python_function)
+        self._instance = instance
+        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._lock = threading.RLock()
+        self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
+        self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
+        self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
+        self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to what a key knows by identity
+        self._pending: dict[Hashable, Pending] = {}
+        self._fixed: set[Hashable] = set()  # structures that do not trace with unknown dimensions
+        self._history = History(self.name)
+        self._calls = 0
+        self._count = 0
+
+    # Calls.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if not kwargs and _tracing_state.graph is None and not settings.run_eagerly:
+                key: list[Any] = []
+                arrays = []
+                for x in args:
+                    if type(x) is not EagerTensor:
+                        break
+                    array = x._array
+                    arrays.append(array)
+                    key += array.dtype, array.shape
+                else:
+                    found = self._fast.get(tuple(key))
+                    if found is not None:
+                        self._calls = found.used = self._calls + 1
+                        return found.run(*arrays)
+            return self._call(args, kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if settings.run_eagerly:
+            return self._bound(self.python_function)(*args, **kwargs)
+        graph = current_graph()
+        if graph is not None and _holds_graph_tensor(self.python_function):
+            return self._bound(self._converted)(*args, **kwargs)
+        self._calls += 1
+        call = self._arguments(args, kwargs)
+        try:
+            concrete = self._find_or_trace(call)
+        except InaccessibleTensorError as exc:
+            if graph is None or not _belongs(exc, graph):
+                raise
+            return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the graph that calls it
+        concrete.used = self._calls
+        if graph is None and not kwargs and all(type(x) is EagerTensor for x in args):
+            key = tuple([part for x in args for part in (x._array.dtype, x._array.shape)])
+            self._remember(self._fast, key, concrete)
+        return concrete.apply(call.leaves)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments, where a TensorSpec may stand for a tensor
+        (`tf.function.get_concrete_function`). With an input_signature the arguments may be left out.
+        """
+        try:
+            with tracing(None):
+                return self._find_or_trace(self._arguments(args, kwargs, specs=True))
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
+        try:
+            if specs and self.input_signature is not None and not args and not kwargs:
+                return self._signature.spec_call()
+            return self._signature.call(args, kwargs)
+        except Exception as exc:
+            locate(exc, user_position())
+            raise
+
+    @functools.cached_property
+    def _signature(self) -> Signature:
+        return Signature(self._bound(self.python_function), self.name, self.input_signature)
+
+    @functools.cached_property
+    def _converted(self) -> Callable[..., Any]:
+        fn = inspect.unwrap(self.python_function)
+        code = getattr(fn, "__code__", None)
+        if code is not None and (inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn)):
+            kind = "generator function" if inspect.isgeneratorfunction(fn) else "coroutine function"
+            raise ag.UnsupportedError(
+                f"{self.name!r} is a {kind}, which cannot be traced: it runs piece by piece, outside of the trace",
+                filename=code.co_filename, lineno=code.co_firstlineno,
+                remedy="Trace the functions that it calls; or collect what it yields in a list and return that.")
+        return ag.convert(self.python_function) if self.autograph else self.python_function
+
+    def _bound(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`fn`, with the instance as its first argument if this is a method."""
+        if self._instance is None:
+            return fn
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(f"the object that {self.name} is a method of is gone")
+        return MethodType(fn, instance)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        entry = self._methods.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return Method(entry[1], instance)
+        key = id(instance)
+        methods = self._methods
+
+        def forget(reference: weakref.ref[Any]) -> None:
+            found = methods.get(key)
+            if found is not None and found[0] is reference:
+                del methods[key]
+
+        try:
+            reference = weakref.ref(instance, forget)
+        except TypeError:
+            return MethodType(self, instance)  # then the instance is an argument like others
+        with self._lock:
+            entry = methods.get(key)
+            if entry is None or entry[0]() is not instance:
+                made = Function(
+                    self.python_function, input_signature=self.input_signature, autograph=self.autograph,
+                    reduce_retracing=self.reduce_retracing, executor=self.executor, name=self.name,
+                    max_traces=self.max_traces, instance=reference)
+                entry = methods[key] = reference, made
+        return Method(entry[1], instance)
+
+    # Traces.
+
+    def _find_or_trace(self, call: Call) -> ConcreteFunction:
+        key = call.structure, call.shapes
+        me = threading.get_ident()
+        while True:
+            with self._lock:
+                found = self._find(call, key)
+                if found is not None:
+                    return found
+                pending = self._pending.get(key)
+                if pending is None:
+                    pending = self._pending[key] = Pending(me)
+                    break
+                if me in pending.owners:
+                    raise self._endless()
+            if not pending.wait(me):  # its owner waits for this thread
+                pending.owners.add(me)
+                try:
+                    return self._trace(call, call.types)
+                finally:
+                    pending.owners.discard(me)
+        try:
+            concrete = self._trace_as_general_as_useful(call)
+            if not concrete.raises:
+                with self._lock:
+                    self._insert(call, key, concrete)
+            return concrete
+        finally:
+            with self._lock:
+                del self._pending[key]
+            pending.done.set()
+
+    def _endless(self) -> StagingError:
+        error = StagingError(
+            f"{self.name} calls itself while it is traced for the same arguments: a recursion that a tensor decides "
+            "has no end when it is traced", remedy="Write it as a loop, or let it recurse on Python values.")
+        locate(error, user_position())
+        return error
+
+    def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
+        found = self._exact.get(key)
+        if found is None:
+            fitting = [c for c in self._groups.get(call.structure, ())
+                       if all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
+            if not fitting:
+                return None
+            found = min(fitting, key=_unknown_dims)
+            self._remember(self._exact, key, found)
+        return found
+
+    def _remember(self, table: dict[Any, ConcreteFunction], key: Hashable, concrete: ConcreteFunction) -> None:
+        with self._lock:
+            if concrete not in self._watched:
+                return  # evicted, or never shared
+            if len(table) >= _MAX_ALIASES:
+                table.clear()
+            table[key] = concrete
+
+    def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
+        if len(self._watched) >= self.max_traces:
+            self._discard(min(self._watched, key=lambda c: c.used))
+            self._history.warn_of_eviction(self.python_function, self.max_traces)
+        concrete.used = self._calls
+        self._groups.setdefault(call.structure, []).append(concrete)
+        me = weakref.ref(self)
+        doomed = weakref.ref(concrete)
+
+        def forget(_: Any) -> None:
+            function, trace = me(), doomed()
+            if function is not None and trace is not None:
+                function._discard(trace)
+
+        self._watched[concrete] = [weakly(x, forget) for x in call.objects]
+        self._remember(self._exact, key, concrete)
+        self._history.add(concrete, self._signature.leaves(call), self._calls)
+        self._history.warn_of_numbers(self.python_function)
+
+    def _discard(self, concrete: ConcreteFunction) -> None:
+        with self._lock:
+            self._watched.pop(concrete, None)
+            self._history.remove(concrete)
+            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact
+            for table in tables:
+                for key in [key for key, value in table.items() if value is concrete]:
+                    del table[key]
+            for structure, group in list(self._groups.items()):
+                if concrete in group:
+                    group.remove(concrete)
+                    if not group:
+                        del self._groups[structure]
+
+    def _trace_as_general_as_useful(self, call: Call) -> ConcreteFunction:
+        """Trace for the shapes of the call; or with unknown dimensions where it is known that they change."""
+        if self._signature.specs is not None:
+            return self._trace(call, self._signature.types_of(call))
+        group = self._groups.get(call.structure, ())
+        if len(group) >= (1 if self.reduce_retracing else 2) and call.structure not in self._fixed:
+            types: list[Type] = list(call.types)
+            for concrete in group:
+                types = [join_types(a, b) or a for a, b in zip(types, concrete.types, strict=True)]
+            try:
+                return self._trace(call, types)
+            except Exception:
+                self._fixed.add(call.structure)  # it needs the dimensions: as Python numbers, for example
+        return self._trace(call, call.types)
+
+    def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
+        concrete, made_variables = self._trace_once(call, types, first=self._count == 0)
+        if made_variables:  # so the function is traced again, as for each later call: with the variables there
+            concrete, _ = self._trace_once(call, types, first=False)
+        self._count += 1
+        return concrete
+
+    def _trace_once(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
+        fn = self._bound(self._converted)
+        graph = Graph(self.name)
+        inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
+        known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
+                 if isinstance(leaf, EagerTensor)}
+        with tracing(graph), Creation(first, known) as creation:
+            args, kwargs = call.replace(inputs)
+            returned = trace_function(lambda: fn(*args, **kwargs))
+            outputs: list[Any] = []
+            pack = plan(returned, outputs, getattr(self.python_function, "__func__", self.python_function))
+            set_outputs(graph, outputs)
+        prune_graph(graph)
+        return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor), bool(creation.created)
+
+    def _input_names(self, call: Call) -> list[str]:
+        names: list[str] = []
+        for path, leaf in self._signature.leaves(call):
+            name = re.sub(r"\W+", "_", path).strip("_")
+            if is_leaf(leaf):
+                names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
+            elif hasattr(type(leaf), "__leaves__"):
+                names += [name] * len(leaf.__leaves__())
+        return names
+
+    # What is there.
+
+    def cache_info(self) -> CacheInfo:
+        """Calls that found their trace, calls that made one, the bound, and how many traces there are."""
+        return CacheInfo(max(self._calls - self._count, 0), self._count, self.max_traces, len(self._watched))
+
+    def cache_clear(self) -> None:
+        """Drop all traces; later calls trace again. Variables may not be created again."""
+        with self._lock:
+            for concrete in list(self._watched):
+                self._discard(concrete)
+            self._fixed.clear()
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the function was traced (`tf.function.experimental_get_tracing_count`)."""
+        return self._count
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The types of arguments and result of each trace, one per line."""
+        return "\n".join(concrete.pretty_printed_signature(verbose) for concrete in self.concrete_functions)
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces that there are, oldest first."""
+        with self._lock:
+            return list(self._watched)
+
+    def explain(self) -> str:
+        """Whether the last call was traced again and why: which argument differed from earlier calls, and how."""
+        return self._history.explain(self._calls, len(self._watched), self._count)
+
+    def __repr__(self) -> str:
+        return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
+
+
+class Method:
+    """A `Function` as a method of an object: what `instance.method` gives. All else is as for the Function."""
+
+    __slots__ = ("__self__", "_function")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self._function = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._function._signature.parameters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Method) and self._function is other._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __repr__(self) -> str:
+        return f"<rt.function {self._function.python_function.__qualname__} of {self.__self__!r}>"
+
+
+def _unknown_dims(concrete: ConcreteFunction) -> int:
+    return sum(type.shape.count(None) for type in concrete.types if isinstance(type, TensorType))
+
+
+def _holds_graph_tensor(fn: Any, depth: int = 3) -> bool:
+    """Whether a function closes over a tensor of a graph, itself or through functions that it closes over."""
+    fn = getattr(fn, "__func__", fn)
+    if isinstance(fn, Function):
+        fn = fn.python_function
+    if isinstance(fn, functools.partial):
+        return any(isinstance(x, (GraphTensor, GraphList)) for x in (*fn.args, *fn.keywords.values()))
+    if not isinstance(fn, FunctionType) or fn.__closure__ is None:
+        return False
+    for cell in fn.__closure__:
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(content, (GraphTensor, GraphList)):
+            return True
+        inner = isinstance(content, (FunctionType, Function, MethodType))
+        if inner and depth and _holds_graph_tensor(content, depth - 1):
+            return True
+    return False
+
+
+def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
+    """Whether the tensor that was out of reach is one of `graph`, or of a graph around it."""
+    owner = getattr(error, "graph", None)
+    return isinstance(owner, Graph) and owner.contains(graph)
+
+
+@overload
+def function(func: F, **options: Any) -> F: ...
+@overload
+def function(
+    func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
+    name: str | None = None, max_traces: int = 64, **ignored: Any,
+) -> Callable[[F], F]: ...
+def function(
+    func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
+    name: str | None = None, max_traces: int = 64, **ignored: Any,
+) -> Any:
+    """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
+
+    input_signature   a TensorSpec for each argument: then there is one trace, and arguments convert to it
+    autograph         convert control flow that depends on tensors; else it must be written with `rt.cond` and the like
+    reduce_retracing  take a dimension as unknown at the second shape that comes, not at the third
+    executor          what runs the graphs
+    name              what to call it in graphs and messages
+    max_traces        how many traces to keep; the one not used for longest goes
+
+    `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
+    what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
+    """
+    for option in ignored:
+        if not option.startswith("experimental_"):
+            raise TypeError(f"function() got an unexpected keyword argument {option!r}")
+    options: dict[str, Any] = {
+        "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
+        "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
+        "max_traces": max_traces}
+    if func is None:
+        return functools.partial(_decorate, options)
+    return _decorate(options, func)
+
+
+def _decorate(options: dict[str, Any], func: Any) -> Any:
+    if isinstance(func, (staticmethod, classmethod)):
+        return type(func)(_decorate(options, func.__func__))
+    if isinstance(func, Method):
+        func = MethodType(func.python_function, func.__self__)
+    if not callable(func) or isinstance(func, type):
+        what = f"the class {func.__qualname__!r}" if isinstance(func, type) else repr(func)
+        error = InvalidArgumentsError(
+            f"rt.function takes a function, method or callable object, not {what}",
+            remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
+        locate(error, user_position())
+        raise error
+    return Function(func.python_function if isinstance(func, Function) else func, **options)

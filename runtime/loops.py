@@ -1,0 +1,358 @@
+"""`while` and `for` on tensors: the body traced until the types of the state stay the same.
+
+The first trace takes Python values as they are. What the body changes becomes a value of the graph, and the body
+is traced again; a trace that is not the last is taken back.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NoReturn
+
+from runtime import types as t
+from runtime.bodies import Branch, checkpoint, rollback, staging_error, subject, trace_body
+from runtime.graph import Graph, Value
+from runtime.iterables import Counted, Stream
+from runtime.op import Op
+from runtime.ops.control import REDUCE, WHILE_LOOP
+from runtime.ops.math import minimum
+from runtime.specs import (
+    Conflict,
+    Leaf,
+    Nested,
+    Optional,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    absent,
+    as_loop_state,
+    describe,
+    join,
+    leaf_types,
+    remedy_for_lists,
+    shared,
+    text,
+)
+from runtime.state import lower, named, rebuild_all
+from runtime.trace import add_input, apply, capture, convert_to_tensor, current_graph, set_outputs, tracing, wrap
+from runtime.types import TensorShape, TensorType
+
+__all__ = ["Truth", "stage_reduce", "stage_while"]
+
+MAX_TRACES: Final = 24  # types widen a few times at most; more traces than this mean that they never settle
+
+Truth = Callable[[Any], Any]  # the bool scalar tensor for a condition's value, or a bool
+
+MakeItems = Callable[[Graph], list[Callable[[], Any]]]
+"""Adds the inputs of a body that come before the state; gives what makes the item while the body is traced."""
+
+
+@dataclass
+class _Record:
+    """What the loops inside a body settled on, in order, as the first guess for the body's next trace."""
+
+    loops: list[tuple[object, list[Spec], _Record]] = field(default_factory=list)
+
+
+class _Records(threading.local):
+    earlier: _Record | None = None
+    current: _Record | None = None
+
+
+_records: Final = _Records()
+
+
+class _Loop:
+    """One staged loop. `specs` describe the state; they widen until a trace of the body leaves them as they are."""
+
+    def __init__(
+        self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
+        self.body_fn, self.init, self.names = body_fn, init, names
+        self.specs = [self._start(i) for i in range(len(init))]
+        self.key = body_fn.filename, body_fn.lineno, tuple(names)
+        self._apply_invariants(options.get("shape_invariants"))
+
+    def _start(self, i: int) -> Spec:
+        other = shared(self.init, i)
+        return as_loop_state(describe(self.init[i])) if other is None else Shared(other)
+
+    # The body.
+
+    def settle(self, make_items: MakeItems) -> None:
+        """Trace the body until the types of the state stay."""
+        outer, earlier = _records.current, self._guess()
+        if earlier is not None:
+            self.specs = list(map(_guessed, self.specs, earlier[1]))
+        record = earlier[2] if earlier is not None else None
+        start = list(self.specs)
+        try:
+            for _ in range(MAX_TRACES):
+                mark = checkpoint()
+                _records.earlier, _records.current = record, _Record()
+                self._trace(make_items)
+                record = _records.current
+                widened = self._widened()
+                if widened == self.specs:
+                    self.specs = widened
+                    break
+                self.specs = widened
+                rollback(mark)
+            else:
+                raise staging_error(
+                    f"the state of this loop has no type that stays the same: after {MAX_TRACES} traces it is "
+                    f"still {', '.join(map(text, self.specs))}, and it was {', '.join(map(text, start))}",
+                    "Give the loop fixed shapes with set_loop_options(shape_invariants=...).")
+        finally:
+            _records.current = outer
+            _records.earlier = self.replayed
+        if outer is not None:
+            assert record is not None
+            outer.loops.append((self.key, self.specs, record))
+
+    def _guess(self) -> tuple[object, list[Spec], _Record] | None:
+        """What this loop settled on when the loop around it was traced before."""
+        self.replayed = _records.earlier
+        if self.replayed is None or _records.current is None:
+            return None
+        index = len(_records.current.loops)
+        if index >= len(self.replayed.loops) or self.replayed.loops[index][0] != self.key:
+            return None
+        return self.replayed.loops[index]
+
+    def _trace(self, make_items: MakeItems) -> None:
+        self.graph = graph = Graph("body", parent=current_graph())
+        self.origins: Origins = {}
+        with tracing(graph):
+            items = make_items(graph)
+            self.inputs = self._add_inputs(graph)
+        leaves = iter(self.inputs)
+
+        def values() -> list[Any]:
+            self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
+            return [*(item() for item in items), *self.entry]
+
+        self.out: Sequence[Any] | None = trace_body(graph, self.body_fn, values)
+
+    def _add_inputs(self, graph: Graph) -> list[Any]:
+        return [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
+                for leaf in leaf_types(spec, name)]
+
+    def _widened(self) -> list[Spec]:
+        if self.out is None:
+            return self.specs
+        return [self._widen(i, spec) for i, spec in enumerate(self.specs)]
+
+    def _widen(self, i: int, spec: Spec) -> Spec:
+        assert self.out is not None
+        value = self.out[i]
+        if isinstance(spec, Shared):
+            if value is self.out[spec.index]:
+                return spec
+            spec = as_loop_state(describe(self.init[i]))
+        if value is self.entry[i] and isinstance(spec, Static):
+            return spec
+        out = describe(value, self.origins)
+        try:
+            return join(spec, out)
+        except Conflict as conflict:
+            self._refuse(i, spec, out, conflict)
+
+    def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
+        name = subject(self.names[i])
+        before, after = text(spec), text(out)
+        raise staging_error(
+            f"{name} is {before} before the loop but {after} after one iteration",
+            remedy_for_lists(conflict.left, conflict.right)
+            or f"Make the body assign {before} to {name}, or start with {after}.") from None
+
+    def finish(self) -> None:
+        """Make the state after an iteration the outputs of the body's graph."""
+        with tracing(self.graph):
+            if self.out is None:
+                outputs = self.inputs
+            else:
+                outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
+                           for leaf in lower(spec, value)]
+            set_outputs(self.graph, outputs)
+        self.invariant = [value is made.value
+                          for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
+
+    def bound_by_body(self, i: int) -> bool:
+        """Whether an iteration always leaves variable `i` bound, though it may not be before the loop."""
+        if self.out is None:
+            return False
+        value = self.out[i]
+        spec = describe(value)
+        return not absent(value) and not (isinstance(spec, Optional) and spec.unbound)
+
+    # The test.
+
+    def test(self, test_fn: Branch, truth: Truth) -> Graph:
+        """The graph from the state to whether the loop goes on."""
+        graph = Graph("test", parent=current_graph())
+        with tracing(graph):
+            leaves = iter(self._add_inputs(graph))
+
+        def values() -> list[Any]:
+            return rebuild_all(self.specs, leaves, self.names, {})
+
+        going = trace_body(graph, _Test(test_fn, truth), values)
+        with tracing(graph):
+            set_outputs(graph, [False if going is None else going])
+        return graph
+
+    # The node.
+
+    def apply(self, op: Op, operands: Sequence[Any], runs: bool, **params: Any) -> tuple[Any, ...]:
+        """Add the node, and give the variables after the loop.
+
+        `runs`: the body surely runs once, so what it binds is bound. What the body leaves as it is
+        is no state: it comes from outside.
+        """
+        here = current_graph()
+        assert here is not None
+        leaves = [leaf for spec, value in zip(self.specs, self.init, strict=True) for leaf in lower(spec, value)]
+        graphs = [param for param in params.values() if isinstance(param, Graph)]
+        last = len(leaves) - 1
+        for k in reversed(range(len(leaves))):
+            if self.invariant[k]:
+                outer = capture(here, leaves[k])
+                leaves[k] = wrap(outer)
+                for graph in graphs:
+                    _take_from_outside(graph, len(graph.inputs) - 1 - last + k, outer)
+                del self.graph.outputs[k]
+                last -= 1
+        state = [leaf for leaf, same in zip(leaves, self.invariant, strict=True) if not same]
+        results = iter(apply(op, *operands, *state, **params))
+        return self._results([leaf if same else next(results)
+                              for leaf, same in zip(leaves, self.invariant, strict=True)], runs)
+
+    def _results(self, leaves: Sequence[Any], runs: bool) -> tuple[Any, ...]:
+        leaves = list(named(leaves, self.specs, self.names))
+        specs = list(self.specs)
+        kept = []
+        for i, spec in enumerate(specs):
+            count = sum(1 for _ in leaf_types(spec))
+            own, leaves = leaves[:count], leaves[count:]
+            if runs and isinstance(spec, Optional) and spec.unbound and self.bound_by_body(i):
+                specs[i] = replace(spec, unbound=False) if spec.none else spec.child
+                own = own[1:]
+            kept += own
+        return tuple(rebuild_all(specs, iter(kept), self.names))
+
+    # Shape invariants.
+
+    def _apply_invariants(self, invariants: Any) -> None:
+        if not invariants:
+            return
+        pairs = invariants.items() if isinstance(invariants, Mapping) else invariants
+        for key, shape in pairs:
+            shape = shape.shape if hasattr(shape, "shape") else shape
+            for i, (name, value) in enumerate(zip(self.names, self.init, strict=True)):
+                if name == key if isinstance(key, str) else value is key:
+                    self.specs[i] = self._with_shape(self.specs[i], TensorShape(shape), name)
+
+    def _with_shape(self, spec: Spec, shape: TensorShape, name: str) -> Spec:
+        if not isinstance(spec, Leaf) or not isinstance(spec.type, TensorType):
+            return spec
+        own = spec.type.shape
+        dims = tuple(shape) if shape.rank is not None else (None,) * len(own)
+        wide = spec.type.with_shape(dims)
+        if not wide.accepts(spec.type):
+            raise staging_error(
+                f"{subject(name)} is {spec.type} before the loop, which its shape invariant "
+                f"{t.shape_text(dims)} does not allow",
+                "Give an invariant that allows the shape before the loop, with None where it changes.")
+        return Leaf(wide, fixed=True)
+
+
+class _Test:
+    """A test whose result is brought to a bool scalar while its graph is open."""
+
+    def __init__(self, test_fn: Branch, truth: Truth) -> None:
+        self.filename, self.lineno = test_fn.filename, test_fn.lineno
+        self.test_fn, self.truth = test_fn, truth
+
+    def __call__(self, *values: Any) -> Any:
+        return self.truth(self.test_fn(*values))
+
+
+def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
+    """Make the input at `position` a capture of `outer`."""
+    inner = graph.inputs.pop(position)
+    graph.captures.append((outer, inner))
+
+
+def _guessed(spec: Spec, earlier: Spec) -> Spec:
+    """`spec` with those Python numbers as values of the graph that `earlier` has so."""
+    if isinstance(spec, Static) and isinstance(earlier, Leaf):
+        try:
+            return join(Leaf(earlier.type), spec)
+        except Conflict:
+            return spec
+    if isinstance(spec, Nested) and isinstance(earlier, Nested) and spec.alike(earlier):
+        return replace(spec, children=tuple(map(_guessed, spec.children, earlier.children)))
+    return spec
+
+
+def stage_while(
+    test_fn: Branch, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any],
+    truth: Truth,
+) -> tuple[Any, ...]:
+    """The state after `while test_fn(*state): state = body_fn(*state)`."""
+    loop = _Loop(body_fn, init, names, options)
+    loop.settle(lambda graph: [])
+    loop.finish()
+    test = loop.test(test_fn, truth)
+    params = {"test": test, "body": loop.graph}
+    limit = options.get("maximum_iterations")
+    if limit is None:
+        return loop.apply(WHILE_LOOP, (), False, **params)
+    return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
+
+
+def stage_reduce(
+    items: Counted | Stream, body_fn: Branch, test_fn: Branch | None, init: Sequence[Any], names: Sequence[str],
+    options: Mapping[str, Any], truth: Truth,
+) -> tuple[Any, ...]:
+    """The state after `for item in items: state = body_fn(item, *state)`, left when `test_fn(*state)` is false."""
+    limit = options.get("maximum_iterations")
+    runs = False
+    operands: list[Any]
+    params: dict[str, Any] = {}
+    if isinstance(items, Counted):
+        length: Any = items.length
+        if limit is not None:
+            both = isinstance(length, int) and isinstance(limit, int)
+            length = min(length, limit) if both else minimum(length, limit)
+        if isinstance(length, int):
+            if length <= 0:
+                return tuple(init)
+            runs = True
+        weak = isinstance(length, int) or length.type.weak
+        length = convert_to_tensor(length)
+        operands = [length]
+
+        def make_items(graph: Graph) -> list[Any]:
+            index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            return [lambda: items.item(index)]
+    else:
+        operands = list(items.sources)
+        params = {"stream": items, "sources": len(operands)}
+        if limit is not None:
+            raise staging_error("maximum_iterations is given for a loop over a stream", "Use dataset.take(n).")
+
+        def make_items(graph: Graph) -> list[Any]:
+            inputs = [add_input(graph, type, "item") for type in items.types]
+            return [lambda: items.pack(inputs)]
+
+    loop = _Loop(body_fn, init, names, options)
+    loop.settle(make_items)
+    loop.finish()
+    params["body"] = loop.graph
+    if test_fn is not None:
+        params["test"] = loop.test(test_fn, truth)
+    return loop.apply(REDUCE, operands, runs, **params)

@@ -1,0 +1,148 @@
+"""Values that may be unbound or None when the graph runs.
+
+A variable that only one branch assigns travels with hidden bits: `bound`, and `present` (it is not None). Who
+uses it adds a check to the graph, in program order, which raises what Python would raise.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from autograph.backend import Backend
+from runtime.graph import Graph, Node
+from runtime.ops.effects import check_bound
+from runtime.tensor import GraphTensor
+from runtime.text import describe, optional, placeholder
+from runtime.trace import current_graph
+
+__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach"]
+
+
+class Presence:
+    """The bits of the variable `name`: bool scalars `bound` and `present`, or None for what is certain."""
+
+    __slots__ = ("_checked", "bound", "name", "present")
+
+    def __init__(self, name: str, bound: GraphTensor | None, present: GraphTensor | None) -> None:
+        self.name = name
+        self.bound = bound
+        self.present = present
+        self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}
+
+    def check(self) -> None:
+        """Raise when the graph runs here and the variable is unbound or None: UnboundLocalError, TypeError."""
+        self.check_bound()
+        if self.present is not None:
+            self._check(self.present, "none")
+
+    def check_bound(self) -> None:
+        """Raise UnboundLocalError when the graph runs here and the variable is unbound."""
+        if self.bound is not None:
+            self._check(self.bound, "unbound")
+
+    def _check(self, bit: GraphTensor, kind: str) -> None:
+        graph = here = current_graph()
+        while graph is not None:  # a check in this graph or one around it has been passed already
+            graph_, index, node = self._checked.get((id(graph), kind), (None, 0, None))
+            if graph_ is graph and index < len(graph.nodes) and graph.nodes[index] is node:
+                return
+            graph = graph.parent
+        check_bound(bit, self.name, kind)
+        if here is not None:
+            index = len(here.nodes) - 1
+            self._checked[id(here), kind] = here, index, here.nodes[index]
+
+
+class MaybeTensor(GraphTensor):
+    """A tensor that may be unbound or None; `__tensor__` checks that it is there."""
+
+    __slots__ = ("presence",)
+
+    def __init__(self, tensor: GraphTensor, presence: Presence) -> None:
+        super().__init__(tensor.value)
+        self.presence = presence
+
+    @property
+    def content(self) -> GraphTensor:
+        """The tensor, unchecked."""
+        return GraphTensor(self.value)
+
+    def __tensor__(self) -> GraphTensor:
+        self.presence.check()
+        return self.content
+
+    def __format__(self, spec: str) -> str:
+        self.presence.check_bound()
+        present = self.presence.present
+        return placeholder(self.value, self.presence.name, spec, None if present is None else present.value)
+
+    def __str__(self) -> str:
+        self.presence.check_bound()
+        present = self.presence.present
+        name = self.presence.name
+        return describe(self.value, name) if present is None else optional(self.value, name, present.value)
+
+
+class MaybeObject:
+    """A Python value, such as a tuple of tensors, that may be unbound or None: any use checks that it is there."""
+
+    __slots__ = ("content", "presence")
+
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging`
+
+    def __init__(self, content: Any, presence: Presence) -> None:
+        self.content = content
+        self.presence = presence
+
+    def checked(self) -> Any:
+        """The value, after a check."""
+        self.presence.check()
+        return self.content
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self.content).__name__!r} object has no attribute {name!r}")
+        return getattr(self.checked(), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.checked()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.checked()[index] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.checked())
+
+    def __len__(self) -> int:
+        return len(self.checked())
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.checked()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.checked()(*args, **kwargs)
+
+    def __eq__(self, other: object) -> Any:
+        return self.checked() == other
+
+    def __hash__(self) -> int:
+        return hash(self.checked())
+
+    def __str__(self) -> str:
+        return str(self.checked())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.checked(), spec)
+
+    def __repr__(self) -> str:
+        return f"<{self.presence.name!r}: {self.content!r}, if it is bound and not None>"
+
+
+Maybe = (MaybeTensor, MaybeObject)
+
+
+def attach(value: Any, presence: Presence) -> Any:
+    """`value` with the bits of `presence`."""
+    if isinstance(value, GraphTensor):
+        return MaybeTensor(value, presence)
+    return MaybeObject(value, presence)

@@ -1,0 +1,103 @@
+"""One op, one record.
+
+An op is a name, a NumPy kernel and a rule for the types of its results. Eager execution and the reference
+executor call the kernel; tracing and the graph verifier call the rule. `REGISTRY` holds every op, and the
+tests find them there.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.errors import DTypeError
+from runtime.types import DType, TensorType, Type, as_dtype, dtype_of, type_of_array
+
+__all__ = ["CAST", "CONST", "REGISTRY", "Op", "Sample", "Samples"]
+
+Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
+Samples = Callable[["np.random.Generator"], Iterable[Sample]]  # quoted, as importing np.random is slow
+
+REGISTRY: Final[dict[str, Op]] = {}
+
+
+def _no_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """A primitive operation. Making one registers it under its name.
+
+    kernel   `kernel(*arrays, **params)` -> an array or a tuple of arrays, of just the types of `rule`.
+             Arrays may be 0-d or NumPy scalars, are read-only, and must not be written. A list value is a
+             tuple of arrays. For an op with sub-graphs see `runtime.graph`.
+    rule     `rule(*types, **params)` -> a Type, or a tuple of Types where the kernel returns a tuple (an op
+             without results: `()`). Raises DTypeError or ShapeError for operands that do not fit.
+    effect   it runs in program order and is never removed.
+    agree    which operands must have one dtype: Python scalars among them adapt before `rule` sees them.
+    foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
+    samples  `samples(rng)` yields arguments `((array, ...), {param: value})` for the tests.
+    """
+
+    name: str
+    kernel: Callable[..., Any]
+    rule: Callable[..., Type | tuple[Type, ...]]
+    effect: bool = False
+    agree: slice | None = None
+    foreign: bool = False
+    samples: Samples = _no_samples
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name in REGISTRY:
+            raise ValueError(f"there are two ops named {self.name!r}")
+        REGISTRY[self.name] = self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return REGISTRY.__getitem__, (self.name,)
+
+
+# The two ops that tracing itself needs.
+
+def _const_kernel(*, value: Any, weak: bool = False) -> Any:
+    return value
+
+
+def _const_rule(*, value: Any, weak: bool = False) -> TensorType:
+    return type_of_array(value, weak)
+
+
+def _const_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    yield (), {"value": np.array(3, np.int32)}
+    yield (), {"value": rng.standard_normal((2, 3))}
+
+
+CONST: Final = Op("const", _const_kernel, _const_rule, samples=_const_samples,
+                  doc="A value known at trace time: `value` is an array.")
+
+
+def _cast_kernel(x: Any, *, dtype: DType, weak: bool = False) -> Any:
+    if dtype_of(x).is_complex and not dtype.is_complex:
+        x = x.real
+    return x.astype(dtype.np)
+
+
+def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType:
+    if not isinstance(x, TensorType):
+        raise DTypeError(f"cannot cast {x} to {dtype.name}")
+    return TensorType(dtype, x.shape, weak)
+
+
+def _cast_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for source in ("bool", "int8", "int32", "float32", "complex64"):
+        for target in ("bool", "int64", "uint8", "float16", "float64", "complex128"):
+            yield ((rng.random((2, 3)) * 9).astype(source),), {"dtype": as_dtype(target)}
+
+
+CAST: Final = Op("cast", _cast_kernel, _cast_rule, samples=_cast_samples, doc="The value in another dtype.")

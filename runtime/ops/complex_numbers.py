@@ -1,0 +1,75 @@
+"""Complex numbers: making them, and their parts."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from runtime import types as t
+from runtime.op import Op, Sample
+from runtime.ops.families import COMPLEX, apply_one, check_dtype, named, random_array, unary
+from runtime.ops.logic import less, where
+from runtime.ops.math import atan2
+from runtime.tensor import OPERATORS, Tensor
+from runtime.trace import convert_to_tensor
+from runtime.types import TensorType, broadcast_shapes
+
+_real = unary("real", np.real, COMPLEX, real=True, doc="The real part.")
+_imag = unary("imag", np.imag, COMPLEX, real=True, doc="The imaginary part.")
+_conj = unary("conj", np.conj, COMPLEX, doc="The complex conjugate.")
+
+
+def _complex_kernel(real: Any, imag: Any) -> Any:
+    return real + imag * (np.complex64(1j) if real.dtype == np.float32 else np.complex128(1j))
+
+
+def _complex_rule(real: TensorType, imag: TensorType) -> TensorType:
+    check_dtype("complex", real.dtype, (t.float32, t.float64))
+    shape = broadcast_shapes(real.shape, imag.shape, what="the parts of complex")
+    return TensorType(t.complex64 if real.dtype is t.float32 else t.complex128, shape)
+
+
+def _complex_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in (t.float32, t.float64):
+        for real, imag in (((), ()), ((2, 3), (3,)), ((0,), (0,))):
+            yield (random_array(rng, dtype, real), random_array(rng, dtype, imag)), {}
+
+
+COMPLEX_OP = Op("complex", _complex_kernel, _complex_rule, agree=slice(0, 2), samples=_complex_samples,
+                doc="real + imag·i.")
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """real + imag·i, of float32 complex64, of float64 complex128 (`tf.complex`)."""
+    return named(apply_one(COMPLEX_OP, real, imag), name)
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; a real tensor is its own (`tf.math.real`)."""
+    x = convert_to_tensor(input)
+    return _real(x, name) if x.dtype.is_complex else x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part; of a real tensor 0 (`tf.math.imag`)."""
+    x = convert_to_tensor(input)
+    return _imag(x, name) if x.dtype.is_complex else OPERATORS["subtract"](x, x)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; a real tensor is its own (`tf.math.conj`)."""
+    x = convert_to_tensor(x)
+    return _conj(x, name) if x.dtype.is_complex else x
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The argument: atan2(imag, real); of a real number 0 or pi (`tf.math.angle`)."""
+    x = convert_to_tensor(input)
+    if x.dtype.is_complex:
+        return atan2(_imag(x), _real(x), name)
+    dtype = x.dtype.as_numpy_dtype
+    return named(where(less(x, dtype(0)), dtype(np.pi), dtype(0)), name)
+
+
+OPERATORS.update(conj=conj)

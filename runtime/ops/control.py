@@ -1,0 +1,183 @@
+"""The ops of control flow, whose params are graphs: `cond`, `while_loop`, `reduce`; and `undefined`.
+
+State goes in as operands and comes out as results, so a lowering sees counted loops and phi nodes. The types of
+a loop's state are those of its body's inputs: each operand and each result of the body is accepted by them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError, ShapeError
+from runtime.graph import Graph
+from runtime.op import Op, Sample
+from runtime.types import ListType, TensorType, Type, join_shapes
+
+__all__ = ["COND", "REDUCE", "UNDEFINED", "WHILE_LOOP", "Streaming", "join_types"]
+
+Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
+
+
+def join_types(a: Type, b: Type) -> Type | None:
+    """The most specific type that allows values of both, which have one dtype; None if dtypes or ranks differ."""
+    if isinstance(a, ListType) or isinstance(b, ListType):
+        if not (isinstance(a, ListType) and isinstance(b, ListType)):
+            return None
+        if not (a.known and b.known):
+            return None if a.element.dtype is not b.element.dtype else a if a.known else b
+        if not (a.known and b.known):
+            return (b if b.known else a) if a.element.dtype is b.element.dtype else None
+        element = join_types(a.element, b.element)
+        return ListType(element) if isinstance(element, TensorType) else None
+    shape = join_shapes(a.shape, b.shape)
+    return None if a.dtype is not b.dtype or shape is None else TensorType(a.dtype, shape, a.weak and b.weak)
+
+
+def _need_bool(op: str, found: Type) -> None:
+    if not (isinstance(found, TensorType) and found.dtype is t.bool_ and not found.shape):
+        raise DTypeError(f"{op} takes a bool scalar as its condition, not {found}")
+
+
+def _need_count(op: str, found: Type) -> None:
+    if not (isinstance(found, TensorType) and found.dtype.is_integer and not found.shape):
+        raise DTypeError(f"{op} takes an integer scalar as its number of iterations, not {found}")
+
+
+def _need_state(op: str, what: str, wanted: Iterable[Type], found: Iterable[Type]) -> None:
+    for want, have in zip(wanted, found, strict=True):
+        if not want.accepts(have):
+            raise ShapeError(f"{op}: {what} is {have}, but the state is {want}")
+
+
+def _types(values: Iterable[Any]) -> tuple[Type, ...]:
+    return tuple(value.type for value in values)
+
+
+# cond(pred; true, false): the results of one of the graphs, neither of which has inputs.
+
+def _cond_kernel(pred: Any, *, true: Function, false: Function) -> tuple[Any, ...]:
+    return tuple(true() if pred else false())
+
+
+def _cond_rule(pred: Type, *, true: Graph, false: Graph) -> tuple[Type, ...]:
+    _need_bool("cond", pred)
+    results = []
+    for a, b in zip(_types(true.outputs), _types(false.outputs), strict=True):
+        joined = join_types(a, b)
+        if joined is None:
+            raise DTypeError(f"cond: the branches give {a} and {b}")
+        results.append(joined)
+    return tuple(results)
+
+
+COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand holds, else `false()`.")
+
+
+# while_loop([limit,] *state; test, body)
+
+def _while_kernel(*operands: Any, test: Function, body: Function, limited: bool = False) -> tuple[Any, ...]:
+    state: Sequence[Any] = operands
+    if not limited:
+        while test(*state)[0]:
+            state = body(*state)
+        return tuple(state)
+    state = operands[1:]
+    for _ in range(int(operands[0])):
+        if not test(*state)[0]:
+            break
+        state = body(*state)
+    return tuple(state)
+
+
+def _while_rule(*operands: Type, test: Graph, body: Graph, limited: bool = False) -> tuple[Type, ...]:
+    if limited:
+        _need_count("while_loop", operands[0])
+        operands = operands[1:]
+    state = _types(body.inputs)
+    _need_bool("while_loop", test.outputs[0].type)
+    _need_state("while_loop", "an operand", state, operands)
+    _need_state("while_loop", "an input of its test", _types(test.inputs), state)
+    _need_state("while_loop", "a result of its body", state, _types(body.outputs))
+    return state
+
+
+WHILE_LOOP: Final = Op(
+    "while_loop", _while_kernel, _while_rule,
+    doc="`while test(*state): state = body(*state)`; if `limited`, at most as often as the first operand says.")
+
+
+# reduce(length, *state; body[, test]) or reduce(*sources, *state; body[, test])
+
+class Streaming(Protocol):
+    """What yields the elements of a streaming `reduce`: for each, a tuple of arrays."""
+
+    def stream(self, sources: Sequence[Any]) -> Iterator[tuple[Any, ...]]: ...
+
+
+def _reduce_kernel(
+    *operands: Any, body: Function, test: Function | None = None, stream: Streaming | None = None, sources: int = 1
+) -> tuple[Any, ...]:
+    state: Sequence[Any] = operands[sources:]
+    items: Iterable[tuple[Any, ...]]
+    if stream is None:
+        length = operands[0]
+        index = length.dtype.type
+        items = ((index(i),) for i in range(int(length)))
+    else:
+        items = stream.stream(operands[:sources])
+    if test is None:
+        for item in items:
+            state = body(*item, *state)
+        return tuple(state)
+    for item in items:
+        state = body(*item, *state)
+        if not test(*state)[0]:
+            break
+    return tuple(state)
+
+
+def _reduce_rule(
+    *operands: Type, body: Graph, test: Graph | None = None, stream: Streaming | None = None, sources: int = 1
+) -> tuple[Type, ...]:
+    count = len(operands) - sources
+    state = _types(body.inputs[len(body.inputs) - count:])
+    if stream is None:
+        _need_count("reduce", operands[0])
+        _need_state("reduce", "the index", _types(body.inputs[:1]), operands[:1])
+    _need_state("reduce", "an operand", state, operands[sources:])
+    _need_state("reduce", "a result of its body", state, _types(body.outputs))
+    if test is not None:
+        _need_bool("reduce", test.outputs[0].type)
+        _need_state("reduce", "an input of its test", _types(test.inputs), state)
+    return state
+
+
+REDUCE: Final = Op(
+    "reduce", _reduce_kernel, _reduce_rule,
+    doc="`for item in items: state = body(*item, *state)`, left when `test(*state)` is false after an iteration. "
+        "Without `stream` the items are the indices below the first operand; else the tuples that the stream "
+        "yields for the first `sources` operands.")
+
+
+# undefined(): what a variable holds while it is unbound, and a branch's result after it raised.
+
+def _undefined_kernel(*, type: Type) -> Any:
+    if isinstance(type, ListType):
+        return ()
+    return np.zeros([0 if dim is None else dim for dim in type.shape], type.dtype.np)
+
+
+def _undefined_rule(*, type: Type) -> Type:
+    return type
+
+
+def _undefined_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    yield (), {"type": TensorType(t.float32, (2, None))}
+    yield (), {"type": TensorType(t.bool_)}
+
+
+UNDEFINED: Final = Op("undefined", _undefined_kernel, _undefined_rule, samples=_undefined_samples,
+                      doc="A value that nobody looks at: zeros of the type.")

@@ -1,0 +1,232 @@
+"""Making tensors: constants, fills, ranges, identities."""
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops.families import REAL, apply_one, check_dtype, named
+from runtime.ops.known import axis_of
+from runtime.ops.logic import equal, less, where
+from runtime.ops.math import add, cast, divide, multiply, subtract
+from runtime.ops.reduction import reduce_max
+from runtime.ops.shape import BROADCAST_TO, broadcast_to, dims, expand_dims, reshape, shape_argument
+from runtime.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.trace import convert_to_tensor, current_graph
+from runtime.types import DType, TensorType, as_dtype
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor of a Python value or array; with `shape` a scalar fills it (`tf.constant`).
+
+    Python's int is int32 (int64 if too big), float is float32. ShapeError if the value does not fit `shape`.
+    """
+    x = convert_to_tensor(value, dtype, name=None if name == "Const" else name)
+    if shape is None:
+        return x
+    if not x.ndim or x.type.size == 1:
+        return broadcast_to(reshape(x, []), shape)
+    return reshape(x, shape)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` with `value`, a scalar, everywhere (`tf.fill`)."""
+    x = convert_to_tensor(value)
+    if x.ndim:
+        raise ShapeError(f"fill takes a scalar value, not {x.type}")
+    return broadcast_to(x, dims, name)
+
+
+def zeros(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
+    """All 0, of bool False (`tf.zeros`)."""
+    return _filled("zeros", shape, 0, as_dtype(dtype), name)
+
+
+def ones(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
+    """All 1, of bool True (`tf.ones`)."""
+    return _filled("ones", shape, 1, as_dtype(dtype), name)
+
+
+def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> Tensor:
+    known, operand = shape_argument(op, shape)
+    if any(size is not None and size < 0 for size in known):
+        raise ShapeError(f"{op} takes sizes of at least 0, not {list(known)}")
+    if current_graph() is None:
+        return EagerTensor.own(np.full(known, value, dtype.np))
+    operands = () if operand is None else (operand,)
+    return named(apply_one(BROADCAST_TO, dtype.as_numpy_dtype(value), *operands, dims=known), name)
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """All 0, of the shape and, without `dtype`, the dtype of `input` (`tf.zeros_like`)."""
+    x = convert_to_tensor(input)
+    return _filled("zeros_like", dims(x), 0, x.dtype if dtype is None else as_dtype(dtype), name)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """All 1, of the shape and, without `dtype`, the dtype of `input` (`tf.ones_like`)."""
+    x = convert_to_tensor(input)
+    return _filled("ones_like", dims(x), 1, x.dtype if dtype is None else as_dtype(dtype), name)
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """The value of `input` as a tensor (`tf.identity`): of a variable, its value now."""
+    return named(convert_to_tensor(input), name)
+
+
+# Ranges.
+
+_INT32: Final = 1 << 31
+
+
+_arange: Final[Any] = np.arange  # its stubs want to know the dtype
+
+
+def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> Any:
+    if not delta:
+        raise InvalidArgumentError("range takes a delta that is not 0")
+    return _arange(start, limit, delta, start.dtype)
+
+
+def _range_rule(start: TensorType, limit: TensorType, delta: TensorType, *, length: int | None) -> TensorType:
+    check_dtype("range", start.dtype, REAL)
+    if start.ndim or limit.ndim or delta.ndim or not start.dtype is limit.dtype is delta.dtype:
+        raise DTypeError(f"range takes scalars of one dtype, not {start}, {limit} and {delta}")
+    return TensorType(start.dtype, (length,))
+
+
+def _range_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in REAL:
+        for start, limit, delta in ((0, 5, 1), (2, 11, 3), (4, 4, 1)):
+            scalars = tuple(dtype.as_numpy_dtype(v) for v in (start, limit, delta))
+            yield scalars, {"length": None}
+            yield scalars, {"length": len(builtins.range(start, limit, delta))}
+    yield (np.int32(5), np.int32(0), np.int32(-2)), {"length": 3}
+
+
+RANGE: Final = Op("range", _range_kernel, _range_rule, agree=slice(0, 3), samples=_range_samples,
+                  doc="start, start + delta, ... before limit; `length`: how many, where it is known.")
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """start, start + delta, ... before limit, a tensor of rank 1; `range(n)` from 0 (`tf.range`).
+
+    InvalidArgumentError if delta is 0.
+    """
+    if limit is None:
+        start, limit = 0, start
+    bounds = [start, limit, delta]
+    if (dtype is None and current_graph() is None
+            and all(type(b) is int and -_INT32 <= b < _INT32 for b in bounds) and delta):
+        return EagerTensor.own(_range_kernel(*map(np.int32, bounds), length=None))
+    if dtype is not None:
+        bounds = [cast(bound, dtype) for bound in bounds]
+    elif not any(isinstance(bound, Tensor) for bound in bounds):
+        bounds = [convert_to_tensor(b) for b in np.array(bounds)] if _has_numpy(bounds) else _plain(bounds)
+    return named(apply_one(RANGE, *bounds, length=_range_length(bounds)), None if name == "range" else name)
+
+
+def _has_numpy(bounds: list[Any]) -> bool:
+    return any(isinstance(bound, (np.generic, np.ndarray)) for bound in bounds)
+
+
+def _plain(bounds: list[Any]) -> list[Any]:
+    """Python numbers as strong tensors of their common dtype."""
+    kind = t.float32 if any(isinstance(bound, float) for bound in bounds) else None
+    if kind is None and any(type(bound) is int and not -_INT32 <= bound < _INT32 for bound in bounds):
+        kind = t.int64
+    return [convert_to_tensor(bound, kind) for bound in bounds]
+
+
+def _range_length(bounds: list[Any]) -> int | None:
+    """How many numbers a range has, where all of its bounds are known: as NumPy computes it."""
+    known = [b.value.constant if isinstance(b, GraphTensor) else b for b in bounds]
+    if any(value is None for value in known):
+        return None
+    kind = next(b.dtype.as_numpy_dtype for b in bounds if isinstance(b, Tensor))
+    start, limit, delta = (kind(np.asarray(value)) for value in known)
+    if not delta:
+        return None
+    if kind(0).dtype.kind != "f":
+        return len(builtins.range(int(start), int(limit), int(delta)))
+    return max(0, math.ceil(float((limit - start) / delta)))
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
+    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`)."""
+    first, last = convert_to_tensor(start, dtype_hint=t.float32), convert_to_tensor(stop, dtype_hint=t.float32)
+    place = axis_of("linspace", axis, first.ndim + 1)
+    count = range(num, dtype=t.int64)
+    steps = reshape(count, [-1] + [1] * (first.ndim - place))
+    last_index = subtract(cast(num, t.int64), 1)
+    low, high = expand_dims(first, place), expand_dims(last, place)
+    pieces = cast(where(less(last_index, 1), np.int64(1), last_index), first.dtype)
+    even = add(low, multiply(divide(subtract(high, low), pieces), cast(steps, first.dtype)))
+    exact = where(equal(steps, last_index), high, even)
+    return named(where(equal(last_index, 0), low, exact), name)
+
+
+# Identities and masks.
+
+def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = t.float32,
+        name: str | None = None) -> Tensor:
+    """The identity matrix, or a batch of them (`tf.eye`)."""
+    columns = num_rows if num_columns is None else num_columns
+    diagonal = equal(expand_dims(range(num_rows), 1), range(columns))
+    result = cast(diagonal, dtype)
+    if batch_shape is not None:
+        batch, operand = shape_argument("eye", batch_shape)
+        leading: list[Any] = [b if b is not None else operand[i]  # type: ignore[index]
+                              for i, b in enumerate(batch)]
+        result = broadcast_to(result, [*leading, *dims(result)])
+    return named(result, name)
+
+
+def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None,
+            dtype: Any = None, name: str | None = None) -> Tensor:
+    """`on_value` (1) at the index along a new axis of size `depth`, elsewhere `off_value` (0) (`tf.one_hot`).
+
+    The dtype is that of the values, by default float32. An index out of range gives no `on_value`.
+    """
+    x = convert_to_tensor(indices)
+    if not x.dtype.is_integer:
+        raise DTypeError(f"one_hot takes int indices, not {x.dtype.name}", remedy="Cast them to rt.int32.")
+    place = axis_of("one_hot", -1 if axis is None else axis, x.ndim + 1)
+    want = None if dtype is None else as_dtype(dtype)
+    if want is None:
+        given = next((v for v in (on_value, off_value) if v is not None), None)
+        want = t.float32 if given is None else convert_to_tensor(given).dtype
+    on = convert_to_tensor(1 if on_value is None else on_value, want) if not want.is_bool else on_value is not False
+    off = convert_to_tensor(0 if off_value is None else off_value, want) if not want.is_bool else bool(off_value)
+    classes = reshape(range(cast(depth, x.dtype)) if isinstance(depth, GraphTensor)
+                      else cast(range(depth), x.dtype), [-1] + [1] * (x.ndim - place))
+    return named(where(equal(expand_dims(x, place), classes), on, off), name)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = t.bool_, name: str | None = None) -> Tensor:
+    """Whether a position is within each length: bool[..., maxlen], by default the longest (`tf.sequence_mask`)."""
+    x = convert_to_tensor(lengths)
+    most = reduce_max(x) if maxlen is None else maxlen
+    mask = less(range(cast(most, x.dtype)), expand_dims(x, -1))
+    return cast(mask, dtype, name)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinate grids of tensors of rank 1 (`tf.meshgrid`); `indexing` "xy" swaps the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid takes the indexing 'xy' or 'ij', not {indexing!r}")
+    xs = [reshape(x, [-1]) for x in args]
+    places = list(builtins.range(len(xs)))
+    if indexing == "xy" and len(xs) > 1:
+        places[0], places[1] = 1, 0
+    sizes: list[Any] = [None] * len(xs)
+    for x, place in zip(xs, places, strict=True):
+        (sizes[place],) = dims(x)
+    return [broadcast_to(reshape(x, [-1 if axis == place else 1 for axis in builtins.range(len(xs))]), sizes)
+            for x, place in zip(xs, places, strict=True)]

@@ -1,0 +1,421 @@
+"""Effects: print, assertions, staged `raise`, and calls of Python functions. They run in program order.
+
+A message may hold placeholders of graph tensors (see `runtime.text`) and exceptions may hold graph tensors; both
+are resolved when the effect runs.
+"""
+from __future__ import annotations
+
+import copy
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType, TracebackType
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.errors import is_internal
+from runtime import types as t
+from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.graph import user_position
+from runtime.op import Op
+from runtime.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.text import Show, Template, show
+from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
+from runtime.types import (
+    DType,
+    TensorSpec,
+    TensorType,
+    Type,
+    as_dtype,
+    compatible_shapes,
+    shape_text,
+    type_of_array,
+)
+
+__all__ = [
+    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "numpy_function",
+    "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
+]
+
+
+# Text.
+
+def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = show) -> str:
+    """What `print` shows for `value`, tensors as plain values; with placeholders for graph tensors.
+
+    Containers are looked into down to a depth.
+    """
+    if isinstance(value, EagerTensor):
+        return style(value._array, "!r" if nested else "")
+    if isinstance(value, Tensor) or (nested and hasattr(type(value), "__leaves__")):
+        return format(value, "!r" if nested else "")
+    kind = type(value)
+    if depth and (kind in (list, tuple, dict) or hasattr(kind, "_fields")):
+        return _container_text(value, depth - 1, style)
+    if hasattr(kind, "__tensor__") and not hasattr(kind, "__leaves__"):
+        return plain_text(convert_to_tensor(value), nested, depth, style)
+    return repr(value) if nested else str(value)
+
+
+def _container_text(value: Any, depth: int, style: Show) -> str:
+    if isinstance(value, dict):
+        pairs = [f"{key!r}: {plain_text(item, True, depth, style)}" for key, item in value.items()]
+        return "{" + ", ".join(pairs) + "}"
+    items = [plain_text(item, True, depth, style) for item in value]
+    if isinstance(value, list):
+        return f"[{', '.join(items)}]"
+    fields = getattr(type(value), "_fields", None)
+    if fields is None:
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    return f"{type(value).__name__}({', '.join(map('='.join, zip(fields, items)))})"
+
+
+# print
+
+def _print_kernel(
+    *arrays: Any, text: Template, file: Any = None, flush: bool = False, style: Show = show
+) -> None:
+    if file is None or file == "stderr":
+        file = sys.stdout if file is None else sys.stderr
+    file.write(text.render(arrays, style))
+    if flush:
+        file.flush()
+
+
+def _print_rule(
+    *types: Type, text: Template, file: Any = None, flush: bool = False, style: Show = show
+) -> tuple[()]:
+    return ()
+
+
+PRINT: Final = Op("print", _print_kernel, _print_rule, effect=True, foreign=True,
+                  doc="Write `text`, with its operands in the holes, to `file` (default: stdout as it is then).")
+
+
+def print_text(text: str, file: Any = None, flush: bool = False, style: Show = show) -> None:
+    """Write `text`, which may hold placeholders: at once, or when the graph runs.
+
+    Python's standard streams are those at that time.
+    """
+    params: dict[str, Any] = {}
+    if file is not None and file is not sys.stdout:
+        params["file"] = "stderr" if file is sys.stderr else file
+    if flush:
+        params["flush"] = True
+    if style is not show:
+        params["style"] = style
+    if current_graph() is None:
+        _print_kernel(text=Template((text,)), **params)
+        return
+    template, values = Template.parse(text)
+    apply(PRINT, *map(wrap, values), text=template, **params)
+
+
+def stage_print(
+    *args: Any, sep: str | None = None, end: str | None = None, file: Any = None, flush: bool = False
+) -> None:
+    """Python's `print`, with tensors shown as the plain values they hold; in a graph, when it runs.
+
+    Python values are formatted now, so that what happens to them later does not show.
+    """
+    for name, value in (("sep", sep), ("end", end)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
+    text = (" " if sep is None else sep).join([plain_text(arg) for arg in args]) + ("\n" if end is None else end)
+    print_text(text, file, flush)
+
+
+# raise
+
+@dataclass(frozen=True)
+class Deferred:
+    """A value that waits for the graph to run: text with holes, or (without text) one of the operands.
+
+    `number`: the operand stands for a Python number.
+    """
+
+    start: int
+    text: Template | None = None
+    number: bool = False
+
+
+def _defer(value: Any, operands: list[Any]) -> Any:
+    """`value` with Deferred in place of graph tensors and text with placeholders; their values in `operands`."""
+    if isinstance(value, str):
+        template, values = Template.parse(value)
+        if not values:
+            return value
+        operands += map(wrap, values)
+        return Deferred(len(operands) - len(values), template)
+    if isinstance(value, GraphTensor):
+        operands.append(value)
+        return Deferred(len(operands) - 1, number=value.type.weak and not value.ndim)
+    if type(value) in (list, tuple):
+        return type(value)([_defer(item, operands) for item in value])
+    if type(value) is dict:
+        return {key: _defer(item, operands) for key, item in value.items()}
+    return value
+
+
+def _resolve(value: Any, arrays: Sequence[Any]) -> Any:
+    if isinstance(value, Deferred):
+        if value.text is None:
+            array = arrays[value.start]
+            return array.item() if value.number else EagerTensor(array)
+        return value.text.render(arrays[value.start:])
+    if type(value) in (list, tuple):
+        return type(value)([_resolve(item, arrays) for item in value])
+    if type(value) is dict:
+        return {key: _resolve(item, arrays) for key, item in value.items()}
+    return value
+
+
+Place = tuple[str, int, str]  # filename, line and function
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception to raise when the graph runs: its type and parts, and the user's frames it came through."""
+
+    exception: BaseException
+    args: tuple[Any, ...]
+    attributes: dict[str, Any]
+    trail: tuple[Place, ...]
+
+    @classmethod
+    def of(cls, exception: BaseException, operands: list[Any]) -> Raised:
+        args = tuple([_defer(arg, operands) for arg in exception.args])
+        attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
+        trail = tuple(_trail(exception.__traceback__))
+        return cls(exception.with_traceback(None), args, attributes, trail)
+
+    def fresh(self, arrays: Sequence[Any]) -> BaseException:
+        """A new exception of the type, with the values of this run."""
+        old = self.exception
+        cls = type(old)
+        if isinstance(cls.__init__, FunctionType) or isinstance(cls.__new__, FunctionType):
+            new: BaseException = BaseException.__new__(cls)  # the user's constructor has run already
+        else:
+            new = copy.copy(old)
+        new.args = tuple([_resolve(arg, arrays) for arg in self.args])
+        new.__dict__.update({name: _resolve(value, arrays) for name, value in self.attributes.items()})
+        new.__cause__, new.__suppress_context__ = old.__cause__, old.__suppress_context__
+        return new
+
+    def __repr__(self) -> str:
+        return f"{type(self.exception).__name__}{self.args}"
+
+
+def _trail(traceback: TracebackType | None) -> list[Place]:
+    """The user's frames of a traceback; for an exception not raised yet, the line that is being traced."""
+    places: list[Place] = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            places.append((code.co_filename, traceback.tb_lineno, code.co_name))
+        traceback = traceback.tb_next
+    if not places:
+        position = user_position()
+        if position is not None:
+            places.append((position.filename, position.lineno, position.function))
+    return places
+
+
+@functools.lru_cache(maxsize=1024)
+def _frame_code(place: Place) -> Any:
+    """Code that calls `step()` from a frame that looks like `place`, as template engines do."""
+    filename, lineno, function = place
+    code = compile("step()", filename, "exec")
+    return code.replace(co_name=function, co_firstlineno=lineno)
+
+
+def _raise_at(exception: BaseException, trail: Sequence[Place]) -> None:
+    """Raise `exception` with the frames of `trail` in its traceback."""
+
+    def raise_() -> None:
+        raise exception
+
+    step: Callable[[], Any] = raise_
+    for place in reversed(trail):
+        step = functools.partial(exec, _frame_code(place), {"step": step, "__name__": "__main__"})
+    step()
+
+
+def _raise_kernel(*arrays: Any, raised: Raised) -> None:
+    _raise_at(raised.fresh(arrays), raised.trail)
+
+
+def _raise_rule(*types: Type, raised: Raised) -> tuple[()]:
+    return ()
+
+
+RAISE: Final = Op("raise", _raise_kernel, _raise_rule, effect=True, foreign=True,
+                  doc="Raise a fresh copy of an exception, with the user's frames in its traceback.")
+
+
+def _unless_kernel(condition: Any, *arrays: Any, raised: Raised) -> None:
+    if not condition:
+        _raise_at(raised.fresh(arrays), raised.trail)
+
+
+def _unless_rule(condition: Type, *types: Type, raised: Raised) -> tuple[()]:
+    if not (isinstance(condition, TensorType) and condition.dtype is t.bool_ and not condition.shape):
+        raise DTypeError(f"the condition of an assertion is a bool scalar, not {condition}")
+    return ()
+
+
+RAISE_UNLESS: Final = Op("raise_unless", _unless_kernel, _unless_rule, effect=True, foreign=True,
+                         doc="Raise, as `raise` does, if the first operand is false.")
+
+
+def raise_error(exception: BaseException) -> None:
+    """Raise `exception`: at once, or whenever the graph runs here, with the traceback it has now.
+
+    Graph tensors and their placeholders in its arguments and attributes get the values of that run.
+    """
+    if current_graph() is None:
+        raise exception
+    operands: list[Any] = []
+    raised = Raised.of(exception, operands)
+    apply(RAISE, *operands, raised=raised)
+
+
+def raise_unless(condition: Any, exception: BaseException) -> None:
+    """Raise `exception`, as `raise_error` does, unless the bool scalar `condition` holds."""
+    if current_graph() is None:
+        if not condition:
+            raise exception
+        return
+    operands: list[Any] = []
+    raised = Raised.of(exception, operands)
+    apply(RAISE_UNLESS, condition, *operands, raised=raised)
+
+
+def stage_assert(condition: Any, *message: Any) -> None:
+    """`assert condition, message`, checked when the graph runs: AssertionError."""
+    raise_unless(condition, AssertionError(*message))
+
+
+# Variables that may be unbound or None
+
+def _bound_kernel(bit: Any, *, name: str, kind: str) -> None:
+    if bit:
+        return
+    if kind == "none":
+        raise TypeError(f"'{name}' is None here")
+    if sys.version_info >= (3, 11):
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+    else:
+        text = f"local variable '{name}' referenced before assignment"
+    error = UnboundLocalError(text)
+    error.name = name
+    raise error
+
+
+def _bound_rule(bit: Type, *, name: str, kind: str) -> tuple[()]:
+    if not (isinstance(bit, TensorType) and bit.dtype is t.bool_ and not bit.shape):
+        raise DTypeError(f"a bound bit is a bool scalar, not {bit}")
+    return ()
+
+
+CHECK_BOUND: Final = Op("check_bound", _bound_kernel, _bound_rule, effect=True,
+                        doc="Raise what reading a variable raises that is unbound (or None, where it is used).")
+
+
+def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
+    """Unless the bool scalar `bit` holds, raise UnboundLocalError for `name`, or if `kind` is "none" TypeError."""
+    apply(CHECK_BOUND, bit, name=name, kind=kind)
+
+
+# Python functions
+
+Types = tuple[TensorType, ...]
+
+
+def _results(func: Any, results: Any, types: Types, single: bool) -> Any:
+    name = getattr(func, "__name__", "function")
+    if single:
+        results = (results,)
+    elif not types:
+        return ()
+    elif not isinstance(results, (list, tuple)) or len(results) != len(types):
+        count = len(results) if isinstance(results, (list, tuple)) else 1
+        raise InvalidArgumentError(f"{name} returned {count} values, but Tout has {len(types)}")
+    arrays = tuple([_checked(name, x, type) for x, type in zip(results, types, strict=True)])
+    return arrays[0] if single else arrays
+
+
+def _checked(name: str, x: Any, type: TensorType) -> Any:
+    if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
+        x = convert_to_tensor(x)
+    array, weak = constant_array(x)
+    found = type_of_array(array)
+    if weak and found.dtype is not type.dtype and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
+        array = adapt(array, type.dtype)
+    elif found.dtype is not type.dtype:
+        raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")
+    if not compatible_shapes(array.shape, type.shape):
+        raise ShapeError(
+            f"{name} returned {found}, but its result was taken to have the shape {shape_text(type.shape)}",
+            remedy="Give the result's shape: Tout=rt.TensorSpec(shape, dtype).")
+    return array
+
+
+def _py_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
+    with init_scope():
+        return _results(func, func(*map(EagerTensor, arrays)), types, single)
+
+
+def _numpy_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
+    with init_scope():
+        copies = [np.array(array) if np.ndim(array) else array for array in arrays]
+        return _results(func, func(*copies), types, single)
+
+
+def _py_rule(*inputs: Type, func: Callable[..., Any], types: Types, single: bool) -> Any:
+    return types[0] if single else types
+
+
+PY_FUNCTION: Final = Op("py_function", _py_kernel, _py_rule, effect=True, foreign=True,
+                        doc="Call a Python function on eager tensors.")
+NUMPY_FUNCTION: Final = Op("numpy_function", _numpy_kernel, _py_rule, effect=True, foreign=True,
+                           doc="Call a Python function on NumPy arrays.")
+
+
+def _result_type(what: Any, inputs: Sequence[Any]) -> TensorType:
+    if isinstance(what, TensorSpec):
+        return what.type
+    dtype: DType = as_dtype(what)
+    return TensorType(dtype, (None,) * (inputs[0].ndim if inputs else 0))
+
+
+def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
+    inputs = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
+    single = not isinstance(Tout, (list, tuple)) and Tout is not None
+    wanted = [Tout] if single else list(Tout or ())
+    types = tuple([_result_type(what, inputs) for what in wanted])
+    results = apply(op, *inputs, func=func, types=types, single=single)
+    return results if single else list(results)
+
+
+def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+    """Call a Python function whenever the graph runs here (`tf.py_function`).
+
+    `func` gets an eager tensor for each of the list `inp`, and gives one value, or a list of values if `Tout` is a
+    list; `Tout=[]` or None is no value. `Tout` says the dtype of each, or with a `TensorSpec` also its shape. With a
+    dtype alone a result is taken to have the rank of the first of `inp`: ShapeError at run time if it has not,
+    DTypeError if it has another dtype. Exceptions of `func` go to whoever runs the graph.
+    """
+    return _host_call(PY_FUNCTION, func, inp, Tout)
+
+
+def numpy_function(
+    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a Python function on NumPy arrays whenever the graph runs here (`tf.numpy_function`).
+
+    As `py_function`, but `func` gets and gives NumPy arrays. It always counts as stateful.
+    """
+    return _host_call(NUMPY_FUNCTION, func, inp, Tout)

@@ -1,0 +1,253 @@
+"""Picking elements by tensors of indices, and putting them back: gather and scatter."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.errors import DTypeError, IndexOutOfRangeError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops.creation import range as range_
+from runtime.ops.creation import zeros
+from runtime.ops.families import apply_one, named, random_array
+from runtime.ops.known import axis_of, merge_shapes
+from runtime.ops.logic import NONZERO
+from runtime.ops.math import cast, negative
+from runtime.ops.shape import broadcast_to, dims, product, reshape
+from runtime.tensor import OPERATORS, Tensor
+from runtime.trace import apply, convert_to_tensor
+from runtime.types import TensorType, float32, int32, shape_text
+
+
+def _check_indices(op: str, indices: TensorType) -> None:
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"{op} takes int indices, not {indices.dtype.name}", remedy="Cast them to rt.int32.")
+
+
+def _check_bounds(indices: Any, size: int, axis: int) -> None:
+    if not indices.size:
+        return
+    low, high = indices.min(), indices.max()
+    if low < 0 or high >= size:
+        wrong = low if low < 0 else high
+        raise IndexOutOfRangeError(f"index {wrong} is out of bounds for axis {axis} with size {size}")
+
+
+# Gather.
+
+def _gather_kernel(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+    _check_bounds(indices, x.shape[axis], axis)
+    if not batch_dims:
+        return x.take(indices, axis)
+    b = batch_dims
+    if x.shape[:b] != indices.shape[:b]:
+        raise ShapeError(f"gather takes the same {b} leading dimensions, not {shape_text(x.shape)} and "
+                         f"{shape_text(indices.shape)}")
+    grids = np.ogrid[tuple(slice(size) for size in indices.shape[:b])]
+    batch = [grid.reshape(*grid.shape, *[1] * (indices.ndim - b)) for grid in grids]
+    index = (*batch, indices)
+    picked = np.moveaxis(x, axis, b)[index]
+    between = axis - b  # the axes between the batch and `axis` come before those of the indices
+    order = (*range(b), *range(indices.ndim, indices.ndim + between), *range(b, indices.ndim),
+             *range(indices.ndim + between, picked.ndim))
+    return picked.transpose(order)
+
+
+def _gather_rule(x: TensorType, indices: TensorType, *, axis: int, batch_dims: int) -> TensorType:
+    _check_indices("gather", indices)
+    if not 0 <= batch_dims <= axis < x.ndim or batch_dims > indices.ndim:
+        raise ShapeError(f"gather from {x} by {indices} takes no axis {axis} with batch_dims {batch_dims}")
+    batch = merge_shapes("the leading dimensions of what gather takes",
+                         x.shape[:batch_dims], indices.shape[:batch_dims])
+    return x.with_shape((*batch, *x.shape[batch_dims:axis], *indices.shape[batch_dims:], *x.shape[axis + 1:]))
+
+
+def _gather_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shape, index_shape, axis, batch in (
+        ((5,), (), 0, 0), ((5,), (3,), 0, 0), ((4, 5), (2, 3), 1, 0), ((4, 5), (0,), 0, 0), ((2, 5), (2, 3), 1, 1),
+        ((2, 3, 5, 4), (2, 6), 2, 1), ((2, 3, 5), (2, 3), 2, 2), ((2, 3, 5), (2, 3, 2, 2), 2, 2),
+    ):
+        yield (rng.random(shape), rng.integers(0, shape[axis], index_shape)), {"axis": axis, "batch_dims": batch}
+
+
+GATHER: Final = Op("gather", _gather_kernel, _gather_rule, samples=_gather_samples,
+                   doc="Slices along an axis, by index; the first `batch_dims` dimensions go together.")
+
+
+def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+           name: str | None = None) -> Tensor:
+    """The slices of `params` along `axis` at `indices` (`tf.gather`).
+
+    The first `batch_dims` dimensions of both go together; `axis` is by default the next one. Shape:
+    params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
+    """
+    x, places = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
+    batch = axis_of("gather", batch_dims, places.ndim + 1)
+    along = axis_of("gather", batch if axis is None else axis, x.ndim)
+    return named(apply_one(GATHER, x, places, axis=along, batch_dims=batch), name)
+
+
+def _gather_nd_kernel(x: Any, indices: Any) -> Any:
+    index = _columns(x.shape, indices)
+    return x[index] if index else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+
+
+def _columns(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
+    """The index of each axis, checked."""
+    columns = tuple(indices[..., i] for i in range(indices.shape[-1]))
+    for axis, column in enumerate(columns):
+        _check_bounds(column, shape[axis], axis)
+    return columns
+
+
+def _depth(op: str, x: TensorType, indices: TensorType) -> int:
+    """How many dimensions of `x` each row of `indices` indexes."""
+    _check_indices(op, indices)
+    depth = indices.shape[-1] if indices.ndim else None
+    if depth is None:
+        raise ShapeError(f"{op} takes indices whose last dimension is known, not {indices}")
+    if depth > x.ndim:
+        raise ShapeError(f"{op} takes at most {x.ndim} indices for {x}, not {depth}")
+    return depth
+
+
+def _gather_nd_rule(x: TensorType, indices: TensorType) -> TensorType:
+    depth = _depth("gather_nd", x, indices)
+    return x.with_shape((*indices.shape[:-1], *x.shape[depth:]))
+
+
+def _gather_nd_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    x = rng.random((4, 5, 3))
+    for lead in ((), (2,), (2, 3), (0,)):
+        for depth in range(4):
+            yield (x, rng.integers(0, 3, (*lead, depth))), {}
+
+
+GATHER_ND: Final = Op("gather_nd", _gather_nd_kernel, _gather_nd_rule, samples=_gather_nd_samples,
+                      doc="Slices by rows of indices, each of which indexes the leading dimensions.")
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """The slices `params[row]` for the rows of `indices` along its last axis (`tf.gather_nd`).
+
+    Shape: indices.shape[:-1] + params.shape[indices.shape[-1]:]. IndexOutOfRangeError.
+    """
+    x, rows = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
+    if batch_dims:
+        sizes = dims(rows)
+        grids = []
+        for axis in range(batch_dims):
+            line = [1] * rows.ndim
+            line[axis] = -1
+            grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
+            grids.append(broadcast_to(grid, [*sizes[:-1], 1]))
+        rows = OPERATORS["concat"]([*grids, rows], -1)
+    return named(apply_one(GATHER_ND, x, rows), name)
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The slices where `mask` holds; its dimensions start at `axis` and become one (`tf.boolean_mask`)."""
+    x, keep = convert_to_tensor(tensor), convert_to_tensor(mask)
+    if not keep.dtype.is_bool or not keep.ndim:
+        raise DTypeError(f"boolean_mask takes a bool mask of rank 1 or more, not {keep.type}")
+    first = axis_of("boolean_mask", 0 if axis is None else axis, x.ndim)
+    last = first + keep.ndim
+    if last > x.ndim:
+        raise ShapeError(f"a mask of shape {shape_text(keep.type.shape)} has too many dimensions for {x.type}")
+    merge_shapes("a tensor and its mask", x.type.shape[first:last], keep.type.shape)
+    sizes = dims(x)
+    if keep.ndim > 1:
+        x = reshape(x, [*sizes[:first], product(sizes[first:last]), *sizes[last:]])
+    places = reshape(apply(NONZERO, reshape(keep, [-1])), [-1])
+    return gather(x, places, axis=first, name=name)
+
+
+# Scatter.
+
+def _scatter_kernel(x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
+    index = _columns(x.shape, indices)
+    if updates.shape != (*indices.shape[:-1], *x.shape[len(index):]):
+        raise ShapeError(f"scatter by indices of shape {shape_text(indices.shape)} into {shape_text(x.shape)} "
+                         f"takes no updates of shape {shape_text(updates.shape)}")
+    out = np.array(x)
+    view = out if index else out[None]  # rows without indices all name the whole tensor
+    index = index or (np.zeros(indices.shape[:-1], np.intp),)
+    if mode == "update":
+        view[index] = updates
+    else:
+        _SCATTER_MODES[mode].at(view, index, updates)
+    return out
+
+
+_SCATTER_MODES: Final[dict[str, Any]] = {"add": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def _scatter_rule(x: TensorType, indices: TensorType, updates: TensorType, *, mode: str) -> TensorType:
+    depth = _depth("scatter", x, indices)
+    if updates.dtype is not x.dtype:
+        raise DTypeError(f"scatter takes updates of the tensor's dtype {x.dtype.name}, not {updates.dtype.name}")
+    merge_shapes("the updates of scatter and the places that the indices name", updates.shape,
+                 (*indices.shape[:-1], *x.shape[depth:]))
+    return TensorType(x.dtype, x.shape)
+
+
+def _scatter_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in (float32, int32):
+        for mode in ("update", "add", "max", "min"):
+            for depth, count in ((1, 3), (2, 4), (1, 0), (0, 2)):
+                indices = rng.integers(0, 3, (count, depth))
+                updates = random_array(rng, dtype, (count, *(5, 3)[depth:]))
+                yield (random_array(rng, dtype, (5, 3)), indices, updates), {"mode": mode}
+
+
+SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_samples,
+                    doc="A tensor with updates at rows of indices; `mode`: update, add, max or min.")
+
+
+def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
+    """`x` with `updates` combined in at the rows of `indices`, by `mode`: update, add, max or min."""
+    x = convert_to_tensor(x)
+    values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
+    rows = convert_to_tensor(indices, dtype_hint=int32)
+    return apply_one(SCATTER, x, rows, values, mode=mode)
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with `updates` at the rows of `indices` (`tf.tensor_scatter_nd_update`). IndexOutOfRangeError."""
+    return named(scatter(tensor, indices, updates), name)
+
+
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with `updates` added at the rows of `indices` (`tf.tensor_scatter_nd_add`)."""
+    return named(scatter(tensor, indices, updates, "add"), name)
+
+
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with `updates` subtracted at the rows of `indices` (`tf.tensor_scatter_nd_sub`)."""
+    return named(scatter(tensor, indices, negative(updates), "add"), name)
+
+
+def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The greater of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_max`)."""
+    return named(scatter(tensor, indices, updates, "max"), name)
+
+
+def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The smaller of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_min`)."""
+    return named(scatter(tensor, indices, updates, "min"), name)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`updates` at the rows of `indices` in zeros of `shape`, added where rows repeat (`tf.scatter_nd`)."""
+    values = convert_to_tensor(updates)
+    return named(scatter(zeros(shape, values.dtype), indices, values, "add"), name)
+
+
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The sums of the slices of `data` with each segment id (`tf.math.unsorted_segment_sum`)."""
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    rows = reshape(ids, [*dims(ids), 1])
+    return scatter_nd(rows, x, [num_segments, *dims(x)[ids.ndim:]], name)
+
+

@@ -1,0 +1,345 @@
+"""Indexing: `x[...]`, and the functional update that `x[...] = value` becomes.
+
+An index is compiled into a `Spec`: for each entry an int, a slice (start, stop, step), None for a new axis, or
+"?" in place of an int that is an operand.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops.creation import range as range_
+from runtime.ops.families import apply_one, named
+from runtime.ops.gather import boolean_mask, gather, scatter
+from runtime.ops.known import axes_of, known_elements
+from runtime.ops.logic import less, where
+from runtime.ops.math import add, cast
+from runtime.ops.shape import broadcast_to, dim, numbers, reshape, shape, size, stack
+from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.trace import apply, convert_to_tensor
+from runtime.types import Shape, TensorType, broadcast_shapes, shape_text
+
+Part = int | str | None  # of a slice: "?" is an operand
+Entry = int | str | None | tuple[Part, Part, Part]
+Spec = tuple[Entry, ...]
+
+_FULL: Final = (None, None, None)
+
+
+# The ops.
+
+def _numpy_index(index: Spec, operands: Iterator[Any]) -> tuple[Any, ...]:
+    """The index that NumPy takes: operands in place."""
+
+    def part(p: Any) -> Any:
+        return int(next(operands)) if p == "?" else p
+
+    def entry_(entry: Any) -> Any:
+        if type(entry) is tuple:
+            start, stop, step = map(part, entry)
+            return slice(start, stop, step)
+        return part(entry)
+
+    return tuple(map(entry_, index))
+
+
+def _getitem_kernel(x: Any, *operands: Any, index: Spec) -> Any:
+    try:
+        return x[_numpy_index(index, iter(operands))]
+    except IndexError as exc:
+        raise IndexOutOfRangeError(str(exc)) from None
+    except ValueError as exc:  # a step of 0
+        raise InvalidArgumentError(str(exc)) from None
+
+
+def _sliced(x: Shape, index: Spec) -> Shape:
+    """The shape of `x[index]`. IndexOutOfRangeError for what is certainly out of range."""
+    shape: list[int | None] = []
+    axis = 0
+    for entry in index:
+        if entry is None:
+            shape.append(1)
+            continue
+        if axis == len(x):
+            raise IndexOutOfRangeError(f"there are more indices than the {len(x)} dimensions of the tensor")
+        size = x[axis]
+        if type(entry) is tuple:
+            if entry[2] == 0:
+                raise InvalidArgumentError("slice step cannot be zero")
+            if entry == _FULL or entry == (None, None, -1):
+                shape.append(size)
+            elif size is None or "?" in entry:
+                shape.append(None)
+            else:
+                shape.append(len(range(size)[slice(*entry)]))  # type: ignore[arg-type]
+        elif type(entry) is int and size is not None and not -size <= entry < size:
+            raise IndexOutOfRangeError(f"index {entry} is out of bounds for axis {axis} with size {size}")
+        axis += 1
+    return (*shape, *x[axis:])
+
+
+def _check_operands(operands: tuple[TensorType, ...]) -> None:
+    for operand in operands:
+        if operand.ndim or not operand.dtype.is_integer:
+            raise DTypeError(f"an index is an int scalar, not {operand}", remedy="Cast it to rt.int32.")
+
+
+def _getitem_rule(x: TensorType, *operands: TensorType, index: Spec) -> TensorType:
+    _check_operands(operands)
+    return x.with_shape(_sliced(x.shape, index))
+
+
+def _getitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    x = rng.random((4, 3, 2))
+    one, two = np.int32(1), np.int64(-2)
+    for operands, index in (
+        ((), ()), ((), (1,)), ((), (-1, 2)), ((), ((1, None, None),)), ((), ((None, None, -1), 0)),
+        ((), (None, (3, 0, -2), None, (0, 100, 1), -1)), ((), ((2, 2, None),)), ((one,), ("?",)),
+        ((one, two), (("?", None, None), _FULL, "?")), ((two, one), ((None, "?", None), "?")),
+        ((one, one, two), (("?", None, None), 0, ("?", None, "?"))),
+    ):
+        yield (x, *operands), {"index": index}
+    yield (rng.random(()),), {"index": (None,)}
+    yield (rng.random((0, 2)),), {"index": ((1, None, None), 1)}
+
+
+GETITEM: Final = Op("getitem", _getitem_kernel, _getitem_rule, samples=_getitem_samples,
+                    doc="x[index]: ints, slices and new axes; the operands stand at the '?' of the index.")
+
+
+def _setitem_kernel(x: Any, value: Any, *operands: Any, index: Spec) -> Any:
+    out = np.array(x)
+    try:
+        out[_numpy_index(index, iter(operands))] = value
+    except IndexError as exc:
+        raise IndexOutOfRangeError(str(exc)) from None
+    except ValueError as exc:  # shapes, or a step of 0
+        raise ShapeError(str(exc)) from None
+    return out
+
+
+def _setitem_rule(x: TensorType, value: TensorType, *operands: TensorType, index: Spec) -> TensorType:
+    _check_operands(operands)
+    if value.dtype is not x.dtype:
+        raise DTypeError(f"an element of a {x.dtype.name} tensor cannot be set to {value}",
+                         remedy=f"Cast the value: rt.cast(value, rt.{x.dtype.name}).")
+    place = _sliced(x.shape, index)
+    fits = broadcast_shapes(place, value.shape, what="the place and the value of an item assignment")
+    if len(fits) != len(place) or any(a is not None and b is not None and a != b
+                                      for a, b in zip(fits, place, strict=True)):
+        raise ShapeError(f"a value of shape {shape_text(value.shape)} does not fit a place of shape "
+                         f"{shape_text(place)}")
+    return TensorType(x.dtype, x.shape)
+
+
+def _setitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    x = rng.random((4, 3))
+    one = np.int32(1)
+    for value, operands, index in (
+        ((), (), (0,)), ((3,), (), (-1,)), ((), (), (1, 2)), ((2, 3), (), ((1, 3, None),)),
+        ((4,), (), (_FULL, 0)), ((), (one,), ("?",)), ((1,), (one, one), (("?", None, None), "?")),
+        ((4, 3), (), ((None, None, -1),)), ((), (), ()),
+    ):
+        yield (x, rng.random(value), *operands), {"index": index}
+
+
+SETITEM: Final = Op("setitem", _setitem_kernel, _setitem_rule, agree=slice(0, 2), samples=_setitem_samples,
+                    doc="x with `value` at x[index]; for the index see getitem.")
+
+
+def _slice_kernel(x: Any, begin: Any, size: Any, *, dims: tuple[int | None, ...]) -> Any:
+    index = []
+    for axis, (start, count, limit) in enumerate(zip(begin.tolist(), size.tolist(), x.shape, strict=True)):
+        stop = limit if count == -1 else start + count
+        if not 0 <= start <= stop <= limit:
+            raise IndexOutOfRangeError(f"slice of {count} elements from {start} is out of bounds for axis {axis} "
+                                       f"with size {limit}")
+        index.append(slice(start, stop))
+    return x[tuple(index)]
+
+
+def _slice_rule(x: TensorType, begin: TensorType, size: TensorType, *, dims: tuple[int | None, ...]) -> TensorType:
+    for what in (begin, size):
+        if what.ndim != 1 or not what.dtype.is_integer or what.shape[0] not in (None, x.ndim):
+            raise ShapeError(f"slice of a tensor of rank {x.ndim} takes int tensors of as many elements, not {what}")
+    for axis, (count, limit) in enumerate(zip(dims, x.shape, strict=True)):
+        if count is not None and (count < 0 or (limit is not None and count > limit)):
+            raise IndexOutOfRangeError(f"slice of {count} elements is out of bounds for axis {axis} "
+                                       f"with size {limit}")
+    return x.with_shape(dims)
+
+
+def _slice_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    x = rng.random((4, 3))
+    for begin, count, known in (((0, 0), (4, 3), (4, 3)), ((1, 2), (2, 1), (2, None)), ((4, 0), (0, -1), (0, 3)),
+                               ((1, 1), (-1, -1), (None, None))):
+        yield (x, np.array(begin, np.int32), np.array(count, np.int32)), {"dims": known}
+
+
+SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
+                  doc="The part from `begin`, of shape `size`, whose known dims are `dims`; -1 is all the rest.")
+
+
+# Compiling an index.
+
+class _Index:
+    """A compiled index of `x`: the spec, its operands, and perhaps one array (positions or a bool mask)."""
+
+    def __init__(self, x: Tensor, index: Any) -> None:
+        entries = index if isinstance(index, tuple) else (index,)
+        self.operands: list[Any] = []
+        self.array: Tensor | None = None
+        self.axis = 0  # of the array, in what the spec selects
+        spec: list[Entry] = []
+        for e in entries:
+            kind = type(e)
+            if kind is int or e is None:
+                spec.append(e)
+            elif kind is slice:
+                start, stop, step = e.start, e.stop, e.step
+                spec.append((start if start is None else self._scalar(start),
+                             stop if stop is None else self._scalar(stop),
+                             step if step is None else self._scalar(step)))
+            elif e is Ellipsis:
+                if sum(other is Ellipsis for other in entries) > 1:
+                    raise IndexOutOfRangeError("an index has at most one ellipsis (`...`)")
+                used = sum(_axes_used(other) for other in entries)
+                spec += [_FULL] * (x.ndim - used)
+            elif _rank(e) == 0:
+                spec.append(self._scalar(e))
+            elif self.array is not None:
+                raise InvalidArgumentError("an index has at most one tensor of rank 1 or more",
+                                           remedy="Use rt.gather_nd for several.")
+            else:
+                self.array = convert_to_tensor(e)
+                self.axis = sum(type(entry) is tuple or entry is None for entry in spec)
+                spec += [_FULL] * _axes_used(e)
+        self.spec = tuple(spec)
+
+    def _scalar(self, e: Any) -> int | str:
+        """An int, or "?" for a tensor."""
+        if type(e) is int:
+            return e
+        if isinstance(e, Tensor) or hasattr(type(e), "__tensor__"):
+            self.operands.append(e)
+            return "?"
+        if isinstance(e, (bool, np.bool_)) or not hasattr(e, "__index__"):
+            raise DTypeError("an index is an int, a slice, None, `...` or an int or bool tensor, not "
+                             f"{e!r} ({type(e).__name__})")
+        return int(e.__index__())
+
+
+def _rank(e: Any) -> int:
+    return e.ndim if isinstance(e, (Tensor, np.ndarray)) else np.ndim(e)
+
+
+def _axes_used(e: Any) -> int:
+    """How many dimensions of the tensor an entry of its index consumes."""
+    if e is None or e is Ellipsis:
+        return 0
+    if isinstance(e, (int, slice)):
+        return 1
+    rank = _rank(e)
+    return rank if rank and convert_to_tensor(e).dtype.is_bool else 1
+
+
+def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
+    """`x[index]` (`tf.Tensor.__getitem__`): ints, slices of any step, None, `...`, and int scalar tensors.
+
+    Beyond TF2, one entry may be a tensor of positions (rank 1 or more) or a bool mask, which selects along its
+    axis. IndexOutOfRangeError for an index out of range; slices are cut to the size, as in Python.
+    """
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x)
+    if type(index) is int:
+        if type(x) is GraphTensor:
+            node = x.value.node
+            if (node is not None and node.op.name == "stack" and node.params["axis"] == 0
+                    and -len(node.inputs) <= index < len(node.inputs)):
+                return GraphTensor(node.inputs[index])
+        return apply_one(GETITEM, x, index=(index,))
+    compiled = _Index(x, index)
+    array = compiled.array
+    if array is None:
+        return named(apply_one(GETITEM, x, *compiled.operands, index=compiled.spec), name)
+    if any(entry != _FULL for entry in compiled.spec):
+        x = apply(GETITEM, x, *compiled.operands, index=compiled.spec)
+    if array.dtype.is_bool:
+        return boolean_mask(x, array, compiled.axis, name)
+    return gather(x, _from_end(array, dim(x, compiled.axis)), axis=compiled.axis, name=name)
+
+
+def _from_end(positions: Tensor, size: Any) -> Tensor:
+    """Negative positions count from the end, as in Python."""
+    if positions.dtype.is_unsigned:
+        return positions
+    size = cast(size, positions.dtype)
+    return where(less(positions, 0), add(positions, size), positions)
+
+
+def setitem(x: Any, index: Any, value: Any) -> Tensor:
+    """What `x` becomes by `x[index] = value`: a new tensor. For the index see `getitem`.
+
+    The value broadcasts to the place. IndexOutOfRangeError, ShapeError or DTypeError if it does not fit.
+    """
+    x = convert_to_tensor(x)
+    compiled = _Index(x, index)
+    if compiled.array is None:
+        return apply_one(SETITEM, x, value, *compiled.operands, index=compiled.spec)
+    places = getitem(reshape(range_(size(x)), shape(x)), index)
+    if not isinstance(value, Tensor):
+        value = convert_to_tensor(value, x.dtype)
+    flat = scatter(reshape(x, [-1]), reshape(places, [-1, 1]), reshape(broadcast_to(value, shape(places)), [-1]))
+    return reshape(flat, shape(x))
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The part that starts at `begin` and has the shape `size`, where -1 is all the rest (`tf.slice`).
+
+    IndexOutOfRangeError if it is not within the tensor.
+    """
+    x = convert_to_tensor(input_)
+    starts, first = _vector(begin, x.ndim)
+    sizes, count = _vector(size, x.ndim)
+    known = tuple(_slice_size(s, n, limit) for s, n, limit in zip(starts, sizes, x.type.shape, strict=True))
+    return named(apply_one(SLICE, x, first, count, dims=known), name)
+
+
+def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
+    """A number for each of `length` dimensions, ints where known; and the tensor of them."""
+    if isinstance(values, GraphTensor) and known_elements(values) is None:
+        return [None] * length, values
+    items = numbers("the begin or size of slice", values)
+    if len(items) != length:
+        raise ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}")
+    return items, stack(items) if items else np.zeros(0, np.int32)
+
+
+def _slice_size(start: Any, size: Any, limit: int | None) -> int | None:
+    if type(size) is not int:
+        return None
+    if size != -1:
+        return size
+    return limit - start if limit is not None and type(start) is int else None
+
+
+def strided_slice(input_: Any, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:
+    """`x[begin:end:strides]` along the leading axes (`tf.strided_slice`, without its masks)."""
+    starts, ends = numbers("the begin of strided_slice", begin), numbers("the end of strided_slice", end)
+    steps = [1] * len(starts) if strides is None else numbers("the strides of strided_slice", strides)
+    return getitem(input_, tuple(map(slice, starts, ends, steps)), name)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements in reverse order along each of the axes (`tf.reverse`)."""
+    x = convert_to_tensor(tensor)
+    axes = axes_of("reverse", axis, x.ndim)
+    spec = tuple((None, None, -1) if a in axes else _FULL for a in range(x.ndim))
+    return named(apply_one(GETITEM, x, index=spec), name)
+
+
+OPERATORS.update(getitem=getitem, setitem=setitem)

@@ -1,0 +1,408 @@
+"""Matrices: products, norms, and what is solved with them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import InvalidArgumentError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops import math
+from runtime.ops.creation import eye
+from runtime.ops.creation import range as range_
+from runtime.ops.families import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
+from runtime.ops.indexing import getitem
+from runtime.ops.known import axes_of, axis_of, static_ints
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
+from runtime.ops.reduction import reduce_max, reduce_sum
+from runtime.ops.shape import dim, dims, expand_dims, product, reshape, squeeze, transpose
+from runtime.tensor import OPERATORS, Tensor
+from runtime.trace import convert_to_tensor
+from runtime.types import Shape, TensorType, broadcast_shapes, shape_text
+
+# Products.
+
+
+def _matmul_kernel(x: Any, y: Any) -> Any:
+    try:
+        return np.matmul(x, y)
+    except ValueError:
+        raise ShapeError(f"matmul of {shape_text(x.shape)} and {shape_text(y.shape)}: the inner sizes or the "
+                         "leading dimensions do not fit") from None
+
+
+def _matmul_rule(x: TensorType, y: TensorType) -> TensorType:
+    check_dtype("matmul", x.dtype, NUMERIC)
+    if x.ndim < 2 or y.ndim < 2:
+        raise ShapeError(f"matmul takes tensors of rank 2 or more, not {x} and {y}")
+    if x.shape[-1] is not None and y.shape[-2] is not None and x.shape[-1] != y.shape[-2]:
+        raise ShapeError(f"matmul of {shape_text(x.shape)} and {shape_text(y.shape)}: the inner sizes differ, "
+                         f"{x.shape[-1]} and {y.shape[-2]}")
+    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2], what="the leading dimensions of what matmul takes")
+    return TensorType(x.dtype, (*batch, x.shape[-2], y.shape[-1]), x.weak and y.weak)
+
+
+def _matmul_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in NUMERIC:
+        for x, y in (((2, 3), (3, 4)), ((0, 3), (3, 2)), ((5, 2, 3), (5, 3, 1)), ((2, 3), (4, 3, 2)),
+                     ((4, 1, 1, 2), (3, 2, 2)), ((2, 0), (0, 3))):
+            yield (random_array(rng, dtype, x, -2, 2), random_array(rng, dtype, y, -2, 2)), {}
+
+
+MATMUL: Final = Op("matmul", _matmul_kernel, _matmul_rule, agree=slice(0, 2), samples=_matmul_samples,
+                   doc="The matrix product over the last two axes; leading dimensions broadcast.")
+
+
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+           adjoint_b: bool = False, name: str | None = None) -> Tensor:
+    """The matrix product over the last two axes, [..., n, k] by [..., k, m] (`tf.matmul`).
+
+    Leading dimensions broadcast. `transpose_*` and `adjoint_*` (which conjugates too) swap the last two axes first.
+    """
+    if transpose_a or adjoint_a:
+        a = matrix_transpose(a, conjugate=adjoint_a)
+    if transpose_b or adjoint_b:
+        b = matrix_transpose(b, conjugate=adjoint_b)
+    return named(apply_one(MATMUL, a, b), name)
+
+
+def _at(x: Any, y: Any) -> Tensor:
+    """`x @ y`: as matmul, and also with an operand of rank 1, as NumPy's."""
+    x, y = _agreed(x, y)
+    if x.ndim and y.ndim and (x.ndim == 1 or y.ndim == 1):
+        left = expand_dims(x, 0) if x.ndim == 1 else x
+        right = expand_dims(y, 1) if y.ndim == 1 else y
+        return squeeze(matmul(left, right), ([-2] if x.ndim == 1 else []) + ([-1] if y.ndim == 1 else []))
+    return matmul(x, y)
+
+
+def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors: Python lists take the dtype of the other."""
+    if isinstance(x, Tensor):
+        return x, convert_to_tensor(y, dtype_hint=x.dtype)
+    y = convert_to_tensor(y)
+    return convert_to_tensor(x, dtype_hint=y.dtype), y
+
+
+def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:
+    """The product of matrices [..., n, k] and vectors [..., k] (`tf.linalg.matvec`)."""
+    return squeeze(matmul(a, expand_dims(b, -1), transpose_a, adjoint_a=adjoint_a), -1, name)
+
+
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """The last two axes swapped (`tf.linalg.matrix_transpose`)."""
+    x = convert_to_tensor(a)
+    if x.ndim < 2:
+        raise ShapeError(f"a matrix has rank 2 or more, not {x.type}")
+    return transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2], conjugate, name)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The last two axes swapped, and conjugated (`tf.linalg.adjoint`)."""
+    return matrix_transpose(matrix, name, conjugate=True)
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The product summed over `axes`: a number of a's last and b's first, or a pair of lists (`tf.tensordot`)."""
+    x, y = _agreed(a, b)
+    if np.ndim(axes) == 0:
+        (count,) = static_ints("the axes of tensordot", axes)
+        if not 0 <= count <= min(x.ndim, y.ndim):
+            raise ShapeError(f"tensordot cannot sum over {count} axes of {x.type} and {y.type}")
+        of_x, of_y = list(range(x.ndim - count, x.ndim)), list(range(count))
+    else:
+        first, second = axes
+        of_x = [axis_of("tensordot", i, x.ndim) for i in static_ints("the axes of tensordot", first)]
+        of_y = [axis_of("tensordot", i, y.ndim) for i in static_ints("the axes of tensordot", second)]
+        if len(of_x) != len(of_y):
+            raise ShapeError(f"tensordot takes as many axes of both, not {len(of_x)} and {len(of_y)}")
+    free_x = [i for i in range(x.ndim) if i not in of_x]
+    free_y = [i for i in range(y.ndim) if i not in of_y]
+    sizes_x, sizes_y = dims(x), dims(y)
+    inner = product(sizes_x[i] for i in of_x)
+    left = reshape(transpose(x, free_x + of_x), [product(sizes_x[i] for i in free_x), inner])
+    right = reshape(transpose(y, of_y + free_y), [inner, product(sizes_y[i] for i in free_y)])
+    return reshape(matmul(left, right), [*(sizes_x[i] for i in free_x), *(sizes_y[i] for i in free_y)], name)
+
+
+def _einsum_kernel(*xs: Any, equation: str) -> Any:
+    try:
+        return np.einsum(equation, *xs, optimize=len(xs) > 1)
+    except ValueError as exc:
+        raise ShapeError(f"einsum {equation!r}: {exc}") from None
+
+
+def _einsum_rule(*xs: TensorType, equation: str) -> TensorType:
+    inputs, output = equation.split("->")
+    sizes: dict[str, int | None] = {}
+    labels = inputs.split(",")
+    if len(labels) != len(xs):
+        raise ShapeError(f"einsum {equation!r} takes {len(labels)} tensors, not {len(xs)}")
+    for label, x in zip(labels, xs, strict=True):
+        check_dtype("einsum", x.dtype, NUMERIC)
+        if len(label) != x.ndim:
+            raise ShapeError(f"einsum {equation!r}: {label!r} does not fit a tensor of rank {x.ndim}")
+        for letter, size in zip(label, x.shape, strict=True):
+            known = sizes.get(letter, 1)
+            if known not in (1, None) and size not in (1, None, known):
+                raise ShapeError(f"einsum {equation!r}: {letter!r} is both {known} and {size}")
+            if known in (1, None) and not (known is None and size == 1):
+                sizes[letter] = size
+    return TensorType(xs[0].dtype, tuple(sizes[letter] for letter in output))
+
+
+def _einsum_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for equation, shapes in (("ij,jk->ik", ((2, 3), (3, 4))), ("ii->i", ((3, 3),)), ("ij->", ((2, 3),)),
+                             ("bij,bjk->bik", ((5, 2, 3), (5, 3, 2))), ("i,j,k->kji", ((2,), (3,), (4,))),
+                             (",i->i", ((), (3,)))):
+        yield tuple(rng.random(shape) for shape in shapes), {"equation": equation}
+
+
+EINSUM: Final = Op("einsum", _einsum_kernel, _einsum_rule, agree=slice(None), samples=_einsum_samples,
+                   doc="A product of tensors summed over letters: an equation with `->` and without `...`.")
+
+
+def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) -> Tensor:
+    """The product of tensors summed over the letters that are not in the result (`tf.einsum`).
+
+    `...` stands for leading dimensions; without `->` the result has the letters that occur once, sorted.
+    """
+    xs = [convert_to_tensor(x) for x in inputs]
+    return named(apply_one(EINSUM, *xs, equation=_explicit(equation, [x.ndim for x in xs])), name)
+
+
+def _explicit(equation: str, ranks: list[int]) -> str:
+    """The equation with `->`, and letters in place of `...`."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    labels = left.split(",")
+    if len(labels) != len(ranks):
+        raise ShapeError(f"einsum {equation!r} takes {len(labels)} tensors, not {len(ranks)}")
+    if not all(c.isalpha() for c in text.replace("...", "").replace(",", "").replace("->", "")):
+        raise InvalidArgumentError(f"einsum {equation!r} is not letters, ',', '...' and '->'")
+    if not arrow:
+        letters = sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1)
+        right = ("..." if "..." in left else "") + "".join(letters)
+    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in text]
+    counts = [rank - len(label) + 3 for label, rank in zip(labels, ranks, strict=True) if "..." in label]
+    if any(count < 0 for count in counts):
+        raise ShapeError(f"einsum {equation!r} names more dimensions than its tensors have")
+    most = max(counts, default=0)
+    dots = "".join(free[:most])
+    spelled = [label.replace("...", dots[most - (rank - len(label) + 3):] if "..." in label else "")
+               for label, rank in zip(labels, ranks, strict=True)]
+    right = right.replace("...", dots)
+    missing = set(right) - set("".join(spelled))
+    if missing or len(set(right)) != len(right):
+        raise InvalidArgumentError(f"einsum {equation!r}: each letter of the result must be in a tensor, once")
+    return ",".join(spelled) + "->" + right
+
+
+# Norms.
+
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+         ) -> Tensor:
+    """The norm along `axis` (`tf.norm`): a vector's along one axis or, by default, of all; a matrix's along two.
+
+    `ord`: "euclidean", a number or inf for vectors; "euclidean", "fro", 1 or inf for matrices.
+    """
+    x = math.abs(tensor)
+    if isinstance(axis, (list, tuple)) and len(axis) == 2:
+        rows, columns = (axis_of("norm", a, x.ndim) for a in axis)
+        if ord in ("euclidean", "fro"):
+            result = math.sqrt(reduce_sum(math.square(x), [rows, columns], keepdims=True))
+        elif ord == 1 or ord == np.inf:
+            inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+            result = reduce_max(reduce_sum(x, inner, keepdims=True), outer, keepdims=True)
+        else:
+            raise InvalidArgumentError(f"the norm of a matrix has the ord 'euclidean', 'fro', 1 or inf, not {ord!r}")
+    elif ord == "euclidean" or ord == 2:
+        result = math.sqrt(reduce_sum(math.square(x), axis, keepdims=True))
+    elif ord == 1:
+        result = reduce_sum(x, axis, keepdims=True)
+    elif ord == np.inf:
+        result = reduce_max(x, axis, keepdims=True)
+    elif isinstance(ord, (int, float)) and ord > 0:
+        result = math.pow(reduce_sum(math.pow(x, float(ord)), axis, keepdims=True), 1.0 / ord)
+    else:
+        raise InvalidArgumentError(f"the norm of a vector has the ord 'euclidean' or a positive number, not {ord!r}")
+    axes = axes_of("norm", axis, x.ndim)
+    return named(result if keepdims or not axes else squeeze(result, axes), name)
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+    """`x` scaled to Euclidean norm 1 along `axis` (`tf.math.l2_normalize`)."""
+    value = convert_to_tensor(x)
+    squares = reduce_sum(math.square(value), axis, keepdims=True)
+    return math.multiply(value, math.rsqrt(math.maximum(squares, epsilon)), name)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if it has a greater one (`tf.clip_by_norm`)."""
+    x = convert_to_tensor(t)
+    length = norm(x, axis=axes, keepdims=True)
+    return math.divide(math.multiply(x, clip_norm), math.maximum(length, clip_norm), name)
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """The Euclidean norm of all elements of several tensors (`tf.linalg.global_norm`)."""
+    squares = [reduce_sum(math.square(math.abs(x))) for x in t_list if x is not None]
+    return math.sqrt(math.add_n(squares), name)
+
+
+def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+                        ) -> tuple[list[Any], Tensor]:
+    """Tensors scaled down together to the norm `clip_norm`, and their norm before (`tf.clip_by_global_norm`)."""
+    length = global_norm(t_list) if use_norm is None else use_norm
+    scale = math.divide(clip_norm, math.maximum(length, clip_norm))
+    return [None if x is None else math.multiply(x, scale) for x in t_list], length
+
+
+# Diagonals and triangles.
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Matrices with the last axis on their diagonal, elsewhere 0 (`tf.linalg.diag`)."""
+    x = convert_to_tensor(diagonal)
+    if not x.ndim:
+        raise ShapeError("diag takes a tensor of rank 1 or more, not a scalar")
+    return where(_on_diagonal(*[dim(x, x.ndim - 1)] * 2), expand_dims(x, -1), _zero(x), name)
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The main diagonals of matrices [..., n, m]: [..., min(n, m)] (`tf.linalg.diag_part`)."""
+    x = convert_to_tensor(input)
+    rows, columns = _matrix_size("diag_part", x)
+    kept = where(_on_diagonal(rows, columns), x, _zero(x))
+    if type(rows) is int and type(columns) is int:
+        return reduce_sum(kept, -1 if rows <= columns else -2, name=name)
+    shorter = math.minimum(rows, columns)
+    return getitem(reduce_sum(kept, -1), (..., slice(0, shorter)), name)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the main diagonal (`tf.linalg.trace`)."""
+    x = convert_to_tensor(x)
+    return reduce_sum(where(_on_diagonal(*_matrix_size("trace", x)), x, _zero(x)), [-2, -1], name=name)
+
+
+def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+    """Matrices with another main diagonal (`tf.linalg.set_diag`). Square ones."""
+    x = convert_to_tensor(input)
+    values = convert_to_tensor(diagonal, dtype_hint=x.dtype)
+    return where(_on_diagonal(*_matrix_size("set_diag", x)), expand_dims(values, -1), x, name)
+
+
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """0 outside of a band around the main diagonal (`tf.linalg.band_part`); -1: the whole triangle is kept."""
+    x = convert_to_tensor(input)
+    rows, columns = _matrix_size("band_part", x)
+    below = math.subtract(expand_dims(range_(rows), 1), range_(columns))
+    lower = logical_or(less(num_lower, 0), less_equal(below, num_lower))
+    upper = logical_or(less(num_upper, 0), greater_equal(below, math.negative(num_upper)))
+    return where(logical_and(lower, upper), x, _zero(x), name)
+
+
+def _on_diagonal(rows: Any, columns: Any) -> Tensor:
+    return equal(expand_dims(range_(rows), 1), range_(columns))
+
+
+def _matrix_size(op: str, x: Tensor) -> tuple[Any, Any]:
+    if x.ndim < 2:
+        raise ShapeError(f"{op} takes a matrix, not {x.type}")
+    return dim(x, x.ndim - 2), dim(x, x.ndim - 1)
+
+
+def _zero(x: Tensor) -> Tensor:
+    return convert_to_tensor(x.dtype.as_numpy_dtype(0))
+
+
+# Systems of equations. NumPy has no 16-bit floats here.
+
+_SOLVABLE: Final = tuple(d for d in INEXACT if d is not t.float16)
+
+
+def _square(op: str, x: TensorType) -> Shape:
+    check_dtype(op, x.dtype, _SOLVABLE)
+    if x.ndim < 2 or (None not in x.shape[-2:] and x.shape[-1] != x.shape[-2]):
+        raise ShapeError(f"{op} takes square matrices, not {x}")
+    return x.shape
+
+
+def _singular(op: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*xs: Any) -> Any:
+        try:
+            return kernel(*xs)
+        except np.linalg.LinAlgError as exc:
+            raise InvalidArgumentError(f"{op}: {exc}") from None
+
+    return checked
+
+
+def _regular(rng: np.random.Generator, dtype: t.DType, shape: tuple[int, ...]) -> Any:
+    x = random_array(rng, dtype, shape, -1, 1)
+    positive = x @ np.swapaxes(x, -1, -2).conj() + 2 * np.eye(shape[-1])
+    return positive.astype(dtype.np)
+
+
+def _matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in _SOLVABLE:
+        for shape in ((3, 3), (2, 2, 2), (1, 1)):
+            yield (_regular(rng, dtype, shape),), {}
+
+
+def _solve_kernel(matrix: Any, rhs: Any) -> Any:
+    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # NumPy takes a rhs of lesser rank for vectors
+    return np.linalg.solve(matrix, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])))
+
+
+def _solve_rule(matrix: TensorType, rhs: TensorType) -> TensorType:
+    shape = _square("solve", matrix)
+    if rhs.ndim < 2 or not t.compatible_shapes(shape[-1:], rhs.shape[-2:-1]):
+        raise ShapeError(f"solve of {matrix} takes a right side of shape [..., n, k], not {rhs}")
+    batch = broadcast_shapes(shape[:-2], rhs.shape[:-2], what="the leading dimensions of what solve takes")
+    return TensorType(matrix.dtype, (*batch, *rhs.shape[-2:]))
+
+
+def _solve_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in _SOLVABLE:
+        for shape, rhs in (((3, 3), (3, 2)), ((4, 2, 2), (2, 1)), ((2, 3, 3), (2, 3, 1))):
+            yield (_regular(rng, dtype, shape), random_array(rng, dtype, rhs)), {}
+
+
+SOLVE: Final = Op("solve", _singular("solve", _solve_kernel), _solve_rule, agree=slice(0, 2),
+                  samples=_solve_samples, doc="The X of A X = B.")
+DET: Final = Op("det", np.linalg.det, lambda x: TensorType(x.dtype, _square("det", x)[:-2]),
+                samples=_matrix_samples, doc="The determinant over the last two axes.")
+CHOLESKY: Final = Op("cholesky", _singular("cholesky", np.linalg.cholesky),
+                     lambda x: TensorType(x.dtype, _square("cholesky", x)), samples=_matrix_samples,
+                     doc="The lower triangle L of X = L Lᴴ.")
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The X of `matrix` X = `rhs`, [..., n, n] and [..., n, k] (`tf.linalg.solve`).
+
+    InvalidArgumentError for a singular matrix.
+    """
+    a = matrix_transpose(matrix, conjugate=True) if adjoint else matrix
+    return named(apply_one(SOLVE, a, rhs), name)
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of square matrices (`tf.linalg.inv`). InvalidArgumentError for a singular one."""
+    x = convert_to_tensor(input)
+    return solve(x, eye(_matrix_size("inv", x)[0], dtype=x.dtype), adjoint, name)
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """The determinant of square matrices (`tf.linalg.det`)."""
+    return named(apply_one(DET, input), name)
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower triangle L of positive definite X = L Lᴴ (`tf.linalg.cholesky`). InvalidArgumentError."""
+    return named(apply_one(CHOLESKY, input), name)
+
+
+OPERATORS.update(matmul=_at)

@@ -1,0 +1,125 @@
+"""Comparison, logic, bits and selection."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError
+from runtime.op import Op, Sample
+from runtime.ops.families import ALL, BOOL, INTS, REAL, apply_one, binary, check_dtype, named, random_array, unary
+from runtime.tensor import OPERATORS, Tensor
+from runtime.trace import convert_to_tensor
+from runtime.types import TensorType, broadcast_shapes
+
+# Comparison.
+
+equal = binary("equal", np.equal, ALL, out=t.bool_, doc="x == y, element-wise (`tf.equal`).")
+not_equal = binary("not_equal", np.not_equal, ALL, out=t.bool_, doc="x != y, element-wise (`tf.not_equal`).")
+less = binary("less", np.less, REAL, out=t.bool_, doc="x < y, element-wise (`tf.less`).")
+less_equal = binary("less_equal", np.less_equal, REAL, out=t.bool_, doc="x <= y, element-wise (`tf.less_equal`).")
+greater = binary("greater", np.greater, REAL, out=t.bool_, doc="x > y, element-wise (`tf.greater`).")
+greater_equal = binary("greater_equal", np.greater_equal, REAL, out=t.bool_,
+                       doc="x >= y, element-wise (`tf.greater_equal`).")
+
+# Bits; of bools, logic.
+
+bitwise_and = binary("bitwise_and", np.bitwise_and, BOOL + INTS,
+                     doc="x & y, element-wise, of ints or bools (`tf.bitwise.bitwise_and`).")
+bitwise_or = binary("bitwise_or", np.bitwise_or, BOOL + INTS,
+                    doc="x | y, element-wise, of ints or bools (`tf.bitwise.bitwise_or`).")
+bitwise_xor = binary("bitwise_xor", np.bitwise_xor, BOOL + INTS,
+                     doc="x ^ y, element-wise, of ints or bools (`tf.bitwise.bitwise_xor`).")
+invert = unary("invert", np.invert, BOOL + INTS, doc="~x, of ints or bools (`tf.bitwise.invert`).")
+left_shift = binary("left_shift", np.left_shift, INTS, low=0,
+                    doc="x << y, element-wise (`tf.bitwise.left_shift`).")
+right_shift = binary("right_shift", np.right_shift, INTS, low=0,
+                     doc="x >> y, element-wise (`tf.bitwise.right_shift`).")
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x and y, element-wise, of bools (`tf.logical_and`)."""
+    return bitwise_and(_bool(x), _bool(y), name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x or y, element-wise, of bools (`tf.logical_or`)."""
+    return bitwise_or(_bool(x), _bool(y), name)
+
+
+def logical_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether exactly one of x and y holds, element-wise (`tf.math.logical_xor`)."""
+    return bitwise_xor(_bool(x), _bool(y), name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """not x, element-wise, of bools (`tf.logical_not`)."""
+    return invert(_bool(x), name)
+
+
+def _bool(x: Any) -> Tensor:
+    return convert_to_tensor(x, t.bool_)
+
+
+# Selection.
+
+def _select_rule(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    if not condition.dtype.is_bool:
+        raise DTypeError(f"where takes a bool condition, not {condition.dtype.name}",
+                         remedy="Compare it, for example with x != 0.")
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"where takes values of one dtype, not {x.dtype.name} and {y.dtype.name}")
+    shape = broadcast_shapes(condition.shape, x.shape, y.shape, what="the operands of where")
+    return TensorType(x.dtype, shape, x.weak and y.weak)
+
+
+def _select_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in ALL:
+        for shapes in (((), (), ()), ((3,), (), (3,)), ((), (2, 3), (3,)), ((2, 1), (), (1, 3)), ((0,), (1,), ())):
+            condition, *values = (random_array(rng, d, shape)
+                                  for d, shape in zip((t.bool_, dtype, dtype), shapes, strict=True))
+            yield (condition, *values), {}
+
+
+SELECT: Final = Op("where", np.where, _select_rule, agree=slice(1, 3), samples=_select_samples,
+                   doc="x where the condition holds, else y; all three broadcast.")
+
+
+def _nonzero_kernel(x: Any) -> Any:
+    return np.argwhere(x) if x.ndim else np.zeros((int(bool(x)), 0), np.int64)
+
+
+def _nonzero_rule(x: TensorType) -> TensorType:
+    check_dtype("where", x.dtype, ALL)
+    return TensorType(t.int64, (None, x.ndim))
+
+
+def _nonzero_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shape in ((), (4,), (2, 3), (0, 2)):
+        yield (rng.random(shape) < 0.5,), {}
+    yield (np.array([0.0, 1.5, 0.0]),), {}
+
+
+NONZERO: Final = Op("nonzero", _nonzero_kernel, _nonzero_rule, samples=_nonzero_samples,
+                    doc="The indices of the elements that are not zero: int64[?, rank].")
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """x where `condition` (bool) holds, else y; all three broadcast (`tf.where`).
+
+    Without x and y: the indices of the true elements, int64[n, rank of condition].
+    """
+    if x is None and y is None:
+        return named(apply_one(NONZERO, condition), name)
+    if x is None or y is None:
+        raise ValueError("where takes both x and y, or neither")
+    return named(apply_one(SELECT, condition, x, y), name)
+
+
+OPERATORS.update({
+    "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "invert": invert, "less": less,
+    "less_equal": less_equal, "greater": greater, "greater_equal": greater_equal, "equal": equal,
+    "not_equal": not_equal,
+})

@@ -1,0 +1,348 @@
+"""Element-wise arithmetic: the ops, and what is composed of them."""
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError
+from runtime.op import CAST, Sample
+from runtime.ops.families import (
+    FLOATS,
+    INEXACT,
+    NUMERIC,
+    REAL,
+    apply_one,
+    binary,
+    check_dtype,
+    named,
+    random_array,
+    unary,
+)
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, not_equal, where
+from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.trace import apply, convert_to_tensor
+from runtime.types import DType, as_dtype
+
+# Kernels that are not just a NumPy function.
+
+
+def _nonzero_divisor(op: str, x: Any, y: Any) -> None:
+    if y.dtype.kind in "iu" and x.size and np.count_nonzero(y) != y.size:
+        raise DivisionByZeroError(f"{op} of integers by zero")
+
+
+def _floordiv(x: Any, y: Any) -> Any:
+    _nonzero_divisor("division", x, y)
+    return np.floor_divide(x, y)
+
+
+def _mod(x: Any, y: Any) -> Any:
+    _nonzero_divisor("modulo", x, y)
+    return np.mod(x, y)
+
+
+def _pow(x: Any, y: Any) -> Any:
+    if y.dtype.kind == "i" and x.size and (np.asarray(y) < 0).any():
+        raise InvalidArgumentError("an integer to a negative integer power is no integer",
+                                   remedy="Cast the base: rt.cast(x, rt.float32).")
+    return np.power(x, y)
+
+
+def _sigmoid(x: Any) -> Any:
+    e = np.exp(-np.abs(x))  # at most 1, so that nothing overflows
+    return (np.where(x >= 0, x.dtype.type(1), e) / (1 + e)).astype(x.dtype, copy=False)
+
+
+def _softplus(x: Any) -> Any:
+    return np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x)))
+
+
+_erf_objects = np.frompyfunc(math.erf, 1, 1)
+_erfc_objects = np.frompyfunc(math.erfc, 1, 1)
+
+
+def _erf(x: Any) -> Any:
+    return np.asarray(_erf_objects(x)).astype(x.dtype)
+
+
+def _erfc(x: Any) -> Any:
+    return np.asarray(_erfc_objects(x)).astype(x.dtype)
+
+
+_ERFINV_NEAR: Final = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                       -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)
+_ERFINV_FAR: Final = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                      -0.0076224613, 0.00943887047, 1.00167406, 2.83297682)
+
+
+def _erfinv(x: Any) -> Any:
+    """M. Giles, "Approximating the erfinv function" (2010), refined by Newton's method to double precision."""
+    y = np.asarray(x, np.float64)
+    w = -np.log((1 - y) * (1 + y))
+    guess = y * np.where(w < 5, np.polyval(_ERFINV_NEAR, w - 2.5), np.polyval(_ERFINV_FAR, np.sqrt(w) - 3))
+    for _ in range(2):
+        error = np.where(y < 0, 1 + y - _erfc(-guess), _erfc(guess) - (1 - y))
+        guess = guess + error * (math.sqrt(math.pi) / 2) * np.exp(guess * guess)
+    return np.where(np.abs(y) == 1, np.copysign(np.inf, y), guess).astype(x.dtype)
+
+
+def _divisor_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in REAL:
+        for left, right in (((), ()), ((3,), ()), ((2, 1), (3,)), ((0, 3), (1, 1))):
+            yield (random_array(rng, dtype, left), random_array(rng, dtype, right, 1, 4)), {}
+
+
+def _pow_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in NUMERIC:
+        for left, right in (((), ()), ((3,), ()), ((2, 1), (3,)), ((0, 3), (1, 1))):
+            yield (random_array(rng, dtype, left, 0, 4), random_array(rng, dtype, right, 0, 3)), {}
+
+
+# Arithmetic.
+
+add = binary("add", np.add, NUMERIC, doc="x + y, element-wise (`tf.add`).")
+subtract = binary("subtract", np.subtract, NUMERIC, doc="x - y, element-wise (`tf.subtract`).")
+multiply = binary("multiply", np.multiply, NUMERIC, doc="x * y, element-wise (`tf.multiply`).")
+_divide = binary("divide", np.true_divide, INEXACT, doc="x / y, element-wise, of floats or complex numbers.")
+floordiv = binary("floordiv", _floordiv, REAL, samples=_divisor_samples, doc="""\
+The floor of x / y, element-wise, as Python's `//` (`tf.math.floordiv`).
+
+DivisionByZeroError if integers are divided by zero.""")
+mod = binary("mod", _mod, REAL, samples=_divisor_samples, doc="""\
+x modulo y, element-wise, with the sign of y as Python's `%` (`tf.math.floormod`).
+
+DivisionByZeroError if integers are divided by zero.""")
+pow = binary("pow", _pow, NUMERIC, samples=_pow_samples, doc="""\
+x to the power y, element-wise (`tf.pow`).
+
+InvalidArgumentError for an integer to a negative integer power.""")
+maximum = binary("maximum", np.maximum, REAL, doc="The greater of x and y, element-wise (`tf.maximum`).")
+minimum = binary("minimum", np.minimum, REAL, doc="The smaller of x and y, element-wise (`tf.minimum`).")
+atan2 = binary("atan2", np.arctan2, FLOATS, doc="The angle of the point (x=y, y=x) (`tf.atan2`).")
+
+negative = unary("negative", np.negative, NUMERIC, doc="-x (`tf.negative`).")
+abs = unary("abs", np.abs, NUMERIC, real=True, doc="The absolute value; of complex x the real modulus (`tf.abs`).")
+sign = unary("sign", np.sign, REAL, doc="-1, 0 or 1 by the sign of x (`tf.sign`).")
+floor = unary("floor", np.floor, FLOATS, doc="The greatest integer not above x (`tf.floor`).")
+ceil = unary("ceil", np.ceil, FLOATS, doc="The least integer not below x (`tf.math.ceil`).")
+rint = unary("rint", np.rint, FLOATS, doc="The nearest integer, halves to even (`tf.math.rint`).")
+
+# Roots, exponentials and logarithms.
+
+sqrt = unary("sqrt", np.sqrt, INEXACT, low=0, doc="The square root (`tf.sqrt`).")
+exp = unary("exp", np.exp, INEXACT, doc="e to the power x (`tf.exp`).")
+expm1 = unary("expm1", np.expm1, INEXACT, doc="exp(x) - 1, exact near 0 (`tf.math.expm1`).")
+log = unary("log", np.log, INEXACT, low=0.1, doc="The natural logarithm (`tf.math.log`).")
+log1p = unary("log1p", np.log1p, INEXACT, low=-0.9, doc="log(1 + x), exact near 0 (`tf.math.log1p`).")
+sigmoid = unary("sigmoid", _sigmoid, FLOATS, doc="1 / (1 + exp(-x)) (`tf.sigmoid`).")
+softplus = unary("softplus", _softplus, FLOATS, doc="log(1 + exp(x)), without overflow (`tf.math.softplus`).")
+erf = unary("erf", _erf, FLOATS, doc="The error function (`tf.math.erf`).")
+erfc = unary("erfc", _erfc, FLOATS, doc="1 - erf(x), exact for great x (`tf.math.erfc`).")
+erfinv = unary("erfinv", _erfinv, FLOATS, low=-0.9, high=0.9, doc="The inverse of erf (`tf.math.erfinv`).")
+
+# Trigonometry.
+
+sin = unary("sin", np.sin, INEXACT, doc="The sine of x (`tf.sin`).")
+cos = unary("cos", np.cos, INEXACT, doc="The cosine of x (`tf.cos`).")
+tan = unary("tan", np.tan, INEXACT, low=-1.5, high=1.5, doc="The tangent of x (`tf.tan`).")
+asin = unary("asin", np.arcsin, INEXACT, low=-0.9, high=0.9, doc="The inverse sine (`tf.asin`).")
+acos = unary("acos", np.arccos, INEXACT, low=-0.9, high=0.9, doc="The inverse cosine (`tf.acos`).")
+atan = unary("atan", np.arctan, INEXACT, doc="The inverse tangent (`tf.atan`).")
+sinh = unary("sinh", np.sinh, INEXACT, doc="The hyperbolic sine (`tf.sinh`).")
+cosh = unary("cosh", np.cosh, INEXACT, doc="The hyperbolic cosine (`tf.cosh`).")
+tanh = unary("tanh", np.tanh, INEXACT, doc="The hyperbolic tangent (`tf.tanh`).")
+asinh = unary("asinh", np.arcsinh, INEXACT, doc="The inverse hyperbolic sine (`tf.asinh`).")
+acosh = unary("acosh", np.arccosh, INEXACT, low=1.1, doc="The inverse hyperbolic cosine (`tf.acosh`).")
+atanh = unary("atanh", np.arctanh, INEXACT, low=-0.9, high=0.9, doc="The inverse hyperbolic tangent (`tf.atanh`).")
+
+
+_STOP_GRADIENT = unary("stop_gradient", np.asarray, t.ALL, doc="x, as a constant to gradients.")
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """The value of `input`, which gradients take for a constant (`tf.stop_gradient`)."""
+    return _STOP_GRADIENT(input, name)
+
+
+# Dtypes.
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real drops the rest."""
+    value = convert_to_tensor(x)
+    want = as_dtype(dtype)
+    if value.dtype is want and not value.type.weak:
+        return value
+    return named(_cast(value, want), name)
+
+
+def _cast(x: Tensor, dtype: DType) -> Tensor:
+    constant = x.value.constant if isinstance(x, GraphTensor) else None
+    if constant is not None and not constant.ndim:  # stays known
+        return convert_to_tensor(CAST.kernel(constant, dtype=dtype))
+    return apply_one(CAST, x, dtype=dtype)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` in another dtype, at most and at least what that holds (`tf.saturate_cast`)."""
+    x, want = convert_to_tensor(value), as_dtype(dtype)
+    if not want.is_integer or x.dtype.kind not in (1, 2):
+        return cast(x, want, name)
+    low, high = want.limits
+    if x.dtype.is_integer:
+        bounds = x.dtype.limits
+        return cast(maximum(minimum(x, min(high, bounds[1])), max(low, bounds[0])), want, name)
+    # as floats the bounds may be rounded outwards, so what is beyond takes the bound itself
+    inside = where(logical_or(less_equal(x, _like(low, x)), greater_equal(x, _like(high, x))), _like(0, x), x)
+    kind = want.as_numpy_dtype
+    result = where(less_equal(x, _like(low, x)), kind(low), cast(inside, want))
+    return named(where(greater_equal(x, _like(high, x)), kind(high), result), name)
+
+
+# Composed of the ops above.
+
+_TO_FLOAT32 = (t.int8, t.int16, t.uint8, t.uint16)  # what TF2's truediv takes to float32, not float64
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, element-wise, as Python's `/` (`tf.truediv`).
+
+    Integers become floats first: of 8 and 16 bits float32, else float64.
+    """
+    if not (_is_inexact(x) or _is_inexact(y)):
+        x, y = _as_floats(x, y)
+    return _divide(x, y, name)
+
+
+def _is_inexact(x: Any) -> bool:
+    return x.dtype.kind >= 2 if isinstance(x, Tensor) else type(x) is float
+
+
+def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
+    """Operands of `/`, neither of them a float tensor or a float: integers become floats."""
+    x = x if isinstance(x, int) else convert_to_tensor(x)
+    y = y if isinstance(y, int) else convert_to_tensor(y)
+    strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
+    if any(dtype.kind != 1 for dtype in strong) or len(set(strong)) > 1:
+        return x, y  # floats; or what `divide` refuses
+    if not strong:  # made of Python numbers alone, and stays so
+        return tuple(apply(CAST, v, dtype=t.float32, weak=True) if isinstance(v, Tensor) else float(v)
+                     for v in (x, y))  # type: ignore[return-value]
+    dtype = t.float32 if strong[0] in _TO_FLOAT32 else t.float64
+    return tuple(_cast(v, dtype) if isinstance(v, Tensor) else v for v in (x, y))  # type: ignore[return-value]
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, element-wise: `truediv` (`tf.divide`)."""
+    return truediv(x, y, name)
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, but 0 where y is 0 (`tf.math.divide_no_nan`)."""
+    y = convert_to_tensor(y, dtype_hint=t.float32)
+    zero = equal(y, 0)
+    quotient = truediv(x, where(zero, _like(1, y), y))
+    return named(where(zero, _like(0, quotient), quotient), name)
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * y, but 0 where y is 0, also if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
+    y = convert_to_tensor(y, dtype_hint=t.float32)
+    product = multiply(x, y)
+    return named(where(equal(y, 0), _like(0, product), product), name)
+
+
+def _like(value: complex, x: Tensor) -> Tensor:
+    """The scalar `value` in the dtype of `x`."""
+    return convert_to_tensor(x.dtype.as_numpy_dtype(value))
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(y), but 0 where x is 0 (`tf.math.xlogy`)."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
+    zero = equal(x, 0)
+    return named(where(zero, _like(0, x), multiply(x, log(where(zero, _like(1, y), y)))), name)
+
+
+def square(x: Any, name: str | None = None) -> Tensor:
+    """x * x (`tf.square`)."""
+    x = convert_to_tensor(x)
+    return multiply(x, x, name)
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """(x - y)², element-wise (`tf.math.squared_difference`)."""
+    return square(subtract(x, y), name)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, of floats (`tf.math.reciprocal`)."""
+    return _divide(1, convert_to_tensor(x), name)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """1 / sqrt(x) (`tf.math.rsqrt`)."""
+    return reciprocal(sqrt(x), name)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of a list of tensors of one shape (`tf.add_n`)."""
+    items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if not items:
+        raise InvalidArgumentError("add_n takes at least one tensor")
+    total = convert_to_tensor(items[0])
+    for item in items[1:]:
+        total = add(total, item)
+    return named(total, name)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """`t`, at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`)."""
+    return maximum(minimum(t, clip_value_max), clip_value_min, name)
+
+
+def round(x: Any, ndigits: int = 0, name: str | None = None) -> Tensor:
+    """The nearest integer, halves to even (`tf.round`); with `ndigits` that many decimals, as Python's."""
+    value = convert_to_tensor(x)
+    if value.dtype.is_integer and ndigits >= 0:
+        return value
+    if not ndigits:
+        return rint(value, name)
+    if value.dtype.is_integer:
+        raise DTypeError(f"round does not take a negative ndigits for {value.dtype.name}")
+    scale = 10.0 ** builtins.abs(ndigits)
+    if ndigits > 0:
+        return _divide(rint(multiply(value, scale)), scale, name)
+    return multiply(rint(_divide(value, scale)), scale, name)
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """Whether x is NaN, element-wise (`tf.math.is_nan`)."""
+    x = _float(x, "is_nan")
+    return not_equal(x, x, name)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """Whether x is infinite, element-wise (`tf.math.is_inf`)."""
+    return equal(abs(_float(x, "is_inf")), math.inf, name)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """Whether x is neither infinite nor NaN, element-wise (`tf.math.is_finite`)."""
+    return less(abs(_float(x, "is_finite")), math.inf, name)
+
+
+def _float(x: Any, op: str) -> Tensor:
+    value = convert_to_tensor(x)
+    check_dtype(op, value.dtype, FLOATS)
+    return value
+
+
+OPERATORS.update(
+    add=add, subtract=subtract, multiply=multiply, truediv=truediv, floordiv=floordiv, mod=mod, pow=pow,
+    negative=negative, abs=abs, round=round,
+)

@@ -1,0 +1,216 @@
+"""Neural networks: activations, losses and normalisation."""
+from __future__ import annotations
+
+import math as python_math
+from typing import Any
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.ops import math
+from runtime.ops.families import FLOATS, REAL, check_dtype, named, unary
+from runtime.ops.gather import gather
+from runtime.ops.known import axes_of, axis_of
+from runtime.ops.linalg import l2_normalize
+from runtime.ops.logic import greater, greater_equal, where
+from runtime.ops.math import sigmoid, softplus, tanh
+from runtime.ops.random import uniform
+from runtime.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from runtime.ops.shape import dims, reshape, squeeze
+from runtime.ops.sorting import in_top_k, top_k
+from runtime.tensor import Tensor
+from runtime.trace import convert_to_tensor
+
+__all__ = [
+    "batch_normalization", "bias_add", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
+    "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+]
+
+# Activations.
+
+def _relu_kernel(x: Any) -> Any:
+    return np.maximum(x, x.dtype.type(0))
+
+
+_relu = unary("relu", _relu_kernel, REAL, doc="x where it is positive, else 0.")
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """x where it is positive, else 0 (`tf.nn.relu`)."""
+    return _relu(features, name)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """x, at least 0 and at most 6 (`tf.nn.relu6`)."""
+    return math.minimum(relu(features), 6, name)
+
+
+def _float(op: str, x: Any) -> Tensor:
+    """A tensor of floats: Python numbers are float32."""
+    value = convert_to_tensor(x, dtype_hint=t.float32)
+    check_dtype(op, value.dtype, FLOATS)
+    return value
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """x where it is positive, else alpha·x (`tf.nn.leaky_relu`)."""
+    x = _float("leaky_relu", features)
+    return named(where(greater(x, 0), x, math.multiply(x, alpha)), name)
+
+
+def elu(features: Any, name: str | None = None, alpha: Any = 1.0) -> Tensor:
+    """x where it is positive, else alpha·(exp(x) - 1) (`tf.nn.elu`)."""
+    x = _float("elu", features)
+    return named(where(greater(x, 0), x, math.multiply(math.expm1(math.minimum(x, 0)), alpha)), name)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """The scaled elu that keeps mean 0 and variance 1 (`tf.nn.selu`)."""
+    return math.multiply(elu(features, alpha=1.6732632423543772), 1.0507009873554805, name)
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x·Φ(x), with the normal distribution's Φ, or its approximation by tanh (`tf.nn.gelu`)."""
+    x = _float("gelu", features)
+    if approximate:
+        cubic = math.add(x, math.multiply(math.multiply(math.square(x), x), 0.044715))
+        share = math.tanh(math.multiply(cubic, python_math.sqrt(2 / python_math.pi)))
+    else:
+        share = math.erf(math.multiply(x, python_math.sqrt(0.5)))
+    return math.multiply(math.multiply(x, 0.5), math.add(share, 1), name)
+
+
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """x·sigmoid(beta·x) (`tf.nn.silu`)."""
+    x = _float("silu", features)
+    return math.multiply(x, sigmoid(x if beta == 1.0 and not isinstance(beta, Tensor) else math.multiply(x, beta)))
+
+
+swish = silu
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """x / (1 + |x|) (`tf.nn.softsign`)."""
+    x = _float("softsign", features)
+    return math.divide(x, math.add(math.abs(x), 1), name)
+
+
+def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis`, without overflow (`tf.nn.softmax`)."""
+    e = math.exp(_shifted("softmax", logits, axis))
+    return math.divide(e, reduce_sum(e, axis, keepdims=True), name)
+
+
+def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+    """log(softmax(x)) along `axis`, exact where softmax underflows (`tf.nn.log_softmax`)."""
+    x = _shifted("log_softmax", logits, axis)
+    return math.subtract(x, math.log(reduce_sum(math.exp(x), axis, keepdims=True)), name)
+
+
+def _shifted(op: str, logits: Any, axis: Any) -> Tensor:
+    x = _float(op, logits)
+    if not x.ndim:
+        raise ShapeError(f"{op} takes a tensor of rank 1 or more, not a scalar")
+    return math.subtract(x, math.stop_gradient(reduce_max(x, axis_of(op, axis, x.ndim), keepdims=True)))
+
+
+# Losses.
+
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+    """The cross entropy of distributions `labels` and softmax(logits) along `axis`
+    (`tf.nn.softmax_cross_entropy_with_logits`).
+    """
+    x = _float("softmax_cross_entropy_with_logits", logits)
+    return math.negative(reduce_sum(math.multiply(convert_to_tensor(labels, dtype_hint=x.dtype),
+                                                  log_softmax(x, axis)), axis), name)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+    """-log(softmax(logits)) at the class in `labels` (`tf.nn.sparse_softmax_cross_entropy_with_logits`).
+
+    logits: [..., classes], labels: int[...]. IndexOutOfRangeError for a label that is no class.
+    """
+    x = _float("sparse_softmax_cross_entropy_with_logits", logits)
+    classes = convert_to_tensor(labels, dtype_hint=t.int32)
+    if not classes.dtype.is_integer:
+        raise DTypeError(f"sparse_softmax_cross_entropy_with_logits takes int labels, not {classes.dtype.name}",
+                         remedy="For distributions use softmax_cross_entropy_with_logits.")
+    if classes.ndim != x.ndim - 1:
+        raise ShapeError("sparse_softmax_cross_entropy_with_logits takes labels of one dimension less than the "
+                         f"logits, not {classes.type} for {x.type}")
+    return math.negative(gather(log_softmax(x), classes, axis=x.ndim - 1, batch_dims=classes.ndim), name)
+
+
+def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+    """The cross entropy of probabilities `labels` and sigmoid(logits), element-wise
+    (`tf.nn.sigmoid_cross_entropy_with_logits`).
+    """
+    x = _float("sigmoid_cross_entropy_with_logits", logits)
+    z = convert_to_tensor(labels, dtype_hint=x.dtype)
+    return math.subtract(softplus(x), math.multiply(x, z), name)
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of squares (`tf.nn.l2_loss`)."""
+    return math.multiply(reduce_sum(math.square(_float("l2_loss", t))), 0.5, name)
+
+
+# Normalisation.
+
+def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+            ) -> tuple[Tensor, Tensor]:
+    """Mean and variance along `axes` (`tf.nn.moments`)."""
+    x = _float("moments", x)
+    mean = reduce_mean(x, axes, keepdims=True)
+    variance = reduce_mean(math.squared_difference(x, math.stop_gradient(mean)), axes, keepdims=True)
+    dropped = axes_of("moments", axes, x.ndim)
+    if keepdims or not dropped:
+        return mean, variance
+    return squeeze(mean, dropped), squeeze(variance, dropped)
+
+
+def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,
+                        name: str | None = None) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) · scale + offset (`tf.nn.batch_normalization`)."""
+    factor = math.rsqrt(math.add(variance, variance_epsilon))
+    if scale is not None:
+        factor = math.multiply(factor, scale)
+    result = math.multiply(math.subtract(x, mean), factor)
+    return named(result if offset is None else math.add(result, offset), name)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """`value` plus a bias of rank 1 along the last axis, or with "NC..." the second (`tf.nn.bias_add`)."""
+    x, b = convert_to_tensor(value), convert_to_tensor(bias)
+    if data_format is not None and data_format.startswith("NC"):
+        b = reshape(b, [-1] + [1] * (x.ndim - 2))
+    return math.add(x, b, name)
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
+    """Each element 0 with probability `rate`, else scaled by 1 / (1 - rate) (`tf.nn.dropout`)."""
+    value = _float("dropout", x)
+    if isinstance(rate, (int, float)):
+        if not 0 <= rate < 1:
+            raise InvalidArgumentError(f"dropout takes a rate from 0 to below 1, not {rate}")
+        if not rate:
+            return value
+    shape = dims(value) if noise_shape is None else noise_shape
+    kept = greater_equal(uniform(shape, dtype=value.dtype, seed=seed), rate)
+    scaled = math.divide(value, math.subtract(convert_to_tensor(1, value.dtype), rate))
+    return named(where(kept, scaled, value.dtype.as_numpy_dtype(0)), name)
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
+    """The rows of `params` at `ids` (`tf.nn.embedding_lookup`)."""
+    rows = gather(params, ids, name=name)
+    if max_norm is None:
+        return rows
+    places = list(range(convert_to_tensor(ids).ndim, rows.ndim))
+    length = math.sqrt(reduce_sum(math.square(rows), places, keepdims=True))
+    return math.divide(math.multiply(rows, max_norm), math.maximum(length, max_norm))
+
+

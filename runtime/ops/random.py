@@ -1,0 +1,315 @@
+"""Random numbers. Drawing is an effect: it happens in program order, and changes the generator.
+
+A generator is made of a seed; `set_seed` starts again the global one and those of ops with a seed of their own.
+"""
+from __future__ import annotations
+
+import math as python_math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops import math
+from runtime.ops.families import FLOATS, INTS, apply_one, check_dtype, named
+from runtime.ops.gather import gather
+from runtime.ops.reduction import argmax
+from runtime.ops.shape import dim, shape_argument
+from runtime.ops.sorting import argsort
+from runtime.tensor import Tensor
+from runtime.trace import convert_to_tensor
+from runtime.types import DType, TensorType, as_dtype
+
+__all__ = [
+    "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
+    "stateless_uniform", "truncated_normal", "uniform",
+]
+
+Dims = tuple[int | None, ...]
+
+
+class Source:
+    """Where random numbers come from: a NumPy generator that can be started again."""
+
+    __slots__ = ("generator",)
+
+    def __init__(self, seed: Any = None) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def __repr__(self) -> str:
+        return "<random source>"
+
+
+class _Seeds:
+    """The sources of ops without a generator of their own, by the op's seed (None: the global source)."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.seed: int | None = None
+        self.sources: dict[int | None, Source] = {}
+
+    def source(self, seed: int | None) -> Source:
+        with self.lock:
+            if seed not in self.sources:
+                self.sources[seed] = Source(self.entropy(seed))
+            return self.sources[seed]
+
+    def entropy(self, seed: int | None) -> Any:
+        if seed is None:
+            return self.seed
+        return [seed, 0 if self.seed is None else self.seed + 1]
+
+    def reset(self, seed: int | None) -> None:
+        """Start again, in place: graphs hold the sources."""
+        with self.lock:
+            self.seed = seed
+            for own, source in self.sources.items():
+                source.generator = np.random.default_rng(self.entropy(own))
+
+
+_seeds: Final = _Seeds()
+
+
+def set_seed(seed: int) -> None:
+    """Start all random numbers again from `seed` (`tf.random.set_seed`)."""
+    _seeds.reset(abs(int(seed)))
+
+
+def _source(seed: Any) -> Source:
+    return _seeds.source(None if seed is None else abs(int(seed)))
+
+
+# The ops. Dims are as in reshape: what is known of the shape; the operand has it if not all is known.
+
+def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, ...], dtype: DType) -> Any:
+    wide = np.float32 if dtype is t.float16 else dtype.np
+    if distribution == "uniform":
+        return generator.random(shape, wide).astype(dtype.np, copy=False)
+    return generator.standard_normal(shape, wide).astype(dtype.np, copy=False)
+
+
+def _random_kernel(*shape: Any, dims: Dims, dtype: DType, distribution: str, source: Source) -> Any:
+    wanted = tuple(shape[0].tolist()) if shape else dims
+    return _draw(source.generator, distribution, wanted, dtype)  # type: ignore[arg-type]
+
+
+def _check(op: str, dims: Dims, shape: Sequence[TensorType]) -> None:
+    if any(size is not None and size < 0 for size in dims):
+        raise ShapeError(f"{op} takes sizes of at least 0, not {list(dims)}")
+    if shape and (shape[0].ndim != 1 or shape[0].shape[0] not in (None, len(dims))):
+        raise ShapeError(f"{op} takes its shape as an int tensor of {len(dims)} elements, not {shape[0]}")
+
+
+def _random_rule(*shape: TensorType, dims: Dims, dtype: DType, distribution: str, source: Source) -> TensorType:
+    check_dtype(f"random.{distribution}", dtype, FLOATS)
+    _check(f"random.{distribution}", dims, shape)
+    return TensorType(dtype, dims)
+
+
+def _random_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in FLOATS:
+        for distribution in ("uniform", "normal"):
+            params = {"dtype": dtype, "distribution": distribution, "source": Source(1)}
+            yield (), {"dims": (), **params}
+            yield (), {"dims": (2, 3), **params}
+            yield (np.array([2, 0], np.int32),), {"dims": (2, None), **params}
+
+
+RANDOM: Final = Op("random", _random_kernel, _random_rule, effect=True, samples=_random_samples,
+                   doc="Random floats, uniform from 0 to below 1 or standard normal.")
+
+
+def _random_int_kernel(low: Any, high: Any, *shape: Any, dims: Dims, source: Source) -> Any:
+    if low >= high:
+        raise InvalidArgumentError(f"random.uniform takes a minval less than maxval, not {low} and {high}")
+    wanted: Any = tuple(shape[0].tolist()) if shape else dims
+    return source.generator.integers(low, high, wanted, low.dtype)
+
+
+def _random_int_rule(low: TensorType, high: TensorType, *shape: TensorType, dims: Dims, source: Source
+                     ) -> TensorType:
+    check_dtype("random.uniform of ints", low.dtype, INTS)
+    if low.ndim or high.ndim or low.dtype is not high.dtype:
+        raise DTypeError(f"random.uniform takes scalar bounds of one dtype, not {low} and {high}")
+    _check("random.uniform", dims, shape)
+    return TensorType(low.dtype, dims)
+
+
+def _random_int_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in INTS:
+        bounds = dtype.as_numpy_dtype(1), dtype.as_numpy_dtype(9)
+        yield bounds, {"dims": (2, 3), "source": Source(1)}
+        yield (*bounds, np.array([4], np.int32)), {"dims": (None,), "source": Source(1)}
+
+
+RANDOM_INT: Final = Op("random_int", _random_int_kernel, _random_int_rule, effect=True, agree=slice(0, 2),
+                       samples=_random_int_samples, doc="Random ints from low to below high.")
+
+
+def _stateless_kernel(seed: Any, *shape: Any, dims: Dims, dtype: DType, distribution: str) -> Any:
+    wanted: Any = tuple(shape[0].tolist()) if shape else dims
+    generator = np.random.default_rng([int(s) & 0xFFFFFFFFFFFFFFFF for s in seed])
+    return _draw(generator, distribution, wanted, dtype)
+
+
+def _stateless_rule(seed: TensorType, *shape: TensorType, dims: Dims, dtype: DType, distribution: str
+                    ) -> TensorType:
+    check_dtype(f"random.stateless_{distribution}", dtype, FLOATS)
+    if not seed.dtype.is_integer or seed.ndim != 1:
+        raise ShapeError(f"random.stateless_{distribution} takes a seed of two ints, not {seed}")
+    _check(f"random.stateless_{distribution}", dims, shape)
+    return TensorType(dtype, dims)
+
+
+def _stateless_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in FLOATS:
+        for distribution in ("uniform", "normal"):
+            yield (np.array([1, -2], np.int32),), {"dims": (2, 3), "dtype": dtype, "distribution": distribution}
+
+
+STATELESS: Final = Op("stateless_random", _stateless_kernel, _stateless_rule, samples=_stateless_samples,
+                      doc="Random floats that depend on the seed alone.")
+
+
+# Distributions.
+
+Floats = Callable[[str], Tensor]  # from the name of a distribution to numbers of it
+
+
+def _floats(source: Source, shape: Any, dtype: Any) -> Floats:
+    dims, operand = shape_argument("random", shape)
+    operands = () if operand is None else (operand,)
+
+    def draw(distribution: str) -> Tensor:
+        return apply_one(RANDOM, *operands, dims=dims, dtype=as_dtype(dtype), distribution=distribution,
+                               source=source)
+
+    return draw
+
+
+def _stateless(seed: Any, shape: Any, dtype: Any) -> Floats:
+    dims, operand = shape_argument("random", shape)
+    operands = () if operand is None else (operand,)
+
+    def draw(distribution: str) -> Tensor:
+        return apply_one(STATELESS, convert_to_tensor(seed), *operands, dims=dims, dtype=as_dtype(dtype),
+                               distribution=distribution)
+
+    return draw
+
+
+def _between(draw: Floats, low: Any, high: Any) -> Tensor:
+    x = draw("uniform")
+    if type(low) in (int, float) and type(high) in (int, float):
+        return x if (low, high) == (0, 1) else math.add(math.multiply(x, high - low), low)
+    return math.add(math.multiply(x, math.subtract(high, low)), low)
+
+
+def _scaled(draw: Floats, mean: Any, stddev: Any) -> Tensor:
+    x = draw("normal")
+    if type(stddev) not in (int, float) or stddev != 1:
+        x = math.multiply(x, stddev)
+    return x if type(mean) in (int, float) and mean == 0 else math.add(x, mean)
+
+
+def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    want = as_dtype(dtype)
+    if not want.is_integer:
+        return _between(_floats(source, shape, want), minval, 1 if maxval is None else maxval)
+    if maxval is None:
+        raise ValueError("Must specify maxval for integer dtype: random.uniform has no default there")
+    dims, operand = shape_argument("random.uniform", shape)
+    operands = () if operand is None else (operand,)
+    low, high = (convert_to_tensor(v, want) for v in (minval, maxval))
+    return apply_one(RANDOM_INT, low, high, *operands, dims=dims, source=source)
+
+
+def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32, seed: Any = None,
+            name: str | None = None) -> Tensor:
+    """Uniform from `minval` to below `maxval`: floats (by default below 1), or ints (`tf.random.uniform`)."""
+    return named(_uniform(_source(seed), shape, minval, maxval, dtype), name)
+
+
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32, seed: Any = None,
+           name: str | None = None) -> Tensor:
+    """Normally distributed floats (`tf.random.normal`)."""
+    return named(_scaled(_floats(_source(seed), shape, dtype), mean, stddev), name)
+
+
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32, seed: Any = None,
+                     name: str | None = None) -> Tensor:
+    """Normally distributed floats within two standard deviations (`tf.random.truncated_normal`)."""
+    from_uniform = _floats(_source(seed), shape, dtype)
+    return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
+
+
+def _truncated(draw: Floats) -> Tensor:
+    """The inverse of the distribution function, at uniform numbers between its values at -2 and 2."""
+    edge = python_math.erf(2 / python_math.sqrt(2))
+    return math.multiply(math.erfinv(math.multiply(_between(draw, -1, 1), edge)), python_math.sqrt(2))
+
+
+def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = t.float32,
+                      name: str | None = None) -> Tensor:
+    """Uniform floats that depend on `seed`, two ints, alone (`tf.random.stateless_uniform`)."""
+    return named(_between(_stateless(seed, shape, dtype), minval, maxval), name)
+
+
+def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
+                     name: str | None = None) -> Tensor:
+    """Normally distributed floats that depend on `seed`, two ints, alone (`tf.random.stateless_normal`)."""
+    return named(_scaled(_stateless(seed, shape, dtype), mean, stddev), name)
+
+
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
+    """The slices along the first axis in random order (`tf.random.shuffle`)."""
+    x = convert_to_tensor(value)
+    if not x.ndim:
+        return x
+    return gather(x, argsort(uniform([dim(x, 0)], dtype=t.float64, seed=seed)), name=name)
+
+
+def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any = None, name: str | None = None
+                ) -> Tensor:
+    """Classes drawn with the odds exp(logits): [batch, classes] to int[batch, num_samples]
+    (`tf.random.categorical`).
+    """
+    x = convert_to_tensor(logits)
+    if x.ndim != 2:
+        raise ShapeError(f"categorical takes logits of shape [batch, classes], not {x.type}")
+    u = uniform([dim(x, 0), num_samples, dim(x, 1)], dtype=x.dtype, seed=seed)
+    noise = math.negative(math.log(math.negative(math.log(math.subtract(convert_to_tensor(1, x.dtype), u)))))
+    return argmax(math.add(x[:, None, :], noise), axis=2, output_type=dtype, name=name)
+
+
+class Generator:
+    """Random numbers with a state of their own (`tf.random.Generator`)."""
+
+    def __init__(self, seed: Any = None) -> None:
+        self._source = Source(seed)
+
+    @classmethod
+    def from_seed(cls, seed: int, alg: Any = None) -> Generator:
+        return cls(abs(int(seed)))
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        return cls()
+
+    def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
+                name: str | None = None) -> Tensor:
+        """As `random.uniform`."""
+        return named(_uniform(self._source, shape, minval, maxval, dtype), name)
+
+    def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
+               name: str | None = None) -> Tensor:
+        """As `random.normal`."""
+        return named(_scaled(_floats(self._source, shape, dtype), mean, stddev), name)
+
+    def reset_from_seed(self, seed: int) -> None:
+        """Start again from `seed`."""
+        self._source.generator = np.random.default_rng(abs(int(seed)))

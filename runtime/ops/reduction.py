@@ -1,0 +1,268 @@
+"""Reductions along axes, and cumulative sums and products."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import ShapeError
+from runtime.op import Op, Sample
+from runtime.ops import math
+from runtime.ops.families import BOOL, INEXACT, INTS, NUMERIC, REAL, DTypes, apply_one, check_dtype, named, random_array
+from runtime.ops.known import axes_of, axis_of
+from runtime.ops.logic import where
+from runtime.ops.shape import along, dim, product, squeeze
+from runtime.tensor import Tensor
+from runtime.trace import convert_to_tensor
+from runtime.types import DType, TensorType
+
+Axes = tuple[int, ...]
+
+
+class Reduction(Protocol):
+    op: Op
+
+    def __call__(self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+                 ) -> Tensor: ...
+
+
+def _reduced(x: TensorType, axis: Axes, keepdims: bool) -> t.Shape:
+    if any(not 0 <= a < x.ndim for a in axis):
+        raise ShapeError(f"axes {list(axis)} are out of range for a tensor of rank {x.ndim}")
+    if keepdims:
+        return tuple(1 if a in axis else size for a, size in enumerate(x.shape))
+    return tuple(size for a, size in enumerate(x.shape) if a not in axis)
+
+
+def _reduction(name: str, kernel: Callable[..., Any], dtypes: DTypes, doc: str) -> Reduction:
+    """A reduction along several axes: same dtype, without these axes, or with `keepdims` of size 1."""
+
+    def rule(x: TensorType, *, axis: Axes, keepdims: bool) -> TensorType:
+        check_dtype(name, x.dtype, dtypes)
+        return x.with_shape(_reduced(x, axis, keepdims))
+
+    def samples(rng: np.random.Generator) -> Iterable[Sample]:
+        for dtype in dtypes:
+            for shape, axis in (((), ()), ((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2)), ((2, 0), (1,))):
+                for keepdims in (False, True):
+                    yield (random_array(rng, dtype, shape, -2, 2),), {"axis": axis, "keepdims": keepdims}
+
+    op = Op(name, kernel, rule, samples=samples, doc=doc)
+
+    def function(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+        x = convert_to_tensor(input_tensor)
+        return named(apply_one(op, x, axis=axes_of(op.name, axis, x.ndim), keepdims=bool(keepdims)), name)
+
+    function.op = op  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function  # type: ignore[return-value]
+
+
+# NumPy's stubs know less of `reduce` than NumPy does.
+_add: Final[Any] = np.add.reduce
+_multiply: Final[Any] = np.multiply.reduce
+_maximum: Final[Any] = np.maximum.reduce
+_minimum: Final[Any] = np.minimum.reduce
+_and: Final[Any] = np.logical_and.reduce
+_or: Final[Any] = np.logical_or.reduce
+
+
+def _sum(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return _add(x, axis, x.dtype, None, keepdims)
+
+
+def _prod(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return _multiply(x, axis, x.dtype, None, keepdims)
+
+
+def _max(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    if x.size:
+        return _maximum(x, axis, keepdims=keepdims)
+    return _maximum(x, axis, keepdims=keepdims, initial=_least(x.dtype))
+
+
+def _min(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    if x.size:
+        return _minimum(x, axis, keepdims=keepdims)
+    return _minimum(x, axis, keepdims=keepdims, initial=_greatest(x.dtype))
+
+
+def _least(dtype: Any) -> Any:
+    return dtype.type(-np.inf) if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    return dtype.type(np.inf) if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _all(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return _and(x, axis, keepdims=keepdims)
+
+
+def _any(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return _or(x, axis, keepdims=keepdims)
+
+
+reduce_sum = _reduction("reduce_sum", _sum, NUMERIC, "The sum along `axis` (None: all) (`tf.reduce_sum`).")
+reduce_prod = _reduction("reduce_prod", _prod, NUMERIC, "The product along `axis` (None: all) (`tf.reduce_prod`).")
+reduce_max = _reduction("reduce_max", _max, REAL, """\
+The greatest along `axis` (None: all); of nothing, -inf or the least int (`tf.reduce_max`).""")
+reduce_min = _reduction("reduce_min", _min, REAL, """\
+The smallest along `axis` (None: all); of nothing, inf or the greatest int (`tf.reduce_min`).""")
+reduce_all = _reduction("reduce_all", _all, BOOL, "Whether all along `axis` (None: all) hold (`tf.reduce_all`).")
+reduce_any = _reduction("reduce_any", _any, BOOL, "Whether any along `axis` (None: all) holds (`tf.reduce_any`).")
+
+
+# Composed reductions.
+
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean along `axis` (None: all); of ints an int, rounded towards zero (`tf.reduce_mean`)."""
+    x = convert_to_tensor(input_tensor)
+    count = product(dim(x, a) for a in axes_of("reduce_mean", axis, x.ndim))
+    total = reduce_sum(x, axis, keepdims)
+    if x.dtype.is_integer:
+        count = math.cast(count, x.dtype)
+        return named(math.multiply(math.sign(total), math.floordiv(math.abs(total), count)), name)
+    return named(math.divide(total, float(count) if type(count) is int else math.cast(count, x.dtype)), name)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean squared distance from the mean along `axis` (`tf.math.reduce_variance`). Floats or complex."""
+    x = convert_to_tensor(input_tensor)
+    check_dtype("reduce_variance", x.dtype, INEXACT)
+    distance = math.abs(math.subtract(x, reduce_mean(x, axis, keepdims=True)))
+    return reduce_mean(math.square(distance), axis, keepdims, name)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation along `axis` (`tf.math.reduce_std`). Floats or complex."""
+    return math.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+
+
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+                     ) -> Tensor:
+    """log(sum(exp(x))) along `axis`, without overflow (`tf.reduce_logsumexp`)."""
+    x = convert_to_tensor(input_tensor)
+    axes = axes_of("reduce_logsumexp", axis, x.ndim)
+    top = reduce_max(x, axes, keepdims=True)
+    zero = convert_to_tensor(x.dtype.as_numpy_dtype(0))
+    top = math.stop_gradient(where(math.is_finite(top), top, zero))
+    result = math.add(math.log(reduce_sum(math.exp(math.subtract(x, top)), axes, keepdims=True)), top)
+    return named(result if keepdims else squeeze(result, list(axes)) if axes else result, name)
+
+
+def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+                          ) -> Tensor:
+    """sqrt(sum(|x|²)) along `axis` (`tf.math.reduce_euclidean_norm`)."""
+    return math.sqrt(reduce_sum(math.square(math.abs(input_tensor)), axis, keepdims), name)
+
+
+def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = t.int64,
+                  name: str | None = None) -> Tensor:
+    """How many elements along `axis` are not 0 (`tf.math.count_nonzero`)."""
+    return reduce_sum(math.cast(math.cast(input, t.bool_), dtype), axis, keepdims, name)
+
+
+# The place of the extreme.
+
+def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, dtype: DType) -> Any:
+        if not x.shape[axis]:
+            raise ShapeError(f"axis {axis} of {t.shape_text(x.shape)} is empty and has no greatest or least element")
+        return find(x, axis).astype(dtype.np)
+
+    return kernel
+
+
+def _arg_rule(x: TensorType, *, axis: int, dtype: DType) -> TensorType:
+    check_dtype("argmax or argmin", x.dtype, BOOL + REAL)
+    check_dtype("argmax or argmin as output_type", dtype, INTS)
+    return TensorType(dtype, _reduced(x, (axis,), False))
+
+
+def _arg_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in BOOL + REAL:
+        for shape, axis in (((3,), 0), ((2, 3), 1), ((2, 3, 2), 0), ((2, 0), 0)):
+            yield (random_array(rng, dtype, shape),), {"axis": axis, "dtype": t.int64 if axis else t.int32}
+
+
+ARGMAX: Final = Op("argmax", _arg_kernel(np.argmax), _arg_rule, samples=_arg_samples,
+                   doc="The first index of the greatest element along an axis.")
+ARGMIN: Final = Op("argmin", _arg_kernel(np.argmin), _arg_rule, samples=_arg_samples,
+                   doc="The first index of the least element along an axis.")
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = t.int64, name: str | None = None) -> Tensor:
+    """The first index of the greatest element along `axis`, by default 0 (`tf.argmax`)."""
+    return named(_arg(ARGMAX, input, axis, output_type), name)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = t.int64, name: str | None = None) -> Tensor:
+    """The first index of the least element along `axis`, by default 0 (`tf.argmin`)."""
+    return named(_arg(ARGMIN, input, axis, output_type), name)
+
+
+def _arg(op: Op, input: Any, axis: Any, output_type: Any) -> Tensor:
+    x = convert_to_tensor(input)
+    place = axis_of(op.name, 0 if axis is None else axis, x.ndim)
+    return apply_one(op, x, axis=place, dtype=t.as_dtype(output_type))
+
+
+# Cumulative.
+
+def _cumulative(ufunc: np.ufunc, first: int) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+        if reverse:
+            x = np.flip(x, axis)
+        if exclusive and x.shape[axis]:
+            start = np.full((*x.shape[:axis], 1, *x.shape[axis + 1:]), first, x.dtype)
+            x = np.concatenate((start, x[along(axis, slice(None, -1))]), axis)
+        result = ufunc.accumulate(x, axis, x.dtype)
+        return np.flip(result, axis) if reverse else result
+
+    return kernel
+
+
+def _cumulative_rule(x: TensorType, *, axis: int, exclusive: bool, reverse: bool) -> TensorType:
+    check_dtype("a cumulative sum or product", x.dtype, NUMERIC)
+    if not 0 <= axis < x.ndim:
+        raise ShapeError(f"axis {axis} is out of range for a tensor of rank {x.ndim}")
+    return x
+
+
+def _cumulative_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in NUMERIC:
+        for shape, axis in (((3,), 0), ((2, 3), 1), ((0, 2), 0)):
+            for exclusive in (False, True):
+                yield (random_array(rng, dtype, shape, -2, 2),), {
+                    "axis": axis, "exclusive": exclusive, "reverse": not exclusive}
+
+
+CUMSUM: Final = Op("cumsum", _cumulative(np.add, 0), _cumulative_rule, samples=_cumulative_samples,
+                   doc="Sums of what is up to (`exclusive`: before) each element along an axis.")
+CUMPROD: Final = Op("cumprod", _cumulative(np.multiply, 1), _cumulative_rule, samples=_cumulative_samples,
+                    doc="Products of what is up to (`exclusive`: before) each element along an axis.")
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Sums of the elements up to each one along `axis` (`tf.cumsum`).
+
+    `exclusive`: without the element itself; `reverse`: from the end.
+    """
+    return named(_cumulate(CUMSUM, x, axis, exclusive, reverse), name)
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+            ) -> Tensor:
+    """Products of the elements up to each one along `axis` (`tf.math.cumprod`); for the rest see `cumsum`."""
+    return named(_cumulate(CUMPROD, x, axis, exclusive, reverse), name)
+
+
+def _cumulate(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Tensor:
+    x = convert_to_tensor(x)
+    return apply_one(op, x, axis=axis_of(op.name, axis, x.ndim), exclusive=exclusive, reverse=reverse)
+
+

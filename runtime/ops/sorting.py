@@ -1,0 +1,213 @@
+"""Sorting, searching and telling apart."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from runtime import types as t
+from runtime.errors import InvalidArgumentError, ShapeError
+from runtime.op import Op, Sample
+from runtime.ops.families import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
+from runtime.ops.gather import gather
+from runtime.ops.indexing import getitem
+from runtime.ops.known import axis_of, merge_shapes
+from runtime.ops.logic import greater, less
+from runtime.ops.math import cast
+from runtime.ops.reduction import reduce_sum
+from runtime.ops.shape import dim, transpose
+from runtime.tensor import Tensor
+from runtime.trace import apply, convert_to_tensor
+from runtime.types import DType, TensorType
+
+# Sorting, along the last axis.
+
+
+def _argsort_kernel(x: Any, *, descending: bool) -> Any:
+    if not descending:
+        return np.argsort(x, -1, "stable").astype(np.int32)
+    last = x.shape[-1] - 1  # equal elements keep their order, so sort what is reversed, and reverse it
+    return (last - np.argsort(x[..., ::-1], -1, "stable")[..., ::-1]).astype(np.int32)
+
+
+def _argsort_rule(x: TensorType, *, descending: bool) -> TensorType:
+    check_dtype("argsort", x.dtype, BOOL + REAL)
+    if not x.ndim:
+        raise ShapeError("a scalar cannot be sorted")
+    return TensorType(t.int32, x.shape)
+
+
+def _argsort_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in BOOL + REAL:
+        for shape in ((4,), (2, 3), (0,), (2, 0)):
+            for descending in (False, True):
+                yield (random_array(rng, dtype, shape),), {"descending": descending}
+
+
+ARGSORT: Final = Op("argsort", _argsort_kernel, _argsort_rule, samples=_argsort_samples,
+                    doc="The indices that sort the last axis; equal elements keep their order.")
+
+
+def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False,
+            name: str | None = None) -> Tensor:
+    """The indices, int32, that sort along `axis` (`tf.argsort`); equal elements keep their order."""
+    x = convert_to_tensor(values)
+    order = _to_last(x, axis)
+    return _back(apply(ARGSORT, transpose(x, order), descending=_descending(direction)), order)
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The elements sorted along `axis` (`tf.sort`). `direction`: ASCENDING or DESCENDING."""
+    x = convert_to_tensor(values)
+    order = _to_last(x, axis)
+    x = transpose(x, order)
+    return _back(_along_last(x, apply(ARGSORT, x, descending=_descending(direction))), order)
+
+
+def _along_last(x: Tensor, indices: Tensor) -> Tensor:
+    return gather(x, indices, axis=x.ndim - 1, batch_dims=x.ndim - 1)
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"the direction of a sort is 'ASCENDING' or 'DESCENDING', not {direction!r}")
+    return direction == "DESCENDING"
+
+
+def _to_last(x: Tensor, axis: Any) -> list[int]:
+    """The permutation that swaps `axis` with the last axis."""
+    if not x.ndim:
+        raise ShapeError("a scalar cannot be sorted")
+    order = list(range(x.ndim))
+    place = axis_of("sort", axis, x.ndim)
+    order[place], order[-1] = order[-1], order[place]
+    return order
+
+
+def _back(x: Tensor, order: list[int]) -> Tensor:
+    return transpose(x, order)
+
+
+class TopK(NamedTuple):
+    """What `top_k` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32, name: str | None = None) -> TopK:
+    """The k greatest elements of the last axis, greatest first, and their indices (`tf.math.top_k`).
+
+    InvalidArgumentError if the axis has fewer elements.
+    """
+    x = convert_to_tensor(input)
+    if not x.ndim:
+        raise ShapeError("top_k takes a tensor of rank 1 or more, not a scalar")
+    size = dim(x, x.ndim - 1)
+    if type(k) is int and type(size) is int and not 0 <= k <= size:
+        raise InvalidArgumentError(f"top_k cannot give {k} of {size} elements")
+    order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
+    return TopK(_along_last(x, order), cast(order, index_type))
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether the prediction of each row's target is among its k greatest (`tf.math.in_top_k`)."""
+    classes, scores = convert_to_tensor(targets, dtype_hint=t.int32), convert_to_tensor(predictions)
+    score = gather(scores, classes, axis=1, batch_dims=1)
+    better = reduce_sum(cast(greater(scores, getitem(score, (slice(None), None))), t.int32), axis=1)
+    return less(better, k)
+
+
+# Searching.
+
+def _searchsorted_kernel(row: Any, values: Any, *, side: Any, dtype: DType) -> Any:
+    if row.ndim == 1:
+        return np.searchsorted(row, values, side).astype(dtype.np)
+    out = np.empty(values.shape, dtype.np)
+    for index in np.ndindex(row.shape[:-1]):
+        out[index] = np.searchsorted(row[index], values[index], side)
+    return out
+
+
+def _searchsorted_rule(row: TensorType, values: TensorType, *, side: str, dtype: DType) -> TensorType:
+    check_dtype("searchsorted", row.dtype, REAL)
+    check_dtype("searchsorted as out_type", dtype, INTS)
+    if not row.ndim or (row.ndim > 1 and row.ndim != values.ndim):
+        raise ShapeError(f"searchsorted takes sequences and values of one rank, not {row} and {values}")
+    if row.ndim > 1:
+        merge_shapes("the leading dimensions of what searchsorted takes", row.shape[:-1], values.shape[:-1])
+    return TensorType(dtype, values.shape)
+
+
+def _searchsorted_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for row, values in (((5,), (3,)), ((5,), ()), ((2, 4), (2, 3)), ((0,), (2, 2))):
+        for side in ("left", "right"):
+            yield (np.sort(rng.random(row)), rng.random(values)), {"side": side, "dtype": t.int32}
+
+
+SEARCHSORTED: Final = Op("searchsorted", _searchsorted_kernel, _searchsorted_rule, agree=slice(0, 2),
+                         samples=_searchsorted_samples, doc="Where values go in sequences that are sorted.")
+
+
+def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = t.int32,
+                 name: str | None = None) -> Tensor:
+    """Where each value goes in a sequence sorted along its last axis (`tf.searchsorted`).
+
+    `side`: "left" of equal elements or "right" of them. A sequence of rank 1 serves values of any rank.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"the side of searchsorted is 'left' or 'right', not {side!r}")
+    return apply_one(SEARCHSORTED, sorted_sequence, values, side=side, dtype=t.as_dtype(out_type))
+
+
+# Telling apart.
+
+class Unique(NamedTuple):
+    """What `unique` gives."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `unique_with_counts` gives."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+def _unique_kernel(x: Any, *, dtype: DType) -> tuple[Any, Any, Any]:
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first, kind="stable")  # np.unique sorts; the order is that of the first occurrence
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return values[order], place[inverse.reshape(-1)].astype(dtype.np), counts[order].astype(dtype.np)
+
+
+def _unique_rule(x: TensorType, *, dtype: DType) -> tuple[TensorType, TensorType, TensorType]:
+    check_dtype("unique", x.dtype, ALL)
+    if x.ndim != 1:
+        raise ShapeError(f"unique takes a tensor of rank 1, not {x}")
+    return TensorType(x.dtype, (None,)), TensorType(dtype, x.shape), TensorType(dtype, (None,))
+
+
+def _unique_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in ALL:
+        for size in (0, 1, 6):
+            yield (random_array(rng, dtype, (size,)),), {"dtype": t.int32}
+
+
+UNIQUE: Final = Op("unique", _unique_kernel, _unique_rule, samples=_unique_samples,
+                   doc="The different elements in order of appearance, where each one went, and how many there are.")
+
+
+def unique(x: Any, out_idx: Any = t.int32, name: str | None = None) -> Unique:
+    """The different elements in order of appearance, and for each element its index there (`tf.unique`)."""
+    return Unique(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx))[:2])
+
+
+def unique_with_counts(x: Any, out_idx: Any = t.int32, name: str | None = None) -> UniqueWithCounts:
+    """As `unique`, and how often each element occurs (`tf.unique_with_counts`)."""
+    return UniqueWithCounts(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx)))

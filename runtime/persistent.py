@@ -1,0 +1,83 @@
+"""The value of a list in the reference executor: a sequence of which each update makes a new version.
+
+An update of the newest version takes O(1): the new version takes the storage over, and the old one only
+remembers how to undo the update (Baker's trick: H. Baker, "Shallow binding makes functional arrays fast", 1991).
+Reading an old version that way copies the storage once. Loops use a list linearly, so they never do.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+__all__ = ["Items", "versions"]
+
+
+class Items:
+    """One version. Updates return the next version; this one keeps its value."""
+
+    __slots__ = ("_list", "_newer", "_undo")
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._take(list(items))
+
+    def _take(self, items: list[Any]) -> None:
+        self._list: list[Any] | None = items
+        self._newer: Items | None = None
+        self._undo: tuple[int | None, Any] = None, None
+
+    def storage(self) -> list[Any]:
+        """The elements as a list, which the caller must not change."""
+        if self._list is None:
+            undo: list[tuple[int | None, Any]] = []
+            version = self
+            while version._newer is not None:
+                undo.append(version._undo)
+                version = version._newer
+            assert version._list is not None, "the newest version owns the storage"
+            items = version._list.copy()
+            for index, old in reversed(undo):
+                if index is None:
+                    items.pop()
+                elif index == len(items):
+                    items.append(old)
+                else:
+                    items[index] = old
+            self._take(items)
+        return self._list  # type: ignore[return-value]
+
+    def _successor(self, items: list[Any], index: int | None, old: Any) -> Items:
+        new = object.__new__(Items)
+        new._take(items)
+        self._list, self._newer, self._undo = None, new, (index, old)
+        return new
+
+    def append(self, x: Any) -> Items:
+        items = self.storage()
+        items.append(x)
+        return self._successor(items, None, None)
+
+    def set(self, index: int, x: Any) -> Items:
+        """With `x` in place of the element `index`, which is from 0 to below the length."""
+        items = self.storage()
+        old, items[index] = items[index], x
+        return self._successor(items, index, old)
+
+    def pop(self) -> tuple[Items, Any]:
+        """Without the last element, and that element. The list is not empty."""
+        items = self.storage()
+        last = items.pop()
+        return self._successor(items, len(items), last), last
+
+    def __len__(self) -> int:
+        return len(self.storage())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.storage())
+
+    def __getitem__(self, index: int) -> Any:
+        return self.storage()[index]
+
+
+def versions(value: Any) -> Items:
+    """The value of a list that a kernel was given, a tuple or Items, as Items."""
+    return value if type(value) is Items else Items(value)

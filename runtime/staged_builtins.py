@@ -1,0 +1,395 @@
+"""Python's builtins on tensors in converted code.
+
+A replacement is called when an argument has this backend. With eager tensors alone it does what Python does; with
+a graph tensor it stages. Where Python gives an int or a float, the staged value is weak, so that it mixes with
+tensors as Python numbers do.
+"""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+
+from autograph import operators
+from autograph.backend import backend_of
+from runtime import types as t
+from runtime.errors import ShapeError, StagingError, locate
+from runtime.iterables import (
+    Counted,
+    Staged,
+    StagedEnumerate,
+    StagedMap,
+    StagedRange,
+    StagedReversed,
+    StagedZip,
+    as_iterable,
+    is_staged,
+    weak_int,
+)
+from runtime.op import CAST
+from runtime.ops.effects import raise_unless, stage_print
+from runtime.ops.logic import less, not_equal, where
+from runtime.ops.math import round as round_op
+from runtime.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min, reduce_sum
+from runtime.ops.shape import dim
+from runtime.ops.sorting import sort
+from runtime.staged_list import StagedList, branch, collect, fold
+from runtime.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.trace import apply, convert_to_tensor, current_graph, user_position
+from runtime.types import DType
+
+__all__ = ["BUILTINS"]
+
+_MISSING: Final = object()
+
+
+def _stages(*values: Any) -> bool:
+    """Whether an argument has its value only when the graph runs."""
+    if current_graph() is None:
+        return False
+    return any(not isinstance(x, EagerTensor) and (is_staged(x) or backend_of(x) is not None) for x in values)
+
+
+def _fail(error: Exception) -> NoReturn:
+    locate(error, user_position())
+    raise error
+
+
+def _no_key(name: str, key: Any) -> None:
+    if key is not None:
+        _fail(StagingError(f"{name}() of tensors does not take key",
+                           remedy="Compute the keys as a tensor, find the place with rt.argmin, rt.argmax or "
+                                  "rt.argsort, and take it with rt.gather."))
+
+
+def _tensor(x: Any) -> Any:
+    """A graph tensor for a tensor or what is one; a Python number stays."""
+    if isinstance(x, (builtins.int, builtins.float, builtins.complex)):
+        return x
+    return convert_to_tensor(x)
+
+
+def _scalar(x: Any, what: str) -> Tensor:
+    tensor = convert_to_tensor(x)
+    if tensor.type.size == 1 and tensor.ndim:
+        tensor = tensor[(0,) * tensor.ndim]
+    if tensor.ndim:
+        _fail(TypeError(f"only a tensor with one element converts to {what}; this one is {tensor.type}"))
+    return tensor
+
+
+# Numbers
+
+def _weak(x: Tensor, dtype: DType) -> Any:
+    return x if x.type.weak and x.dtype is dtype else apply(CAST, x, dtype=dtype, weak=True)
+
+
+def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
+    """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
+    if base or kwargs or not _stages(x):
+        return builtins.int(x, *base, **kwargs)
+    x = _scalar(x, "int")
+    if x.dtype.is_complex:
+        raise TypeError("int() takes a real number, not a complex one; use rt.math.real")
+    return _weak(x, t.int64 if x.dtype in (t.int64, t.uint64, t.uint32, t.float64) else t.int32)
+
+
+def _float(x: Any = 0.0) -> Any:
+    """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
+    if not _stages(x):
+        return builtins.float(x)
+    x = _scalar(x, "float")
+    if x.dtype.is_complex:
+        raise TypeError("float() takes a real number, not a complex one; use rt.math.real")
+    return _weak(x, t.float64 if x.dtype is t.float64 else t.float32)
+
+
+def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
+    """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
+    parts = (real,) if imag is _MISSING else (real, imag)
+    if not _stages(*parts):
+        return builtins.complex(*parts)
+    tensors = [_scalar(x, "complex") for x in parts]
+    wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
+    values = [_weak(x, t.complex128 if wide else t.complex64) for x in tensors]
+    return values[0] if len(values) == 1 else values[0] + values[1] * 1j
+
+
+def _bool(x: Any = False) -> Any:
+    """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
+    if not _stages(x):
+        return builtins.bool(x)
+    if isinstance(x, Staged):
+        return _length(x) != 0
+    return _truth(_scalar(x, "bool"))
+
+
+def _truth(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        return builtins.bool(x)
+    return x if x.dtype.is_bool else not_equal(x, 0)
+
+
+def _abs(x: Any) -> Any:
+    return builtins.abs(_tensor(x))
+
+
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    if not _stages(base, exp, mod):
+        return builtins.pow(base, exp) if mod is None else builtins.pow(base, exp, mod)
+    power = _tensor(base) ** _tensor(exp)
+    return power if mod is None else power % _tensor(mod)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return builtins.divmod(_tensor(a), _tensor(b))
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    """`round`: halves to even; without `ndigits` an int, eager and staged."""
+    x = convert_to_tensor(number)
+    if ndigits is not None:
+        return round_op(x, ndigits)
+    if not x.dtype.is_floating:
+        return x if not x.dtype.is_bool else weak_int(x)
+    if isinstance(x, EagerTensor):
+        return builtins.round(x._item("int"))
+    return _weak(round_op(_scalar(x, "int")), t.int64 if x.dtype is t.float64 else t.int32)
+
+
+# Lengths and iterables
+
+def _length(x: Any) -> Any:
+    length = getattr(type(x), "length", None)
+    if length is not None:
+        return x.length
+    if isinstance(x, Staged):
+        return builtins.len(x)  # type: ignore[arg-type]
+    x = convert_to_tensor(x)
+    if not x.ndim:
+        raise TypeError("Scalar tensor has no `len()`")
+    return weak_int(dim(x, 0))
+
+
+def _len(x: Any) -> Any:
+    """`len(x)`: an int where it is known, else a weak int32 scalar."""
+    return _length(x) if _stages(x) else builtins.len(x)
+
+
+def _range(*args: Any) -> Any:
+    return StagedRange(*args) if _stages(*args) else builtins.range(*args)
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    return StagedEnumerate(iterable, start) if _stages(iterable, start) else builtins.enumerate(iterable, start)
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    return StagedZip(*iterables, strict=strict) if _stages(*iterables) else builtins.zip(*iterables, strict=strict)
+
+
+def _map(function: Any, *iterables: Any) -> Any:
+    function = operators.call(function)
+    return StagedMap(function, *iterables) if _stages(*iterables) else builtins.map(function, *iterables)
+
+
+def _filter(function: Any, iterable: Any) -> Any:
+    """`filter`: staged, the list of the items that are kept."""
+    keep = _bool if function is None else operators.call(function)
+    if not _stages(iterable):
+        return builtins.filter(keep, iterable)
+    return collect(iterable, keep)
+
+
+def _reversed(sequence: Any) -> Any:
+    return StagedReversed(sequence) if _stages(sequence) else builtins.reversed(sequence)
+
+
+def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
+    """`sorted` of the scalars of a vector, staged list or Python list, as a list."""
+    if not _stages(iterable):
+        items = builtins.list(iterable)
+        if not _stages(*items):
+            return builtins.sorted(items, key=key, reverse=reverse)
+        iterable = items
+    _no_key("sorted", key)
+    x = _vector(iterable, "sorted")
+    return _list(sort(x, direction="DESCENDING" if reverse else "ASCENDING"))
+
+
+def _list(iterable: Any = ()) -> Any:
+    """`list`: a Python list of what is there in a known number, else a staged list."""
+    if not _stages(iterable):
+        return builtins.list(iterable)
+    if isinstance(iterable, StagedList):
+        return iterable.copy()
+    found = as_iterable(iterable)
+    if isinstance(found, Counted) and isinstance(found.length, builtins.int):
+        return [found.item(i) for i in builtins.range(found.length)]
+    if isinstance(iterable, GraphTensor):
+        return StagedList.from_tensor(iterable)
+    return collect(iterable)
+
+
+def _tuple(iterable: Any = ()) -> Any:
+    """`tuple` of what is there in a known number."""
+    if _stages(iterable):
+        iterable = _list(iterable)
+        if isinstance(iterable, StagedList):
+            _fail(StagingError("a tuple has a known length, and the number of items is known only when the graph runs",
+                               remedy="Use list()."))
+    return builtins.tuple(iterable)
+
+
+def _iter(x: Any, *sentinel: Any) -> Any:
+    return builtins.iter(x, *sentinel)
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next`: an iterator that stages its elements takes the default itself, by `__next_or__(default)`."""
+    if default and _stages(iterator) and hasattr(type(iterator), "__next_or__"):
+        return iterator.__next_or__(*default)
+    return builtins.next(iterator, *default)
+
+
+# Reductions
+
+def _vector(x: Any, what: str) -> Any:
+    """The scalars that a staged iterable yields, as a vector. TypeError if they are no scalars."""
+    if isinstance(x, StagedRange) or (isinstance(x, Staged) and not hasattr(type(x), "__tensor__")):
+        x = _list(x)
+    x = convert_to_tensor(x)
+    if not x.ndim:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    if x.ndim != 1:
+        _fail(ShapeError(f"{what}() compares items, and the truth of their comparison is ambiguous: they are {x.type}"
+                         " without the first dimension", remedy="Use rt.reduce_min, rt.reduce_max or rt.sort."))
+    return x
+
+
+def _least(
+    name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
+        items: Any = args
+        if len(args) == 1:
+            items = args if _stages(*args) or current_graph() is None else builtins.list(args[0])
+        if not _stages(*items):
+            options = {} if default is _MISSING else {"default": default}
+            return python(items if items is not args else args[0], key=key, **options) if len(args) == 1 else (
+                python(*args, key=key, **options))
+        _no_key(name, key)
+        if len(args) > 1 or items is not args:
+            result = _tensor(items[0])
+            for x in items[1:]:
+                x = _tensor(x)
+                result = _pick(name, better(x, result), x, result)
+            return result
+        x = _vector(args[0], name)
+        size = dim(x, 0)
+        empty = ValueError(f"{name}() iterable argument is empty")
+        if isinstance(size, builtins.int):
+            if size:
+                return reduction(x)
+            if default is _MISSING:
+                raise empty
+            return default
+        if default is _MISSING:
+            raise_unless(not_equal(size, 0), empty)
+            return reduction(x)
+        return branch(not_equal(size, 0), lambda _: (reduction(x),), (default,), (name,))[0]
+
+    extreme.__name__ = extreme.__qualname__ = name
+    return extreme
+
+
+def _pick(name: str, chosen: Any, x: Any, y: Any) -> Any:
+    if not isinstance(chosen, Tensor):
+        return x if chosen else y
+    if chosen.ndim:
+        _fail(ShapeError(f"{name}() compares its arguments, and the truth of the comparison, {chosen.type}, is "
+                         "ambiguous", remedy=f"Use rt.{name}imum, which compares element by element."))
+    return where(chosen, x, y)
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    """`sum`: of the rows of a tensor, or of what a staged iterable yields. Bools count as ints."""
+    if not _stages(iterable):
+        if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool:
+            iterable = apply(CAST, iterable, dtype=t.int32)
+        return builtins.sum(iterable, start)
+    if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
+        return fold(iterable, lambda item, total: (total + item,), (start,), ("sum",))[0]
+    x = convert_to_tensor(iterable)
+    if not x.ndim:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    if x.dtype.is_bool:
+        x = apply(CAST, x, dtype=t.int32, weak=True)
+    total = reduce_sum(x, axis=0)
+    return total if isinstance(start, builtins.int) and start == 0 else start + total
+
+
+def _quantifier(
+    name: str, python: Callable[[Any], Any], reduction: Callable[..., Any], stop: builtins.bool
+) -> Callable[[Any], Any]:
+    def quantified(iterable: Any, /) -> Any:
+        if not _stages(iterable):
+            return python(iterable) if current_graph() is None else over_python(iterable)
+        if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
+            return fold(iterable, step, (not stop,), (name,))[0]
+        x = convert_to_tensor(iterable)
+        if x.ndim != 1:
+            if not x.ndim:
+                raise TypeError("Cannot iterate over a scalar tensor.")
+            _fail(ShapeError(f"{name}() takes the truth of rows, which is ambiguous: the tensor is {x.type}",
+                             remedy=f"Use rt.reduce_{name}."))
+        return reduction(_truth(x))
+
+    def over_python(iterable: Any) -> Any:
+        found: Any = not stop
+        for item in iterable:
+            value = _bool(item)
+            if value is stop:
+                return stop
+            if value is not (not stop):
+                found = value if found is (not stop) else found | value if stop else found & value
+        return found
+
+    def step(item: Any, found: Any) -> tuple[Any, ...]:
+        value = _bool(item)
+        return ((value | found) if stop else (value & found),)
+
+    quantified.__name__ = quantified.__qualname__ = name
+    return quantified
+
+
+# The table
+
+BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    builtins.len: _len,
+    builtins.range: _range,
+    builtins.print: stage_print,
+    builtins.int: _int,
+    builtins.float: _float,
+    builtins.bool: _bool,
+    builtins.complex: _complex,
+    builtins.abs: _abs,
+    builtins.min: _least("min", builtins.min, reduce_min, less),
+    builtins.max: _least("max", builtins.max, reduce_max, lambda x, y: less(y, x)),
+    builtins.sum: _sum,
+    builtins.any: _quantifier("any", builtins.any, reduce_any, True),
+    builtins.all: _quantifier("all", builtins.all, reduce_all, False),
+    builtins.enumerate: _enumerate,
+    builtins.zip: _zip,
+    builtins.map: _map,
+    builtins.filter: _filter,
+    builtins.reversed: _reversed,
+    builtins.sorted: _sorted,
+    builtins.round: _round,
+    builtins.next: _next,
+    builtins.iter: _iter,
+    builtins.list: _list,
+    builtins.tuple: _tuple,
+    builtins.pow: _pow,
+    builtins.divmod: _divmod,
+}

@@ -1,0 +1,280 @@
+"""Python's list in staged code: a list that grows or shrinks in a loop or branch on tensors."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from runtime import trace
+from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.graph import Position
+from runtime.iterables import Counted, Staged, as_iterable
+from runtime.ops.lists import (
+    ListValue,
+    join_elements,
+    list_append,
+    list_extend,
+    list_from_tensor,
+    list_get,
+    list_insert,
+    list_length,
+    list_new,
+    list_pop,
+    list_set,
+    list_slice,
+    list_stack,
+)
+from runtime.ops.logic import greater
+from runtime.ops.sorting import sort
+from runtime.tensor import EagerTensor, GraphList, Tensor
+from runtime.text import describe, placeholder
+from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.types import TensorType
+
+__all__ = ["StagedList", "collect", "to_python"]
+
+
+class StagedList(Staged):
+    """A list of tensors of one type in a function that is being traced.
+
+    It has the methods of `list`, as far as they make sense there. An element that is read is a graph tensor, and
+    `len` is a tensor. Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
+    """
+
+    __slots__ = ("_list",)
+
+    _list: ListValue
+
+    def __init__(self, list: ListValue) -> None:
+        self._list = list
+
+    @classmethod
+    def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
+        """The staged list of the items of a Python list.
+
+        `element` is a type that allows them all; without it, it is what they have in common. StagingError if an
+        item is no tensor or number.
+        """
+        tensors = [_element(item) for item in items]
+        for x in tensors:
+            element = x.type if element is None else join_elements(element, x.type)
+        if element is None:
+            raise StagingError("an empty list has no type: nothing tells what its elements will be")
+        return cls(list_new(tensors, element))
+
+    @classmethod
+    def from_tensor(cls, x: Any) -> StagedList:
+        """The rows of a tensor."""
+        return cls(list_from_tensor(x))
+
+    # What staging and the executors see.
+
+    def __leaves__(self) -> list[ListValue]:
+        return [self._list]
+
+    def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedList:
+        return StagedList(leaves[0])
+
+    def __become__(self, leaves: Sequence[ListValue]) -> None:
+        self._list = leaves[0]
+
+    def __tensor__(self) -> Tensor:
+        result: Tensor = list_stack(self._list)
+        return result
+
+    def __iterable__(self) -> Counted:
+        value = self._list
+        return Counted(list_length(value), lambda i: list_get(value, i))
+
+    @property
+    def element(self) -> TensorType:
+        """The type of the elements."""
+        return self._list.type.element
+
+    @property
+    def length(self) -> Any:
+        """The number of elements: a weak int32 scalar."""
+        return list_length(self._list)
+
+    def __truth__(self) -> Any:
+        """Whether it has elements, as a bool scalar: what a staged `if` or `while` on it tests."""
+        return greater(list_length(self._list), 0)
+
+    # What Python's list has.
+
+    def append(self, x: Any, /) -> None:
+        self._list = list_append(self._list, _element(x))
+
+    def extend(self, iterable: Any, /) -> None:
+        """Add a staged list, the rows of a tensor, or what `for` runs over."""
+        if isinstance(iterable, StagedList):
+            self._list = list_extend(self._list, iterable._list)
+        elif isinstance(iterable, Tensor):
+            self._list = list_extend(self._list, list_from_tensor(iterable))
+        elif as_iterable(iterable) is not None:
+            self.extend(collect(iterable))
+        else:
+            for x in iterable:
+                self.append(x)
+
+    def insert(self, index: Any, x: Any, /) -> None:
+        self._list = list_insert(self._list, index, _element(x))
+
+    def pop(self, index: Any = -1, /) -> Any:
+        """Remove and return an element. IndexError at run time if there is none."""
+        last = type(index) is int and index == -1
+        self._list, x = list_pop(self._list, *(() if last else (index,)))
+        return x
+
+    def clear(self) -> None:
+        self._list = list_new((), self.element)
+
+    def copy(self) -> StagedList:
+        return StagedList(self._list)
+
+    def reverse(self) -> None:
+        self._list = list_slice(self._list, step=-1)
+
+    def sort(self, *, key: None = None, reverse: bool = False) -> None:
+        """Sort scalars. `key` is not supported."""
+        if key is not None:
+            _refuse("a staged list sorts without key", "Stack it and use rt.argsort of the keys, then rt.gather.")
+        if self.element.shape:
+            _refuse(f"elements of type {self.element} have no order", "Sort one of their numbers: rt.argsort.")
+        self._list = list_from_tensor(sort(list_stack(self._list), direction="DESCENDING" if reverse else "ASCENDING"))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return StagedList(list_slice(self._list, index.start, index.stop, index.step))
+        return list_get(self._list, index)
+
+    def __setitem__(self, index: Any, x: Any) -> None:
+        if isinstance(index, slice):
+            _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
+        self._list = list_set(self._list, index, _element(x))
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            _refuse("a slice of a staged list cannot be deleted", "Keep the rest: l = l[:a] + l[b:].")
+        self.pop(index)
+
+    def __add__(self, other: Any) -> StagedList:
+        if not isinstance(other, (list, StagedList)):
+            return NotImplemented
+        result = self.copy()
+        result.extend(other)
+        return result
+
+    def __radd__(self, other: Any) -> StagedList:
+        if not isinstance(other, list):
+            return NotImplemented
+        return StagedList.from_items(other, self.element) + self if other else self.copy()
+
+    def __iadd__(self, other: Any) -> StagedList:
+        self.extend(other)
+        return self
+
+    def __len__(self) -> int:
+        _refuse("the length of a staged list is not known here", "Use len() in converted code, or rt.shape(l)[0].")
+
+    def __bool__(self) -> bool:
+        _refuse("whether a staged list is empty is not known here", "Test len(l) > 0 in converted code.")
+
+    def __iter__(self) -> Iterator[Any]:
+        _refuse("a staged list cannot be iterated over here", "Loop over it in converted code, or use rt.stack(l).")
+
+    def __contains__(self, x: Any) -> bool:
+        _refuse("`in` a staged list has no Python value", "Use rt.reduce_any(rt.equal(l, x)).")
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        _refuse("staged lists do not compare", "Compare their tensors: rt.equal(a, b).")
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'list'")
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name):
+            _refuse(f"a staged list has no {name}()", "Stack it with rt.stack(l) and use the functions on tensors.")
+        raise AttributeError(f"'list' object has no attribute {name!r}")
+
+    def __format__(self, spec: str) -> str:
+        if isinstance(self._list, GraphList):
+            return placeholder(self._list.value, self._list.value.hint or "list", spec)
+        return format(str(self), spec)
+
+    def __str__(self) -> str:
+        if isinstance(self._list, GraphList):
+            return describe(self._list.value, self._list.value.hint or "list")
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"<staged list of {self.element}>"
+
+
+def _refuse(what: str, remedy: str) -> NoReturn:
+    error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
+    locate(error, user_position())
+    raise error
+
+
+def _element(x: Any) -> Any:
+    """`x` as a tensor of the graph that is open; a Python number is weak."""
+    if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
+        kind = "None" if x is None else f"a {type(x).__name__}"
+        error = StagingError(
+            f"a list that changes in staged code holds tensors of one type, not {kind}",
+            remedy="Use one list for each part, or a tensor made with rt.stack.")
+        locate(error, user_position())
+        raise error
+    graph = current_graph()
+    return convert_to_tensor(x) if graph is None else wrap(capture(graph, x))
+
+
+def to_python(arrays: Sequence[Any]) -> list[EagerTensor]:
+    """The Python list for the value of a staged list, outside of graphs."""
+    return [EagerTensor(x) for x in arrays]
+
+
+# Loops over iterables that make a list.
+
+class _Body:
+    """A function of the state as the body of a loop at the line that is being traced."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        position = user_position() or Position("<unknown>", 0)
+        self._fn, self.filename, self.lineno = fn, position.filename, position.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return self._fn(*values)
+
+
+def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The state after `state = step(item, *state)` for each item of a staged iterable."""
+    assert trace.backend is not None, "runtime.staging sets the backend"
+    return trace.backend.reduce(iterable, _Body(step), None, init, names, {})
+
+
+def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The state after `if pred: state = then(*state)`."""
+    assert trace.backend is not None, "runtime.staging sets the backend"
+    return trace.backend.cond(pred, _Body(then), _Body(lambda *state: state), init, names)
+
+
+def collect(iterable: Any, keep: Callable[[Any], Any] | None = None) -> Any:
+    """The list of the items of a staged iterable, of those for which `keep` gives true."""
+
+    def append(item: Any, items: Any) -> tuple[Any, ...]:
+        def add(items: Any) -> tuple[Any, ...]:
+            items.append(item)
+            return (items,)
+
+        if keep is None:
+            return add(items)
+        pred = keep(item)
+        if isinstance(pred, (Tensor, Staged)):
+            result: tuple[Any, ...] = branch(pred, add, (items,), ("list",))
+            return result
+        return add(items) if pred else (items,)
+
+    return fold(iterable, append, ([],), ("list",))[0]

@@ -1,0 +1,195 @@
+"""The state of staged control flow as leaves of a graph, and back.
+
+`lower` gives the leaves of a value for a spec that it fits, `rebuild` makes the value from leaves, and `copied`
+gives code that is traced containers of its own.
+"""
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograph.backend import UNBOUND
+from runtime.aliases import replace_aliases
+from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
+from runtime.op import CAST, CONST
+from runtime.ops.control import UNDEFINED
+from runtime.ops.lists import list_cast
+from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec, Static, absent, leaf_types, parts_of
+from runtime.staged_list import StagedList
+from runtime.staged_records import StagedRecords
+from runtime.tensor import Tensor
+from runtime.trace import adapt, apply, constant_array, convert_to_tensor, hint
+from runtime.types import ListType, Type
+
+__all__ = ["copied", "lower", "named", "rebuild", "rebuild_all"]
+
+
+# Leaves of values.
+
+def lower(spec: Spec, value: Any) -> Iterator[Any]:
+    """The leaves of `value` for `spec`, which its own spec joins to, in the current graph."""
+    if isinstance(spec, Leaf):
+        yield _as_type(value, spec.type)
+    elif isinstance(spec, Optional):
+        yield from _lower_optional(spec, value)
+    elif isinstance(spec, Nested):
+        parts = parts_of(value)
+        assert parts is not None
+        for child, key in zip(spec.children, spec.keys, strict=True):
+            yield from lower(child, parts[key])
+    elif isinstance(spec, Custom):
+        leaves = (_staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
+        for child, leaf in zip(spec.children, leaves, strict=True):
+            yield from lower(child, leaf)
+
+
+def _staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    if isinstance(spec.like, StagedRecords):
+        return StagedRecords.from_items(items, spec.like.structure, types)
+    return StagedList.from_items(items, types[0])
+
+
+def _lower_optional(spec: Optional, value: Any) -> Iterator[Any]:
+    presence = value.presence if isinstance(value, (MaybeTensor, MaybeObject)) else None
+    if spec.unbound:
+        bit = None if presence is None else presence.bound
+        yield _bit(value is not UNBOUND) if bit is None else bit
+    if spec.none:
+        bit = None if presence is None else presence.present
+        yield _bit(not absent(value)) if bit is None else bit
+    content = value if presence is None else value.content
+    if absent(content):
+        for type, _ in leaf_types(spec.child):
+            yield apply(UNDEFINED, type=type)
+    else:
+        yield from lower(spec.child, content)
+
+
+def _bit(value: bool) -> Any:
+    return apply(CONST, value=np.array(value))
+
+
+def _as_type(value: Any, type: Type) -> Any:
+    """`value` as a tensor or list of this dtype: what is weak adapts."""
+    if isinstance(type, ListType):
+        return value if value.type.element.dtype is type.element.dtype else list_cast(value, type.element)
+    weak: dict[str, Any] = {"weak": True} if type.weak else {}
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+            return convert_to_tensor(value)
+        array, is_weak = constant_array(value)
+        return apply(CONST, value=adapt(array, type.dtype) if is_weak else array, **weak)
+    return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **weak)
+
+
+def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) -> Sequence[Any]:
+    """The leaves of the variables `names`, which print shows under their names from here on."""
+    leaves = list(leaves)
+    hints = [shown for spec, name in zip(specs, names, strict=True) for _, shown in leaf_types(spec, name)]
+    for leaf, name in zip(leaves, hints, strict=True):
+        if name:
+            hint(leaf, name)
+    return leaves
+
+
+# Values from leaves.
+
+def copied(value: Any, copies: Origins) -> Any:
+    """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change."""
+    if isinstance(value, MaybeObject):
+        content = copied(value.content, copies)
+        return value if content is value.content else MaybeObject(content, value.presence)
+    if isinstance(value, (Tensor, int, float, str)):
+        return value
+    known = next((copy for copy, original in copies.values() if original is value), None)
+    if known is not None:
+        return known
+    if hasattr(type(value), "__leaves__"):
+        changes = hasattr(type(value), "__become__")
+        return _noted(value.__rebuild__(value.__leaves__()), value, copies) if changes else value
+    parts = None if dataclasses.is_dataclass(value) else parts_of(value)
+    if parts is None:
+        return value
+    children = [copied(part, copies) for part in parts.values()]
+    if isinstance(value, tuple) and all(a is b for a, b in zip(children, value, strict=True)):
+        return value
+    return _container(Nested(value, tuple(parts), (), value), children, copies)
+
+
+def rebuild_all(
+    specs: Sequence[Spec], leaves: Iterator[Any], names: Sequence[str], copies: Origins | None = None
+) -> list[Any]:
+    """The values of the variables `names`; see `rebuild`."""
+    values: list[Any] = []
+    for spec, name in zip(specs, names, strict=True):
+        values.append(values[spec.index] if isinstance(spec, Shared) else rebuild(spec, leaves, name, copies))
+    return values
+
+
+def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:
+    """The value of variable `name` from its leaves.
+
+    Contents of a container with a target go into that; with `copies`, into a new container instead, which is
+    noted there, so that code that is traced never changes the user's containers.
+    """
+    if isinstance(spec, Static):
+        return spec.value
+    if isinstance(spec, Leaf):
+        return next(leaves)
+    if isinstance(spec, Optional):
+        bound = next(leaves) if spec.unbound else None
+        present = next(leaves) if spec.none else None
+        return attach(rebuild(spec.child, leaves, name, copies), Presence(name, bound, present))
+    assert not isinstance(spec, Shared)
+    children = [rebuild(child, leaves, name, copies) for child in spec.children]
+    if isinstance(spec, Custom):
+        return _object(spec, children, copies)
+    return _container(spec, children, copies)
+
+
+def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
+    if spec.target is not None and copies is None:
+        spec.target.__become__(leaves)
+        return spec.target
+    new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
+    if copies is None:
+        if spec.replaces is not None:
+            replace_aliases(spec.replaces, new)
+        return new
+    return new if spec.target is None else _noted(new, spec.target, copies)
+
+
+def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:
+    like, target = spec.like, spec.target
+    if isinstance(like, tuple):
+        return tuple(children) if type(like) is tuple else type(like)(*children)
+    if isinstance(like, list):
+        if target is None or copies is not None:
+            return _noted(children, target, copies)
+        target[:] = children
+        return target
+    if isinstance(like, dict):
+        new = like
+        if target is None or copies is not None:
+            new = copy.copy(like)
+            _noted(new, target, copies)
+        else:
+            new = target
+        new.clear()
+        new.update(zip(spec.keys, children, strict=True))
+        return new
+    new = copy.copy(like)
+    for key, child in zip(spec.keys, children, strict=True):
+        object.__setattr__(new, key, child)
+    return new
+
+
+def _noted(new: Any, target: Any, copies: Origins | None) -> Any:
+    if copies is not None:
+        copies[id(new)] = new, target
+    return new

@@ -1,0 +1,424 @@
+"""Tensors: `EagerTensor` has its value, `GraphTensor` stands for a value of a graph.
+
+Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from autograph.backend import Backend
+from runtime.errors import OperatorNotAllowedInGraphError, ShapeError, locate
+from runtime.graph import Graph, Value, user_position
+from runtime.text import describe, placeholder, show
+from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
+
+__all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor"]
+
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
+"""By name: add subtract multiply truediv floordiv mod pow matmul and or xor invert negative abs less
+less_equal greater greater_equal equal not_equal getitem round; and stack, for lists that hold tensors."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
+
+
+def _located(exc: Exception) -> Exception:
+    locate(exc, user_position())
+    return exc
+
+
+def _is_operand(x: Any) -> bool:
+    """Whether a tensor's operator takes `x`; else Python asks the other operand, and may raise TypeError."""
+    return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
+
+
+def _binary(name: str) -> Callable[[Tensor, Any], Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        return OPERATORS[name](self, other) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        return OPERATORS[name](other, self) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[Tensor], Any]:
+    def operator(self: Tensor) -> Any:
+        return OPERATORS[name](self)
+
+    return operator
+
+
+class Reference(Generic[T]):
+    """A hashable reference to an object that is not hashable: what `Tensor.ref()` gives (`tf.Tensor.ref`)."""
+
+    __slots__ = ("__weakref__", "_object")
+
+    def __init__(self, object: T) -> None:
+        self._object = object
+
+    def deref(self) -> T:
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+class Tensor:
+    """An array of one dtype (`tf.Tensor`): an `EagerTensor`, or in a traced function a `GraphTensor`."""
+
+    __slots__ = ("__weakref__",)
+
+    __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` is the tensor's affair
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging`
+
+    if TYPE_CHECKING:  # what eager tensors have, and graph tensors refuse with a clear error
+
+        def numpy(self) -> Any: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Any]: ...
+
+    @property
+    def type(self) -> TensorType:
+        """The graph type of the value."""
+        raise NotImplementedError("a Tensor is an EagerTensor or a GraphTensor")
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.type.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Tell what is known of the shape from elsewhere. ValueError if it contradicts what is known."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def ref(self) -> Reference[Tensor]:
+        """A hashable reference to this tensor, for dict keys and sets."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    __neg__ = _unary("negative")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("invert")
+    __add__ = _binary("add")
+    __radd__ = _reflected("add")
+    __sub__ = _binary("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _binary("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _binary("truediv")
+    __rtruediv__ = _reflected("truediv")
+    __floordiv__ = _binary("floordiv")
+    __rfloordiv__ = _reflected("floordiv")
+    __mod__ = _binary("mod")
+    __rmod__ = _reflected("mod")
+    __pow__ = _binary("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _binary("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __and__ = _binary("and")
+    __rand__ = _reflected("and")
+    __or__ = _binary("or")
+    __ror__ = _reflected("or")
+    __xor__ = _binary("xor")
+    __rxor__ = _reflected("xor")
+    __lt__ = _binary("less")
+    __le__ = _binary("less_equal")
+    __gt__ = _binary("greater")
+    __ge__ = _binary("greater_equal")
+
+    def __eq__(self, other: object) -> Any:
+        """Element-wise equality; `x == None` is False."""
+        return OPERATORS["equal"](self, other) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        """Element-wise inequality; `x != None` is True."""
+        return OPERATORS["not_equal"](self, other) if _is_operand(other) else NotImplemented
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other) if _is_operand(other) else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if _is_operand(other) else NotImplemented
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return OPERATORS["round"](self) if ndigits is None else OPERATORS["round"](self, ndigits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return OPERATORS["getitem"](self, index)
+
+
+_OPERANDS: Final = (Tensor, int, float, complex, list, tuple, np.ndarray, np.generic)
+
+
+class EagerTensor(Tensor):
+    """A tensor that has its value: a read-only NumPy array, which it does not copy."""
+
+    __slots__ = ("_array",)
+
+    _array: Array
+
+    def __init__(self, array: Any) -> None:
+        """Wrap a NumPy scalar, or an array: a view of it, if it is writable. TypeError if it has no DType."""
+        array = np.asarray(array)
+        if array.dtype.byteorder not in "=|":
+            array = array.astype(array.dtype.newbyteorder("="))
+        dtype_of(array)
+        if array.flags.writeable:
+            array = array.view()
+            array.setflags(write=False)
+        self._array = array
+
+    @classmethod
+    def own(cls, array: Any) -> EagerTensor:
+        """Wrap the result of a kernel, which nobody else writes to: no view, no check."""
+        self = object.__new__(cls)
+        array = np.asarray(array)
+        array.setflags(write=False)
+        self._array = array
+        return self
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(dtype_of(self._array), self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(self._array)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    def numpy(self) -> Any:
+        """The value: a read-only array, or for a scalar a NumPy scalar."""
+        return self._array if self._array.ndim else self._array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
+        return array.copy() if copy else array
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[EagerTensor]:
+        if not self._array.ndim:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return map(EagerTensor.own, self._array)
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise _located(ShapeError(
+                "The truth value of an array with more than one element is ambiguous: this tensor has shape "
+                f"{self.shape}", remedy="Use rt.reduce_any or rt.reduce_all."))
+        return bool(self._array)
+
+    def _item(self, kind: str) -> Any:
+        if self._array.size != 1:
+            raise _located(TypeError(
+                f"only a tensor with one element converts to {kind}; this one has shape {self.shape}"))
+        return self._array.item()
+
+    def __int__(self) -> int:
+        return int(self._item("int"))
+
+    def __float__(self) -> float:
+        return float(self._item("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex"))
+
+    def __index__(self) -> int:
+        if self._array.ndim or self._array.dtype.kind not in "iu":
+            raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
+                                     f"{self.dtype.name} of shape {self.shape}"))
+        return int(self._array)
+
+    def __format__(self, spec: str) -> str:
+        return show(self._array, spec)
+
+    def __repr__(self) -> str:
+        return f"<rt.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._text(repr)}>"
+
+    def __str__(self) -> str:
+        return f"rt.Tensor({self._text(str)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def _text(self, show: Callable[[Any], str]) -> str:
+        if not self._array.ndim:
+            return str(self._array)
+        text = show(self._array)
+        return "\n" + text if self._array.ndim > 1 and show is repr else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EagerTensor, (self._array,)
+
+
+class GraphTensor(Tensor):
+    """A tensor of a function that is being traced: it stands for `value`, which each run computes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def type(self) -> TensorType:
+        type = self.value.type
+        assert isinstance(type, TensorType), "a list is a GraphList"
+        return type
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the tensor belongs to."""
+        return self.value.graph
+
+    @property
+    def op(self) -> Any:
+        """The node that makes the tensor, or None for an input of the graph."""
+        return self.value.node
+
+    @property
+    def name(self) -> str:
+        node = self.value.node
+        return self.value.hint or (node.op.name if node is not None else "input")
+
+    def set_shape(self, shape: Any) -> None:
+        merged = self.shape.merge_with(shape)
+        self.value.type = self.type.with_shape(tuple(merged))
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise _located(OperatorNotAllowedInGraphError(
+            f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "numpy":
+            raise AttributeError(
+                "a graph tensor has no numpy(): it has no value while its function is traced. Return it from "
+                "the function, or look at it with rt.print or rt.py_function.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        self._refuse("a tensor cannot become a NumPy array here",
+                     "Use the rt function instead of NumPy's, or rt.numpy_function.")
+
+    def __bool__(self) -> bool:
+        self._refuse("a tensor cannot be used as a Python bool here",
+                     "Decorate the function with @rt.function or convert it with autograph.convert, "
+                     "so that control flow on tensors stages; else use rt.cond or rt.where.")
+
+    def __int__(self) -> int:
+        self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")
+
+    def __float__(self) -> float:
+        self._refuse("a tensor cannot become a Python float here", "Use rt.cast(x, rt.float32).")
+
+    def __complex__(self) -> complex:
+        self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")
+
+    def __index__(self) -> int:
+        self._refuse("a tensor cannot be a Python index here",
+                     "Make what it indexes a tensor, with rt.constant or rt.stack.")
+
+    def __len__(self) -> int:
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("Scalar tensor has no `len()`")
+        if shape[0] is None:
+            self._refuse("the length of a tensor is not known here",
+                         "Use rt.shape(x)[0], or len(x) in converted code.")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows, where their number is known. In converted code a `for` over the tensor stages instead."""
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        if shape[0] is None:
+            self._refuse("a tensor of unknown length cannot be iterated over here",
+                         "Decorate the function with @rt.function or convert it with autograph.convert, "
+                         "so that the loop stages.")
+        return (self[i] for i in range(shape[0]))
+
+    def __format__(self, spec: str) -> str:
+        """A placeholder that a staged print, assertion or raise resolves at run time."""
+        return placeholder(self.value, self.name, spec)
+
+    def __repr__(self) -> str:
+        return f"<rt.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        return describe(self.value, self.name)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")
+
+
+class EagerList:
+    """A growable list outside of graphs: the value of a ListType, as `apply` takes and gives it."""
+
+    __slots__ = ("items", "type")
+
+    def __init__(self, items: Sequence[Array], type: ListType) -> None:
+        self.items = items
+        self.type = type
+
+
+class GraphList:
+    """A growable list inside a graph: stands for a `value` of a ListType."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def type(self) -> ListType:
+        type = self.value.type
+        assert isinstance(type, ListType), "a tensor is a GraphTensor"
+        return type

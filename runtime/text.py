@@ -1,0 +1,146 @@
+"""Text with values that are known only when the graph runs.
+
+Formatting a graph tensor (f"{t:.2f}", str(t)) gives a placeholder that says what it stands for. Whoever stages an
+effect with a message, such as `print`, an assertion or a `raise`, takes the text apart: `Template.parse` gives the
+fixed pieces and the graph values, and `Template.render` puts their arrays in.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from runtime.graph import Value
+from runtime.types import ListType, TensorType, dtype_of
+
+__all__ = ["Hole", "Template", "describe", "optional", "placeholder", "show"]
+
+_numbers: Final = count(1)
+_number: Final[WeakKeyDictionary[Value, int]] = WeakKeyDictionary()
+_value: Final[WeakValueDictionary[int, Value]] = WeakValueDictionary()
+_VALUE: Final = r'(?:Tensor|List)\("[^"]*", [^"]*?id=(\d+)\)'
+_PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}]*)\}})")
+
+Show = Callable[[Any, str], str]
+
+
+def describe(value: Value, name: str) -> str:
+    """The placeholder for the text that `str` gives of the value."""
+    number = _number.get(value)
+    if number is None:
+        number = _number[value] = next(_numbers)
+        _value[number] = value
+    if isinstance(value.type, ListType):
+        return f'List("{name}", id={number})'
+    shape = ", ".join("None" if dim is None else str(dim) for dim in value.type.shape)
+    comma = "," if len(value.type.shape) == 1 else ""
+    return f'Tensor("{name}", shape=({shape}{comma}), dtype={value.type.dtype.name}, id={number})'
+
+
+def placeholder(value: Value, name: str, spec: str = "", present: Value | None = None) -> str:
+    """The placeholder for `format(x, spec)` of the value; of None where the bool scalar `present` is false."""
+    return f"{{{describe(value, name)}{_condition(present)}:{spec}}}"
+
+
+def optional(value: Value, name: str, present: Value) -> str:
+    """The placeholder for `str` of the value, or of None where the bool scalar `present` is false."""
+    return describe(value, name) + _condition(present)
+
+
+def _condition(present: Value | None) -> str:
+    return "" if present is None else f" if {describe(present, 'present')}"
+
+
+def show(x: Any, spec: str = "") -> str:
+    """An array, or the sequence of arrays of a list, as Python formats the plain value.
+
+    The spec `!r` is for elements of containers: arrays by `repr`.
+    """
+    if not hasattr(x, "dtype"):
+        text = "[" + ", ".join([show(item, "!r") for item in x]) + "]"
+        return format(text, "" if spec == "!r" else spec)
+    if x.ndim:
+        return repr(x) if spec == "!r" else format(x, spec)
+    return format(_python_number(x[()], spec), "" if spec == "!r" else spec)
+
+
+def _python_number(x: Any, spec: str) -> Any:
+    """A scalar as a Python number, which shows no more digits than its dtype has."""
+    if x.dtype.kind not in "fc" or spec[-1:] in _FLOAT_TYPES:
+        return x.item()
+    return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))
+
+
+_FLOAT_TYPES: Final = tuple("eEfFgGn%")
+
+
+def show_tensor(x: Any) -> str:
+    """An array as `str` shows a tensor; a list as Python shows the plain values."""
+    if not hasattr(x, "dtype"):
+        return show(x)
+    comma = "," if x.ndim == 1 else ""
+    shape = f"({', '.join(map(str, x.shape))}{comma})"
+    return f"rt.Tensor({x!s}, shape={shape}, dtype={dtype_of(x).name})"
+
+
+@dataclass(frozen=True)
+class Hole:
+    """Where an operand's text goes: by `format` with `spec`, or as `str` if that is None.
+
+    `optional`: the next operand tells whether there is a value; else it is None.
+    """
+
+    spec: str | None
+    optional: bool = False
+
+    def text(self, arrays: Iterator[Any], show: Show) -> str:
+        array = next(arrays)
+        if self.optional and not next(arrays):
+            return format(None, "" if self.spec is None or self.spec == "!r" else self.spec)
+        return show_tensor(array) if self.spec is None else show(array, self.spec)
+
+
+@dataclass(frozen=True)
+class Template:
+    """Fixed pieces of text with a hole between any two."""
+
+    pieces: tuple[str, ...]
+    holes: tuple[Hole, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[Template, list[Value]]:
+        """The text taken apart, and the operands for its holes."""
+        pieces = [""]
+        holes: list[Hole] = []
+        operands: list[Value] = []
+        end = 0
+        for match in _PLACEHOLDER.finditer(text):
+            values = [_value.get(int(number)) for number in (match[2], match[3]) if number is not None]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                continue
+            pieces[-1] += text[end:match.start()]
+            pieces.append("")
+            type, spec = known[0].type, match[4]
+            if spec is None and isinstance(type, TensorType) and type.weak and not type.shape:
+                spec = ""  # it stands for a Python number
+            holes.append(Hole(spec, len(known) > 1))
+            operands += known
+            end = match.end()
+        pieces[-1] += text[end:]
+        return cls(tuple(pieces), tuple(holes)), operands
+
+    def render(self, arrays: Iterable[Any], show: Show = show) -> str:
+        """The text with the values of its holes."""
+        rest = iter(arrays)
+        parts = [self.pieces[0]]
+        for hole, piece in zip(self.holes, self.pieces[1:], strict=True):
+            parts += hole.text(rest, show), piece
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        holes = [f"{{:{hole.spec}}}" if hole.spec else "{}" for hole in self.holes]
+        return repr("".join(a + b for a, b in zip(self.pieces, [*holes, ""], strict=True)))

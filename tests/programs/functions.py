@@ -1,0 +1,323 @@
+"""Nested functions, closures, lambdas, recursion, arguments of every kind, generators, decorators."""
+from __future__ import annotations
+
+import functools
+
+from programs import fixed, program
+
+BY_TENSOR = "the recursion ends on a tensor, which a trace cannot follow"
+
+
+def double(x):
+    if x > 10:
+        return 2 * x
+    return x
+
+
+def apply_twice(f, x):
+    return f(f(x))
+
+
+def clip(x, low=0, *, high=10):
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+
+
+@program((20,), (5,))
+def calls_another(x):
+    return double(x) + double(3)
+
+
+@program((6,), (20,))
+def higher_order(x):
+    return apply_twice(double, x) + apply_twice(lambda v: v + 7, x)
+
+
+@program((5,), (-5,), (50,))
+def defaults_and_keywords(x):
+    return clip(x), clip(x, 3), clip(x, high=4), clip(high=2, x=x, low=1)
+
+
+@program((5,), (20,))
+def star_arguments(x):
+    args = (x, 1)
+    kwargs = {"high": 7}
+    return clip(*args, **kwargs), clip(*(x,), **{"low": 6})
+
+
+@program((3,), (0,))
+def variadic(n):
+    def total(*values, **named):
+        s = 0
+        for v in values:
+            if v > 0:
+                s += v
+        for _, v in named.items():
+            s -= v
+        return s
+
+    return total(n, 2, -n, k=n, j=1)
+
+
+@program((3,), (-3,))
+def nested_function(x):
+    def inner(y):
+        if y > 0:
+            return y + x
+        return y - x
+
+    return inner(x) + inner(2)
+
+
+@program((4,), (0,))
+def closure_over_loop_variable(n):
+    def scaled(v):
+        return v * k
+
+    k = 2
+    s = 0
+    for i in range(n):
+        s += scaled(i)
+    k = 3
+    return s + scaled(1)
+
+
+@program((3,), (-3,))
+def closure_sees_later_assignment(x):
+    y = 1
+
+    def get():
+        return y
+
+    if x > 0:
+        y = x * 10
+    return get()
+
+
+@program((3,),)
+def late_binding(n):
+    fs = []
+    for i in (1, 2, 3):
+        fs.append(lambda x: x + i)
+    return fs[0](n), fs[1](n), fs[2](n)
+
+
+@program((3,),)
+def bound_early(n):
+    fs = []
+    for i in (1, 2, 3):
+        fs.append(lambda x, i=i: x + i)
+    return fs[0](n), fs[1](n), fs[2](n)
+
+
+@program((3,), (-3,))
+def lambda_with_ternary(x):
+    f = lambda v: v if v > 0 else -v
+    return f(x) + f(-2)
+
+
+@program((3, 4), (4, 3))
+def lambda_as_key(a, b):
+    key = (lambda p: p[0], lambda p: p[1])
+    pair = (a, b)
+    return key[0](pair) - key[1](pair) if key[0](pair) > key[1](pair) else 0
+
+
+@program((fixed(5),), (fixed(0),), (fixed(1),))
+def recursive_on_python_value(n):
+    def fact(k):
+        return 1 if k <= 1 else k * fact(k - 1)
+
+    return fact(n)
+
+
+@program((6,), (0,), staged=BY_TENSOR)
+def recursive_on_argument(n):
+    def fib(k):
+        if k < 2:
+            return k
+        return fib(k - 1) + fib(k - 2)
+
+    return fib(n)
+
+
+@program((7,), (4,), staged=BY_TENSOR)
+def mutual_recursion(n):
+    def even(k):
+        return True if k == 0 else odd(k - 1)
+
+    def odd(k):
+        return False if k == 0 else even(k - 1)
+
+    return even(n)
+
+
+@program((3, fixed(4)), (-3, fixed(4)))
+def recursion_to_python_depth(x, depth):
+    def go(v, d):
+        if d == 0:
+            return v
+        if v > 10:
+            v = v - 7
+        return go(v * 2, d - 1)
+
+    return go(x, depth)
+
+
+@program((5,), (0,))
+def function_defined_in_loop(n):
+    s = 0
+    for i in range(n):
+        def square(v):
+            return v * v
+        s += square(i)
+    return s
+
+
+@program((3,), (-3,))
+def function_defined_in_branch(x):
+    if x > 0:
+        def f(v):
+            return v + 1
+    else:
+        def f(v):
+            return v - 1
+    return f(x)
+
+
+@program((4,), (0,), staged="the generator's loop is Python's: a tensor cannot be its range")
+def generator_function(n):
+    def squares(k):
+        for i in range(k):
+            if i % 2:
+                continue
+            yield i * i
+
+    s = 0
+    for v in squares(n):
+        s += v
+    return s
+
+
+@program((fixed(4), 3), (fixed(4), -3))
+def generator_over_python_range(n, x):
+    def scaled():
+        for i in range(n):
+            yield i * x
+
+    s = 0
+    for v in scaled():
+        if v > 2:
+            s += v
+    return s
+
+
+@program((3,), (fixed(3),), staged="the generator's test is a tensor")
+def generator_with_state(n):
+    def countdown(k):
+        while k > 0:
+            yield k
+            k -= 1
+        return 99
+
+    def chain(k):
+        result = yield from countdown(k)
+        yield result
+
+    return list(chain(n))
+
+
+@program((3,), (-3,))
+def decorated_inner(x):
+    def twice(f):
+        @functools.wraps(f)
+        def wrapper(v):
+            return f(f(v))
+        return wrapper
+
+    @twice
+    def step(v):
+        if v > 0:
+            return v + 5
+        return v - 5
+
+    return step(x)
+
+
+@program((3,), (30,))
+def partial_call(x):
+    f = functools.partial(clip, low=5)
+    g = functools.partial(clip, high=20)
+    return f(x), g(x), functools.partial(f, high=7)(x)
+
+
+@program((5,),)
+def map_and_lambda(n):
+    return list(map(lambda k: k * n, [1, 2, 3]))
+
+
+@program((fixed([3, 1, 2]), 2),)
+def sorted_with_key(xs, sign):
+    return sorted(xs, key=lambda v: -v)[0] * sign
+
+
+@program((2,), (-2,))
+def immediately_called(x):
+    return (lambda a, b=3: a * b if a > 0 else b)(x)
+
+
+@program((4,), (1,))
+def function_returning_functions(n):
+    def make(k):
+        def inner(v):
+            if v > k:
+                return v - k
+            return k
+
+        def setter(new):
+            nonlocal k
+            k = new
+
+        return inner, setter
+
+    get, put = make(2)
+    first = get(n)
+    put(3)
+    return first, get(n)
+
+
+@program((5,), (2,))
+def keyword_only_and_positional_only(n):
+    def f(a, /, b, *, c=1):
+        if a > 3:
+            return a * b - c
+        return c
+
+    return f(n, 2), f(n, b=3, c=n)
+
+
+@program((3,), (-3,))
+def unused_branch_calls_missing(x):
+    def guarded(flag, v):
+        if flag:
+            return missing_function(v)  # noqa: F821
+        return v
+
+    return guarded(False, x)
+
+
+@program((3,), (8,))
+def loop_calls_function_with_break(n):
+    def first_over(limit):
+        for i in range(100):
+            if i * i > limit:
+                break
+        return i
+
+    s = 0
+    for j in range(n):
+        s += first_over(j)
+    return s

@@ -1,0 +1,242 @@
+"""Python's builtins on tensors: the same as in Python, eager and staged."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import autograph as ag
+import runtime as rt
+from runtime.errors import ShapeError, StagingError
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(plain(item) for item in x)
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    try:
+        return plain(fn(*args))
+    except Exception as error:
+        return next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins")
+
+
+def numbers(x):
+    return int(x), float(x), bool(x), abs(x), round(x), pow(x, 2), divmod(x, 2), x == 0
+
+
+def numbers_mix_with_tensors(x):
+    return int(x) * 0.5 + x, len([x]) + x, float(x) + x
+
+
+def rounded(x):
+    return round(x, 1), round(x), round(-x), round(x + 1)
+
+
+def extremes(x):
+    return min(x, 1.0), max(x, 1.0, 2.5), min([x, 0.5]), max((x, x * 2)), min(3, 4)
+
+
+def of_vectors(x):
+    return (len(x), min(x), max(x), sum(x), sum(x, 10), any(x), all(x), sorted(x), sorted(x, reverse=True),
+            list(x), tuple(x), list(reversed(x)))
+
+
+def ranges(n):
+    r = range(n)
+    out = [len(r), r[0], r[-1], sum(r), min(r), max(r), 1 if r else 0]
+    for i in range(n, 0, -2):
+        out.append(i)
+    for i in range(1, n, 3):
+        out.append(i)
+    for i in reversed(range(2, n)):
+        out.append(i)
+    return out
+
+
+def empty_ranges(n):
+    out = [sum(range(n, 2)), len(range(n, 2)), len(range(0, n, -1))]
+    for i in range(n, 2):
+        out.append(i)
+    return out
+
+
+def enumerated(xs):
+    out = []
+    for i, x in enumerate(xs):
+        out.append(x * i)
+    for i, x in enumerate(xs, 5):
+        out.append(x * i)
+    for i, (x, y) in enumerate(zip(xs, [10, 20, 30, 40])):
+        out.append(x * y + i)
+    return out
+
+
+def zipped(xs, ys):
+    total = 0.0
+    for x, y in zip(xs, ys):
+        total += x * y
+    for x, i in zip(xs, range(4, 9)):
+        total += x * i
+    for x, (a, b) in zip(xs, [(1, 2.5), (3, 4.5), (5, 6.5)]):
+        total += x * a + b
+    return total
+
+
+def mapped(n):
+    out = []
+    for i in map(lambda i: i * i, range(n)):
+        out.append(i)
+    for i in map(lambda i, j: i - j, range(n), range(1, n)):
+        out.append(i)
+    for i in filter(lambda i: i % 2 == 0, range(n)):
+        out.append(i)
+    return out, list(map(lambda i: -i, range(n))), any(map(lambda i: i > 2, range(n))), list(filter(None, range(n)))
+
+
+def branching_map(xs):
+    out = []
+    for x in map(lambda x: x if x > 2 else -x, xs):
+        out.append(x)
+    return out
+
+
+def lists_of_tensors(x):
+    tests = [x > 1, x > -1]
+    return any(tests), all(tests), sorted([x, 2.0, 7.0]), any([]), all([]), sum([x, x])
+
+
+def step_of_zero(n):
+    for i in range(0, 5, n - n):
+        return i
+
+
+def minimum_of_nothing(n):
+    return min(range(n - n))
+
+
+def maximum_with_default(n):
+    return max(range(n), default=7), min(range(n - n), default=n)
+
+
+def out_of_range(n):
+    return range(n)[n]
+
+
+def scalar_has_no_len(n):
+    return len(n)
+
+
+def scalar_is_not_iterable(n):
+    for i in n:
+        print(i)
+
+
+@pytest.mark.parametrize(("fn", "args"), [
+    (numbers, (2.5,)), (numbers, (-3.5,)), (numbers, (0.0,)), (numbers, (7,)),
+    (numbers_mix_with_tensors, (2.5,)), (rounded, (2.5,)), (extremes, (0.75,)), (extremes, (5.5,)),
+    (of_vectors, ([3, 1, 2],)), (of_vectors, ([0.5, 0.0, -1.5],)), (of_vectors, ([1.5],)),
+    (ranges, (5,)), (ranges, (1,)), (empty_ranges, (2,)), (empty_ranges, (4,)),
+    (enumerated, ([1, 2, 3],)), (zipped, ([1.5, 2.5, 3.5], [1.0, 2.0])), (mapped, (5,)), (mapped, (1,)),
+    (branching_map, ([1, 2, 3, 4],)), (lists_of_tensors, (2.0,)), (lists_of_tensors, (0.5,)),
+    (step_of_zero, (2,)), (minimum_of_nothing, (3,)), (maximum_with_default, (3,)), (maximum_with_default, (0,)),
+    (out_of_range, (3,)), (scalar_has_no_len, (3,)), (scalar_is_not_iterable, (3,)),
+])
+def test_as_in_python(fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    expected = outcome(fn, args)
+    tensors = tuple(map(rt.constant, args))
+    assert outcome(ag.convert(fn), args) == expected
+    assert outcome(ag.convert(fn), tensors) == expected
+    assert outcome(rt.function(fn), tensors) == expected
+    unknown = [rt.TensorSpec([None] * x.ndim, x.dtype) for x in tensors]
+    if fn is not of_vectors:  # whose tuple(x) needs a known length
+        assert outcome(rt.function(fn, input_signature=unknown), tensors) == expected
+
+
+def test_unknown_length() -> None:
+    @rt.function(input_signature=[rt.TensorSpec([None, 2], rt.float32)])
+    def f(x):
+        rows = list(x)
+        rows.append(x[0] * 10)
+        return len(x), sum(x), rows, len(rows)
+
+    length, total, rows, count = f(rt.constant([[1.0, 2.0], [3.0, 4.0]]))
+    assert (plain(length), plain(total), plain(rows), plain(count)) == (2, [4, 6], [[1, 2], [3, 4], [10, 20]], 3)
+
+
+def test_tuple_of_unknown_length() -> None:
+    f = rt.function(lambda x: tuple(x), input_signature=[rt.TensorSpec([None], rt.int32)])
+    with pytest.raises(StagingError, match="a tuple has a known length, and the number of items is known only when"):
+        f(rt.constant([1, 2]))
+
+
+def test_static_lengths_stay_python() -> None:
+    def f(x):
+        assert type(len(x)) is int
+        return [i for i in range(len(x))]
+
+    assert rt.function(f)(rt.constant([5, 6])) == [0, 1]
+
+
+def test_dtypes() -> None:
+    @rt.function
+    def f(x, y):
+        return int(x), float(x), int(y), float(y), round(x), round(y)
+
+    found = [x.dtype.name for x in f(rt.constant(1.5), rt.constant(1.5, rt.float64))]
+    assert found == ["int32", "float32", "int64", "float64", "int32", "int64"]
+
+
+def test_never_materialised() -> None:
+    @rt.function
+    def f(n):
+        for i in range(n):
+            if i > 3:
+                break
+        return i
+
+    assert f(rt.constant(2_000_000_000)).numpy() == 4
+    text = str(f.get_concrete_function(rt.TensorSpec((), rt.int32)).graph)
+    assert "reduce(" in text
+
+
+@pytest.mark.parametrize(("fn", "error", "message"), [
+    (lambda x: min(x, key=abs), StagingError, r"min\(\) of tensors does not take key"),
+    (lambda x: sorted(x, key=abs), StagingError, r"sorted\(\) of tensors does not take key"),
+    (lambda x: min(x, x), ShapeError, r"min\(\) compares its arguments, and the truth of the comparison"),
+    (lambda x: int(x), TypeError, "only a tensor with one element converts to int; this one is int32"),
+    (lambda x: range(x), TypeError, "range takes integer scalars, not int32"),
+    (lambda x: [y for y in zip(x, ["a", "b"])], StagingError,
+     r"zip runs over a tensor together with \['a', 'b'\], whose items cannot be one tensor"),
+    (lambda x: any([x, x]), (ShapeError, TypeError), "one element"),
+    (lambda x: 2 in range(x[0]), TypeError, "`in` a range of tensors has no Python value"),
+])
+def test_refusals(fn: Callable[..., Any], error: Any, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        rt.function(fn)(rt.constant([1, 2]))
+    assert __file__ in str(caught.value) or error is TypeError
+
+
+def test_datasets() -> None:
+    def f():
+        total = 0
+        for i, (x, y) in enumerate(zip(rt.data.Dataset.range(5), [10, 20, 30])):
+            total += i * rt.cast(x, rt.int32) + y
+        for x, y in zip(rt.data.Dataset.range(3), rt.data.Dataset.range(5)):
+            total += rt.cast(x * y, rt.int32)
+        return total
+
+    assert plain(rt.function(f)()) == 60 + 0 + 1 + 4 + 0 + 1 + 4
+    assert plain(ag.convert(f)()) == 60 + 10
+
+
+def test_next() -> None:
+    def f(ds):
+        it = iter(ds)
+        return next(it) + next(it) * 10
+
+    ds = rt.data.Dataset.range(3)
+    assert plain(rt.function(f)(ds)) == plain(ag.convert(f)(ds)) == 10

@@ -1,0 +1,147 @@
+"""What the documents say is true: every code block of README.md, CHANGELOG.md, docs/ and the docstrings runs.
+
+In a document, ```python blocks run one after the other in one namespace; a ```text block behind one is what it
+prints; ```console blocks are commands, each with what it prints below it, where "..." stands for anything.
+"""
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import linecache
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import autograph as ag
+import runtime as rt
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ["README.md", "CHANGELOG.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*) *(\S*)\n(.*?)^```$", re.M | re.S)
+KINDS = {"python", "text", "console"}
+
+
+def blocks(text):
+    """Each block's language, file name and text, and whether it stands right behind another block."""
+    end = None
+    for match in BLOCK.finditer(text):
+        behind = end is not None and not text[end:match.start()].strip()
+        end = match.end()
+        yield match[1], match[2], match[3], behind
+
+
+def execute(text, name, namespace):
+    """Run a block as a file of this name that has source, as the user's file has. Gives what it printed."""
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(text, name, "exec", dont_inherit=True), namespace)
+    return printed.getvalue()
+
+
+def same(want, got):
+    checker = doctest.OutputChecker()
+    return checker.check_output(want.rstrip() + "\n", got.rstrip() + "\n", doctest.ELLIPSIS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_document(document):
+    namespace = {"__name__": "document"}
+    printed = None
+    for number, (kind, name, text, behind) in enumerate(blocks((ROOT / document).read_text())):
+        assert kind in KINDS, f"{document}: a block of {kind or 'nothing'} does not run; it can be {KINDS}"
+        if kind == "python":
+            name = name or f"{document}-{number}.py"
+            printed = execute(text, name, namespace)
+        elif kind == "text":
+            assert behind and printed is not None, f"{document}: nothing prints this\n{text}"
+            assert same(text, printed), f"{document}: it prints\n{printed}\nand not\n{text}"
+        elif "venv" not in text:  # those are the set-up commands: see below
+            run_commands(text)
+
+
+def run_commands(text):
+    scripts = os.path.dirname(sys.executable)
+    env = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    for command, want in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
+        command = re.sub(r"^autograph ", "python -m autograph ", command)
+        child = subprocess.run(command, shell=True, cwd=ROOT, env=env, capture_output=True, text=True)
+        assert child.stderr == "" and child.returncode in (0, 1), f"{command}\n{child.stderr}"
+        assert same(want, child.stdout), f"{command} prints\n{child.stdout}"
+
+
+def test_set_up_is_two_commands():
+    """One runs the main job, the other the tests; `.ci/run` takes both from here, and runs them."""
+    [text] = [text for kind, _, text, _ in blocks((ROOT / "README.md").read_text()) if "venv" in text]
+    main, tests = text.splitlines()
+    assert main.startswith("$ python3 -m venv .venv") and main.endswith("examples/quickstart.py")
+    assert "'.[test]'" in tests and tests.endswith("-m pytest")
+    commands = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("$ ")]
+    assert commands[:2] == [main, tests]
+    assert "grep -m 2 '^\\$ ' README.md" in (ROOT / ".ci/run").read_text()
+
+
+# --- Docstrings -----------------------------------------------------------------------------------------------
+
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package in ("autograph", "runtime") for path in sorted((ROOT / package).rglob("*.py"))
+    if path.stem != "__main__"
+]
+
+
+def code_in(docstring):
+    """The indented paragraphs of a docstring that are Python; others are layouts and tables."""
+    for block in re.findall(r"(?:^    .*\n?|^\s*\n)+", inspect.cleandoc(docstring) + "\n", re.M):
+        text = textwrap.dedent(block).strip("\n")
+        with contextlib.suppress(SyntaxError):
+            if ast.parse(text).body:
+                yield text + "\n"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    module = importlib.import_module(name)
+    found = doctest.testmod(module, extraglobs={"ag": ag, "rt": rt}, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    tree = ast.parse(inspect.getsource(module))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            for number, text in enumerate(code_in(ast.get_docstring(node) or "")):
+                if ">>>" not in text:
+                    execute(text, f"{name}-{node.__class__.__name__}-{number}.py", {"ag": ag, "rt": rt})
+
+
+def test_a_document_that_lies_is_caught(tmp_path, monkeypatch):
+    """Plant: another output, a block in no language that runs, and code that fails."""
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    for text in ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "```ruby\nputs 1\n```\n", "```text\n1\n```\n"):
+        (tmp_path / "lies.md").write_text(text)
+        with pytest.raises(AssertionError):
+            test_document("lies.md")
+    (tmp_path / "lies.md").write_text("```python\n1 // 0\n```\n")
+    with pytest.raises(ZeroDivisionError):
+        test_document("lies.md")
+
+
+# --- Promises -------------------------------------------------------------------------------------------------
+
+
+def test_promises_are_held_by_tests_that_exist():
+    """Each row of docs/painpoints.md names a test, or a file of programs; what does not hold says so."""
+    rows = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", (ROOT / "docs/painpoints.md").read_text(), re.M)
+    assert [int(number) for number, _ in rows] == list(range(1, 31))
+    for number, held in rows:
+        for name in re.findall(r"`([^`]+)`", held):
+            path, _, test = name.rpartition("::") if "::" in name or name.startswith("test_") else (name, "", "")
+            text = (ROOT / (path or "tests/test_painpoints.py")).read_text()
+            assert f"def {test}(" in text if test else "@program" in text, f"row {number}: there is no {name}"

@@ -1,0 +1,68 @@
+"""The examples: each runs by itself, as README.md says, and prints what it is there to show."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+# What each must print, in this order (regular expressions).
+SHOWN = {
+    "quickstart": [
+        r"--- What you write", r"def lasting_peak\(values, years\):\n", r"                break\n",
+        r"--- What it becomes", r"def for_body\(start\):", r"ag__\.reduce\(.*, test=for_test\)\n",
+        r"--- The graph", r"graph lasting_peak\(values: float32\[\?\], years: int32\[\]\)", r"reduce\(",
+        r"1778, with 154\.4 of them, stood for 60 years",
+        r"your function, in Python +[\d.]+ ms", r"converted, on Python numbers +[\d.]+ ms",
+        r"graph, on the reference executor +[\d.]+ ms",
+    ],
+    "collatz": [
+        r"ag__\.while_loop\(while_test, while_body, 'n', 'steps'\)",
+        r"below 100, 97 takes longest: 118 steps", r"traced 1 time; .*: 27 111",
+    ],
+    "sum_even": [
+        r"ag__\.reduce\(items, for_body, 's'\)", r"a list, in Python: +12\n", r"a tensor, as a graph: +12\n",
+        r"a dataset, as a graph: +12\n", r"graph sum_even\(", r"s = reduce\(",
+    ],
+    "deep_net": [
+        r"leak 0\.0: .*\nleak 0\.1: ", r"traced 1 time\n", r"ag__\.call\(linear_layer\)\(", r"def activation",
+        r"ag__\.cond\(leak > 0\.0", r"deep_net\.py:\d+: deep_net\n +\d+: for: staged if a tensor",
+    ],
+    "dynamic_rnn": [
+        r"outputs \(3, 4, 6\) last state \(3, 6\)", r"length 4: as computed alone", r"length 1: as", r"length 3: as",
+    ],
+    "greedy_decoding": [
+        r"c -> con\ng -> gon\nk -> keldin\nn -> n\nx -> xeldin\n", r"traced 1 time", r"break_ = True",
+        r"follows = ag__\.setitem\(",
+    ],
+    "debugging": [
+        r"n is 10\nn is 5\nn is 2\nsteps: 3\n",
+        r"debugging\.py:\d+: index 7 is out of bounds for axis 0 with size 3\n +\d+ \| +return table\[index\]\n +\^\n",
+        r"debugging\.py\(\d+\)stepped\(\)", r"\(<rt\.Tensor: shape=\(\), dtype=int32, numpy=4>, 0\)", r"steps: 2\n",
+        r"Converted code", r"debugging\.py\(\d+\)stepped\(\)", r"\(4, 0\)", r"\(2, 1\)", r"steps: 2\n",
+        r"argument 'n' is float32\[\], and was int32\[\] before", r"while: staged if a tensor",
+    ],
+}
+
+
+def test_every_example_is_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_example(name):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    child = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, env=env)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr == ""
+    rest = child.stdout
+    for pattern in SHOWN[name]:
+        found = re.search(pattern, rest)
+        assert found, f"not shown, or not in its place: {pattern}\n{child.stdout}"
+        rest = rest[found.end():]

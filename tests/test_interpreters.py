@@ -1,0 +1,96 @@
+"""Conversion on the other interpreters of this machine: the plain programs, and the golden texts compile there.
+
+Another interpreter has no binary packages of this environment, so it gets the pure-Python ones that autograph
+needs, linked into a folder, and autograph alone is run.
+"""
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PURE = ("gast", "astunparse", "six")
+VERSIONS = [(3, minor) for minor in range(10, 15)]
+
+RUN = """
+import json, pathlib, sys
+from programs import load
+from ways import EXACT, difference, reference, run
+
+failures, count = {}, 0
+for program in load(runtime=False).values():
+    for way in EXACT - program.without.keys():
+        for arguments in program.arguments:
+            count += 1
+            try:
+                found = difference(reference(program, arguments), run(program, way, arguments), exact=True)
+            except Exception as error:
+                found = f"conversion failed: {error!r}"
+            if found is not None:
+                failures[program.name] = f"{way}, {arguments}: {found}"
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.py.txt")):
+    try:
+        compile(path.read_text(), str(path), "exec")
+    except SyntaxError as error:
+        failures[path.name] = str(error)
+print(json.dumps([list(sys.version_info[:2]), count, failures]))
+"""
+
+
+def interpreters() -> dict[tuple[int, int], str]:
+    """Another interpreter for each version: those on PATH and those that pyenv has."""
+    names = [f"python3.{minor}" for _, minor in VERSIONS]
+    candidates = [str(path) for path in sorted(Path.home().glob(".pyenv/versions/*/bin/python"), reverse=True)]
+    candidates += [found for name in names if (found := shutil.which(name))]
+    versions: dict[tuple[int, int], str] = {}
+    for candidate in candidates:
+        try:
+            command = [candidate, "-c", "import sys; print(*sys.version_info[:2])"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+            version = tuple(map(int, done.stdout.split()))
+        except (OSError, ValueError, subprocess.SubprocessError):
+            continue
+        if version in VERSIONS and version != sys.version_info[:2]:
+            versions.setdefault((version[0], version[1]), candidate)
+    return dict(sorted(versions.items()))
+
+
+FOUND = interpreters()
+
+
+@pytest.fixture(scope="module")
+def pure_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pure")
+    for name in PURE:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            pytest.skip(f"{name} is not installed here, so it cannot be lent to another interpreter")
+        origin = Path(spec.origin)
+        origin = origin.parent if origin.name == "__init__.py" else origin
+        (folder / origin.name).symlink_to(origin)
+    return folder
+
+
+@pytest.mark.skipif(not FOUND, reason="no other interpreter of 3.10 to 3.14 on PATH or in ~/.pyenv/versions")
+@pytest.mark.parametrize("version", FOUND, ids=lambda v: f"{v[0]}.{v[1]}")
+def test_programs_on_another_interpreter(version: tuple[int, int], pure_packages: Path) -> None:
+    environment = {
+        **{key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "VIRTUAL_ENV")},
+        "PYTHONPATH": os.pathsep.join([str(pure_packages), str(ROOT), str(ROOT / "tests")]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [FOUND[version], "-c", RUN, str(ROOT / "tests" / "golden")], capture_output=True, text=True,
+        env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    ran, count, failures = json.loads(done.stdout.splitlines()[-1])
+    assert tuple(ran) == version
+    assert count > 1000
+    assert not failures

@@ -1,0 +1,311 @@
+"""rt.Variable, rt.Module, rt.name_scope."""
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import re
+import weakref
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+HERE = re.escape(__file__)
+
+
+def test_making_one():
+    v = rt.Variable([1, 2, 3], name="v")
+    assert v.shape == [3] and v.dtype is rt.int32 and v.name == "v:0" and v.trainable and v.ndim == 1
+    assert repr(v) == "<rt.Variable 'v:0' shape=(3,) dtype=int32, numpy=array([1, 2, 3], dtype=int32)>"
+    assert repr(rt.Variable(2.5, trainable=False)) == "<rt.Variable 'Variable:0' shape=() dtype=float32, numpy=2.5>"
+    assert rt.Variable(3, dtype=rt.float64).dtype is rt.float64
+    assert rt.Variable(lambda: rt.ones([2])).numpy().tolist() == [1.0, 1.0]
+    assert rt.Variable(rt.Variable(5)).numpy() == 5
+    with pytest.raises(ValueError, match="a Variable needs an initial value"):
+        rt.Variable()
+
+
+def test_it_does_not_share_the_array_it_is_made_of():
+    mine = np.zeros(2, np.float32)
+    v = rt.Variable(mine)
+    mine[0] = 1
+    v.assign(mine)
+    mine[1] = 1
+    assert v.numpy().tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="read-only"):
+        v.numpy()[0] = 3
+
+
+def test_assigning():
+    v = rt.Variable(1.0)
+    assert v.assign(2.0) is v
+    assert v.assign_add(3.0) == 5.0 and v.assign_sub(1) == 4.0
+    before = v.read_value()
+    v.assign(9)
+    assert before == 4.0 and v.value() == 9.0
+    w = v
+    w += 1
+    assert isinstance(w, rt.Tensor) and w == 10.0 and v == 9.0
+
+
+def test_assigning_what_does_not_fit():
+    v = rt.Variable([1, 2], name="v")
+    with pytest.raises(TypeError) as info:
+        v.assign([1.5, 2.5])
+    assert re.fullmatch(
+        rf"{HERE}:\d+: cannot assign \[1\.5, 2\.5\] to variable 'v:0', which is int32\[2\]\n"
+        r" +\d+ \|         v\.assign\(\[1\.5, 2\.5\]\)\n +\^\n"
+        r"Give a value that fits, or cast it: rt\.cast\(x, rt\.int32\)\.", str(info.value))
+    with pytest.raises(ValueError) as info:
+        v.assign([1, 2, 3])
+    assert re.fullmatch(
+        rf"{HERE}:\d+: Cannot assign value to variable 'v:0': Shape mismatch\. The variable shape \[2\], and the "
+        r"assigned value shape \[3\] are incompatible\n.*\n +\^\n"
+        "Give the value that shape, or make the variable with shape= where None is a dimension that may change.",
+        str(info.value))
+    with pytest.raises(TypeError, match=r"cannot assign float32\[2\] to variable 'v:0', which is int32\[2\]"):
+        v.assign(rt.ones([2]))
+    with pytest.raises(ValueError):
+        v.assign_add([1, 2, 3])
+    with pytest.raises(TypeError, match="cannot add to variable 'Variable:0', which is bool"):
+        rt.Variable(True).assign_add(True)
+    assert v.numpy().tolist() == [1, 2]
+
+
+def test_shapes_that_change():
+    v = rt.Variable([1.0], shape=[None])
+    assert v.shape == [None]
+    v.assign([1.0, 2.0])
+
+    @rt.function
+    def f(x):
+        v.assign(x)
+        return v + v
+
+    assert f(rt.ones([3])).shape == [3] and v.numpy().shape == (3,)
+    w = rt.Variable([[1.0]], validate_shape=False)
+    assert w.shape == [None, None]
+    assert rt.Variable(1.0, shape=rt.TensorShape(None)).shape == []
+    with pytest.raises(ValueError, match="the initial value of variable 'Variable:0' has shape"):
+        rt.Variable([1.0], shape=[2])
+
+
+def test_it_is_used_as_a_tensor():
+    v = rt.Variable([3.0, 4.0])
+    assert (v + 1).numpy().tolist() == [4.0, 5.0] and (1 - v).numpy().tolist() == [-2.0, -3.0]
+    assert (v * v / 2 // 1 % 3 ** v).shape == [2] and (-v)[0] == -3.0 and abs(-v)[1] == 4.0
+    assert rt.reduce_sum(v) == 7.0 and rt.stack([v, v]).shape == [2, 2]
+    assert np.sum(v) == 7.0 and len(v) == 2 and [float(x) for x in v] == [3.0, 4.0]
+    assert (v == [3.0, 5.0]).numpy().tolist() == [True, False] and (v != v).numpy().tolist() == [False, False]
+    assert (v > 3).numpy().tolist() == [False, True] and (v == None) is False  # noqa: E711
+    n = rt.Variable(3)
+    assert int(n) == 3 and float(n) == 3.0 and bool(n) and list(range(n)) == [0, 1, 2]
+    assert rt.is_tensor(n) and rt.convert_to_tensor(n) == 3
+    assert (rt.Variable(True) & False) == False and ~rt.Variable(True) == False  # noqa: E712
+    with pytest.raises(TypeError, match="Variable is unhashable. Instead, use variable.ref\\(\\) as the key."):
+        hash(n)
+    assert {n.ref(): 1}[n.ref()] == 1 and n.ref().deref() is n
+
+
+def test_parts():
+    v = rt.Variable([[1, 2], [3, 4]])
+    assert v[0, 1] == 2
+    v[0].assign([8, 9])
+    v[:, 1].assign_add([1, 1])
+    v[1, 0].assign_sub(1)
+    assert v.numpy().tolist() == [[8, 10], [2, 5]]
+
+    @rt.function
+    def f(i):
+        v[i].assign(v[i] * 2)
+        return v[i, 0]
+
+    assert f(rt.constant(1)) == 4
+    assert v.numpy().tolist() == [[8, 10], [4, 10]]
+
+
+def test_scatter():
+    v = rt.Variable([1, 2, 3, 4])
+    slices = rt.IndexedSlices(values=[10, 20], indices=[0, 2])
+    assert v.scatter_update(slices).numpy().tolist() == [10, 2, 20, 4]
+    assert v.scatter_add(slices).numpy().tolist() == [20, 2, 40, 4]
+    assert v.scatter_sub(slices).numpy().tolist() == [10, 2, 20, 4]
+    assert v.scatter_max(rt.IndexedSlices([15, 15], [0, 2])).numpy().tolist() == [15, 2, 20, 4]
+    assert v.scatter_min(rt.IndexedSlices([1, 1], [0, 1])).numpy().tolist() == [1, 1, 20, 4]
+    assert v.scatter_nd_update([[3], [1]], [7, 8]).numpy().tolist() == [1, 8, 20, 7]
+    assert v.scatter_nd_add([[0], [0]], [1, 1]).numpy().tolist() == [3, 8, 20, 7]
+    assert v.scatter_nd_sub([[0]], [3]).numpy().tolist() == [0, 8, 20, 7]
+    with pytest.raises(TypeError, match=r"sparse_delta is not an rt.IndexedSlices"):
+        v.scatter_add([1])
+    with pytest.raises(IndexError):
+        v.scatter_update(rt.IndexedSlices([1], [9]))
+
+
+def test_reads_and_writes_run_in_program_order():
+    v = rt.Variable(1)
+
+    @rt.function
+    def f(n):
+        seen = [v.read_value()]
+        v.assign_add(n)
+        seen.append(v + 0)
+        for i in range(n):
+            if i % 2 == 0:
+                v.assign(v * 2)
+        seen.append(v.value())
+        return seen
+
+    assert [int(x) for x in f(rt.constant(3))] == [1, 4, 16]
+    assert [int(x) for x in f(rt.constant(3))] == [16, 19, 76]
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_control_flow_on_a_variable_stages():
+    v = rt.Variable(10)
+
+    @rt.function
+    def f():
+        steps = 0
+        while v > 3:
+            v.assign_sub(2)
+            steps += 1
+        if v:
+            return steps, v
+        return -steps, v
+
+    steps, value = f()
+    assert steps == 4 and value == 2 and isinstance(value, rt.Tensor)
+    v.assign(11)
+    assert f()[0] == 4
+
+
+def test_a_variable_has_no_value_while_a_function_is_traced():
+    v = rt.Variable(1, name="v")
+
+    @rt.function
+    def f():
+        assert repr(v) == "<rt.Variable 'v:0' shape=() dtype=int32>"
+        return v.numpy()
+
+    with pytest.raises(rt.errors.FailedPreconditionError,
+                       match="variable 'v:0' has no value while a function is traced"):
+        f()
+
+
+def test_variables_made_on_the_first_call():
+    class Dense(rt.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = None
+
+        @rt.function
+        def __call__(self, x):
+            if self.w is None:
+                self.w = rt.Variable(rt.ones([x.shape[-1], 2]) * 3, name="w")
+                self.b = rt.Variable(lambda: rt.zeros([2]), name="b")
+                self.first = rt.Variable(x, name="first")
+            return rt.matmul(x, self.w) + self.b
+
+    layer = Dense()
+    assert layer(rt.ones([1, 2])).numpy().tolist() == [[6.0, 6.0]]
+    assert layer.first.numpy().tolist() == [[1.0, 1.0]]
+    layer.b.assign([1.0, 2.0])
+    assert layer(rt.ones([1, 2])).numpy().tolist() == [[7.0, 8.0]]
+    assert [v.name for v in layer.variables] == ["b:0", "first:0", "w:0"]
+    ops = [node.op.name for node in layer.__call__.concrete_functions[0].graph.nodes]
+    assert ops == ["read_variable", "matmul", "read_variable", "add"]
+
+
+def test_variables_made_on_each_call_are_an_error():
+    @rt.function
+    def f(x):
+        v = rt.Variable(1.0)
+        return v + x
+
+    for _ in range(2):
+        with pytest.raises(ValueError) as info:
+            f(rt.constant(1.0))
+        assert re.fullmatch(
+            rf"{HERE}:\d+: rt\.function only supports singleton rt\.Variables created on the first call\. Make sure "
+            r"the rt\.Variable is only created once or created outside rt\.function\.\n"
+            r" +\d+ \|         v = rt\.Variable\(1\.0\)\n +\^", str(info.value))
+
+
+def test_variables_made_on_a_later_call_are_an_error():
+    made = []
+
+    @rt.function
+    def f(x):
+        if x.dtype == rt.float32:
+            made.append(rt.Variable(x))
+        return x
+
+    f(rt.constant(1))
+    with pytest.raises(ValueError, match="only supports singleton"):
+        f(rt.constant(1.0))
+    with rt.init_scope():
+        assert rt.Variable(1) == 1
+
+
+def test_an_initial_value_that_is_not_known_yet():
+    @rt.function
+    def f(x):
+        rt.Variable(x)
+        return x
+
+    with pytest.raises(rt.errors.FailedPreconditionError) as info:
+        f.get_concrete_function(rt.TensorSpec([], rt.float32))
+    assert "a Variable needs its initial value now, but the value depends on 'x', which is not known" in str(info.value)
+    assert "Make the variable outside the function, or give a function without arguments" in str(info.value)
+
+
+def test_it_goes_when_it_is_dropped():
+    v = rt.Variable(1)
+    f = rt.function(lambda v: v + 1)
+    f(v)
+    gone = weakref.ref(v)
+    del v, f
+    gc.collect()
+    assert gone() is None
+
+
+def test_copies():
+    v = rt.Variable([1, 2], name="v", trainable=False, shape=[None])
+    for other in (copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
+        other.assign([3])
+        assert v.numpy().tolist() == [1, 2] and other.name == "v:0" and not other.trainable
+
+
+def test_name_scope():
+    with rt.name_scope("layer") as scope:
+        assert scope == "layer/"
+        with rt.name_scope("inner"):
+            assert rt.Variable(1, name="w").name == "layer/inner/w:0"
+        assert rt.Variable(1).name == "layer/Variable:0"
+    assert rt.Variable(1, name="w").name == "w:0"
+
+
+def test_module():
+    class Block(rt.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = rt.Variable(1.0)
+            self.n = rt.Variable(0, trainable=False)
+
+    class MyNet(rt.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = [Block(), Block()]
+            self.again = self.blocks[0]
+            self.named = {"head": Block(), "v": rt.Variable(2.0)}
+
+        @rt.Module.with_name_scope
+        def make(self):
+            return rt.Variable(1, name="w").name
+
+    net = MyNet()
+    assert net.name == "my_net" and net.make() == "my_net/w:0"
+    assert len(net.variables) == 7 and len(net.trainable_variables) == 4 and len(net.non_trainable_variables) == 3
+    assert len(net.submodules) == 3 and net.submodules[0] is net.again
