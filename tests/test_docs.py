@@ -1,7 +1,8 @@
 """What the documents say is true: every code block of README.md, CHANGELOG.md, docs/ and the docstrings runs.
 
 In a document, ```python blocks run one after the other in one namespace; a ```text block behind one is what it
-prints; ```console blocks are commands, each with what it prints below it, where "..." stands for anything.
+prints; ```console blocks are commands, each with what it prints below it, where "..." stands for anything. The one
+block of ```bash is README.md's set-up, which `.ci/run` runs.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ import runtime as rt
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ["README.md", "CHANGELOG.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*) *(\S*)\n(.*?)^```$", re.M | re.S)
-KINDS = {"python", "text", "console"}
+KINDS = {"python", "text", "console", "bash"}
 
 
 def blocks(text):
@@ -65,7 +66,7 @@ def test_document(document):
         elif kind == "text":
             assert behind and printed is not None, f"{document}: nothing prints this\n{text}"
             assert same(text, printed), f"{document}: it prints\n{printed}\nand not\n{text}"
-        elif "venv" not in text:  # those are the set-up commands: see below
+        elif kind == "console":
             run_commands(text)
 
 
@@ -81,13 +82,12 @@ def run_commands(text):
 
 def test_set_up_is_two_commands():
     """One runs the main job, the other the tests; `.ci/run` takes both from here, and runs them."""
-    [text] = [text for kind, _, text, _ in blocks((ROOT / "README.md").read_text()) if "venv" in text]
+    [text] = [text for document in DOCUMENTS for kind, _, text, _ in blocks((ROOT / document).read_text())
+              if kind == "bash"]
     main, tests = text.splitlines()
-    assert main.startswith("$ python3 -m venv .venv") and main.endswith("examples/quickstart.py")
-    assert "'.[test]'" in tests and tests.endswith("-m pytest")
-    commands = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("$ ")]
-    assert commands[:2] == [main, tests]
-    assert "grep -m 2 '^\\$ ' README.md" in (ROOT / ".ci/run").read_text()
+    assert main.startswith("python3 -m venv .venv ") and main.endswith(" examples/quickstart.py")
+    assert " '.[test]' " in tests and tests.endswith(" -m pytest")
+    assert "sed -n '/^```bash$/,/^```$/{/^```/!p}' README.md" in (ROOT / ".ci/run").read_text()
 
 
 # --- Docstrings -----------------------------------------------------------------------------------------------
