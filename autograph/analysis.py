@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import gast
 
 from .names import scan, symbol
-from .tree import FUNCTIONS, LOOPS, blocks_of, body_of, escapes, own_nodes, suspends
+from .tree import FUNCTIONS, LOOPS, blocks_of, body_of, escapes, own_of, suspends, walk
 
 __all__ = ["PREDICATES", "Decision", "classify", "never_tensor", "none_test", "reads_frame"]
 
@@ -20,6 +20,15 @@ PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
 _BUILTINS = frozenset(dir(builtins))
 # Builtins that look at the frame they are called from: a function that calls one keeps all its text.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
+
+
+_STAGED_AS = {
+    gast.If: ("if", "ag__.cond on its test"),
+    gast.Match: ("match", "ag__.cond on each pattern"),
+    gast.While: ("while", "ag__.while_loop on its test"),
+    gast.For: ("for", "ag__.reduce over its iterable"),
+    gast.AsyncFor: ("async for", ""),
+}
 
 
 class Decision(NamedTuple):
@@ -38,7 +47,7 @@ class Decision(NamedTuple):
 def reads_frame(node: Any) -> str | None:
     """The builtin by which the function looks at its own frame (`locals`, `eval`, ...), if it calls one."""
     bound: set[str] | None = None
-    for n in own_nodes(body_of(node)):
+    for n in own_of(node):
         if isinstance(n, gast.Call) and isinstance(n.func, gast.Name):
             name: str = n.func.id
             if name in FRAME_READERS and not (name in ("vars", "dir") and n.args):
@@ -78,14 +87,30 @@ def _tested_for_none(node: Any) -> str | None:
     return None
 
 
-def _from_calls(body: list[Any]) -> set[str]:
+def _from_calls(function: Any) -> set[str]:
     """Variables that hold what a call gave: a converted callee may give None from a staged branch."""
     return {
         target.id
-        for node in own_nodes(body) if isinstance(node, gast.Assign) and isinstance(node.value, gast.Call)
+        for node in own_of(function) if isinstance(node, gast.Assign) and isinstance(node.value, gast.Call)
         if not (isinstance(node.value.func, gast.Name) and node.value.func.id in _BUILTINS)
         for target in node.targets if isinstance(target, gast.Name)
     }
+
+
+def stageable(node: Any) -> bool:
+    """Whether all patterns of a `match` statement can be tested on tensors: values, alternatives of values,
+    wildcards, captures, and sequences of a fixed length of these. A class, mapping or star pattern cannot."""
+    return all(_is_stageable(case.pattern) for case in node.cases)
+
+
+def _is_stageable(pattern: Any) -> bool:
+    if isinstance(pattern, (gast.MatchValue, gast.MatchSingleton)):
+        return True
+    if isinstance(pattern, gast.MatchOr):
+        return all(_is_stageable(p) and not any(getattr(n, "name", None) for n in walk(p)) for p in pattern.patterns)
+    if isinstance(pattern, gast.MatchAs):
+        return pattern.pattern is None or _is_stageable(pattern.pattern)
+    return isinstance(pattern, gast.MatchSequence) and all(map(_is_stageable, pattern.patterns))
 
 
 class _Classifier:
@@ -94,14 +119,14 @@ class _Classifier:
         self.frozen: str | None = None
         if any(
             isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try))) and any(escapes(s) for s in n.finalbody)
-            for n in own_nodes(node.body)
+            for n in own_of(node)
         ):
             self.frozen = "a finally block of the function jumps out"
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
-        self.tested = {text for n in own_nodes(node.body) if (text := _tested_for_none(n)) is not None}
+        self.tested = {text for n in own_of(node) if (text := _tested_for_none(n)) is not None}
         """What the function compares with None."""
-        self.from_calls = _from_calls(node.body) & self.tested if self.tested else set()
+        self.from_calls = _from_calls(node) & self.tested if self.tested else set()
         self.decisions: list[Decision] = []
 
     def run(self, body: list[Any]) -> None:
@@ -118,7 +143,7 @@ class _Classifier:
                 continue
             node.maybe_none = self.maybe_none if in_python_loop else self.maybe_none & self.assigned
             kept = False
-            if isinstance(node, (gast.If, *LOOPS)):
+            if isinstance(node, (gast.If, gast.Match, *LOOPS)):
                 if isinstance(node, gast.While) and self.maybe_none:
                     node.maybe_none = self.maybe_none & (self.assigned | self.written(node))
                 node.python = self.rule(node, in_python_loop)
@@ -126,7 +151,7 @@ class _Classifier:
                 self.decide(node)
                 if not kept and not self.tested <= self.assigned:
                     self.assigned |= self.written(node)
-            elif type(node).__name__ in ("Match", "Try", "TryStar", "With", "AsyncWith"):
+            elif type(node).__name__ in ("Try", "TryStar", "With", "AsyncWith"):
                 self.decide_python(node)
             for _name, inner in blocks_of(node):
                 self.block(inner, kept if isinstance(node, LOOPS) else in_python_loop)
@@ -145,6 +170,8 @@ class _Classifier:
             return "it returns from a generator or coroutine"
         if jumps & {"break", "continue"} and in_python_loop:
             return "it jumps out of a loop that stays Python"
+        if isinstance(node, gast.Match):
+            return None if stageable(node) else "only Python can match its patterns"
         if isinstance(node, gast.If):
             return "its test is never a tensor" if never_tensor(node.test, node.maybe_none) else None
         inner_jumps = frozenset().union(*(escapes(s) for s in node.body)) if node.body else frozenset()
@@ -157,12 +184,9 @@ class _Classifier:
         return None
 
     def decide(self, node: Any) -> None:
-        kind = {gast.If: "if", gast.While: "while", gast.For: "for", gast.AsyncFor: "async for"}[type(node)]
-        staged = node.python is None
-        rule = node.python or {"if": "ag__.cond on its test", "while": "ag__.while_loop on its test"}.get(
-            kind, "ag__.reduce over its iterable"
-        )
-        self.decisions.append(Decision(node.lineno, node.col_offset, kind, staged, rule))
+        kind, operator = _STAGED_AS[type(node)]
+        self.decisions.append(
+            Decision(node.lineno, node.col_offset, kind, node.python is None, node.python or operator))
 
     def decide_python(self, node: Any) -> None:
         kind = {"TryStar": "try", "AsyncWith": "async with"}.get(type(node).__name__, type(node).__name__.lower())

@@ -156,8 +156,9 @@ class _Lowering:
             node.body, end = self.block(node.body, ctx)
             ends, falls = [end], True
         elif type(node).__name__ == "Match":
+            inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
             for case in node.cases:
-                case.body, end = self.block(case.body, ctx)
+                case.body, end = self.block(case.body, inside)
                 ends.append(end)
             falls = True
         elif isinstance(node, gast.If):
@@ -282,7 +283,7 @@ def _has_lowered_return(body: Body, ctx: _Context) -> bool:
                 return True
             continue
         inside = ctx
-        if isinstance(node, (gast.If, *LOOPS)) and node.python is None:
+        if isinstance(node, (gast.If, gast.Match, *LOOPS)) and node.python is None:
             inside = ctx._replace(native_return=False)
         blocks = [b for name in ("body", "orelse", "finalbody") if isinstance(b := getattr(node, name, None), list)]
         blocks += [h.body for h in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]

@@ -55,6 +55,8 @@ class _Lanes:
         self.operators = operators
         self.memo: dict[tuple[int, int], Any] = {}
         self.scope: Any = None
+        self.iterables: list[str] = []
+        """Names in use for what the loops around run over."""
 
     def function(self, node: Any) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
@@ -130,9 +132,8 @@ class _Lanes:
         made: list[Any] = []
         for node in body:
             if lane and hasattr(node, "staged"):
-                convert = self.if_ if isinstance(node, gast.If) else (
-                    self.while_ if isinstance(node, gast.While) else self.for_)
-                made += convert(node)
+                kinds = {gast.If: self.if_, gast.While: self.while_, gast.Match: self.match}
+                made += kinds.get(type(node), self.for_)(node)
             else:
                 made.append(self.visit(node, lane))
         return made
@@ -191,6 +192,19 @@ class _Lanes:
         return [*before, self.choose(
             name, self.block(node.body, _PLAIN), self.block(node.orelse, _PLAIN), staged, origin)]
 
+    def match(self, node: Any) -> list[Any]:
+        name, place = node.subject_name, node.subject
+        before: list[Any] = []
+        staged = node.staged
+        if not isinstance(place, gast.Name):
+            before = [self.assign(name, self.visit(place, _PLAIN), place)]
+            staged = staged[1:]
+        native = self.generic(node, _PLAIN, skip="subject")
+        native.subject = self.name(name, place)
+        test = self.call("stages_any", [self.name(name, place)], place)
+        branch = [self.visit(s, _STAGED) for s in staged] or [_at(ast.Pass(), place)]
+        return [*before, _at(ast.If(test=test, body=branch, orelse=[native]), place)]
+
     def while_(self, node: Any) -> list[Any]:
         leave = _at(ast.Break(), node.test)
         before, name = self.decide(node.test)
@@ -206,12 +220,12 @@ class _Lanes:
 
     def for_(self, node: Any) -> list[Any]:
         place = node.iter
-        iterable = self.scope.fresh("iterable_", getattr(node, "taken", ()))
+        iterable = self.scope.fresh("iterable_", self.iterables)
         assign = self.assign(iterable, self.visit(place, _PLAIN), place)
         test = getattr(node, "test", None)
-        for inner in _loops_within(node.body):
-            inner.taken = {*getattr(inner, "taken", ()), iterable}
+        self.iterables.append(iterable)
         body = self.block(node.body, _PLAIN)
+        self.iterables.pop()
         start: list[Any] = []
         if test is not None:  # the operator takes over where a value decides to stage: it needs the iterator
             start = [self.assign(iterable, self.call("iterator", [self.name(iterable, place)], place), place)]
@@ -317,7 +331,3 @@ def _operator(node: Any) -> str | None:
 
 def _calls(test: Any) -> bool:
     return any(isinstance(n, gast.Call) for n in walk(test))
-
-
-def _loops_within(body: list[Any]) -> list[Any]:
-    return [n for s in body for n in walk(s) if isinstance(n, gast.For)]

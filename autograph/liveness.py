@@ -12,7 +12,7 @@ import gast
 from .names import Names, names_of, scan
 from .tree import LOOPS, escapes
 
-__all__ = ["annotate"]
+__all__ = ["annotate", "annotate_chain"]
 
 
 def annotate(body: list[Any]) -> None:
@@ -20,6 +20,12 @@ def annotate(body: list[Any]) -> None:
     `live_out` (may be read after it) and, on loops, `live_head` (may be read when an iteration starts)."""
     _summarise(body)
     _propagate(body, frozenset(), frozenset())
+
+
+def annotate_chain(body: list[Any], origin: Any) -> None:
+    """`annotate` for statements made in place of the `match` statement `origin`, which has been annotated."""
+    _summarise(body)
+    _propagate(body, origin.live_out, origin.exceptional)
 
 
 Set = frozenset[str]
@@ -118,6 +124,7 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
         elif isinstance(node, (gast.With, gast.AsyncWith)):
             _propagate(node.body, out, exceptional | out)
         elif type(node).__name__ == "Match":
+            node.exceptional = exceptional
             for case in node.cases:
                 _propagate(case.body, out, exceptional)
         live = node.gen | (out - node.kill)

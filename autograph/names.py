@@ -13,7 +13,7 @@ from .tree import (
     body_of,
     children,
     nested_functions,
-    own_nodes,
+    own_of,
     parameters_of,
 )
 
@@ -179,7 +179,7 @@ def _scan_class(node: Any, names: Names) -> None:
     for child in (*node.decorator_list, *node.bases, *node.keywords):
         _scan(child, names)
     inner = scan(*node.body)
-    names.captured |= inner.reads | inner.captured | _declared(node.body, gast.Nonlocal)
+    names.captured |= inner.reads | inner.captured | _declared(node, gast.Nonlocal)
 
 
 def _scan_comprehension(node: Any, names: Names) -> None:
@@ -199,11 +199,11 @@ def _scan_comprehension(node: Any, names: Names) -> None:
         names.captured |= inner.reads - targets
 
 
-def _declared(body: Iterable[Any], kind: Any) -> set[str]:
-    """Names that `global` or `nonlocal` statements of this scope declare."""
-    if isinstance(body, list) and body and isinstance(body[0], gast.expr):
+def _declared(node: Any, kind: Any) -> set[str]:
+    """Names that `global` or `nonlocal` statements of a function or class declare."""
+    if isinstance(node, gast.Lambda):
         return set()
-    return {name for node in own_nodes(body) if isinstance(node, kind) for name in node.names}
+    return {name for inner in own_of(node) if isinstance(inner, kind) for name in inner.names}
 
 
 def free_names(node: Any) -> set[str]:
@@ -212,8 +212,8 @@ def free_names(node: Any) -> set[str]:
     if cached is None:
         inner = scan(*body_of(node))
         bound = {p.id for p in parameters_of(node.args)} | inner.binds
-        declared = _declared(body_of(node), gast.Nonlocal)
-        bound -= declared | _declared(body_of(node), gast.Global)
+        declared = _declared(node, gast.Nonlocal)
+        bound -= declared | _declared(node, gast.Global)
         cached = (inner.reads | inner.captured | declared) - bound
         node.free_names = cached
     return cached
@@ -221,8 +221,7 @@ def free_names(node: Any) -> set[str]:
 
 def nonlocals_below(node: Any) -> set[str]:
     """Names that a function, or one in it, declares nonlocal."""
-    body = body_of(node)
-    return _declared(body, gast.Nonlocal).union(*(nonlocals_below(child) for child in nested_functions(body)))
+    return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child in nested_functions(node)))
 
 
 class Scope:
@@ -232,12 +231,12 @@ class Scope:
         body = body_of(node)
         names = scan(*body)
         self.parameters = {p.id for p in parameters_of(node.args)}
-        self.globals = _declared(body, gast.Global)
-        self.nonlocals = _declared(body, gast.Nonlocal)
+        self.globals = _declared(node, gast.Global)
+        self.nonlocals = _declared(node, gast.Nonlocal)
         self.locals = (self.parameters | names.binds) - self.globals - self.nonlocals
         self.shared = (names.captured & self.locals) | self.globals | self.nonlocals
         """Names that code elsewhere may read or write at any time: always live."""
-        self.written = {name for child in nested_functions(body) for name in nonlocals_below(child)} & self.locals
+        self.written = {name for child in nested_functions(node) for name in nonlocals_below(child)} & self.locals
         """Locals that nested functions assign."""
         self.used = used
         self.class_name = class_name

@@ -11,7 +11,7 @@ import functools
 import operator as _operator
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, cast
 
@@ -223,6 +223,12 @@ def stages(value: Any, /) -> bool:
     return _staging(value) is not None
 
 
+def stages_any(value: Any, /) -> bool:
+    """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
+    return _staging(value) is not None or (
+        type(value) in (tuple, list) and any(_staging(item) is not None for item in value))
+
+
 def iterator(iterable: Any, /) -> Any:
     """`iter(iterable)`, which can be iterated on in its turn."""
     try:
@@ -334,6 +340,11 @@ def not_(value: Any, /) -> Any:
     except BaseException as error:
         prune(error)
         raise
+
+
+def is_sequence(value: Any, length: int, /) -> bool:
+    """Whether a sequence pattern of this length matches: of a tensor, never."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 
 
 def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:

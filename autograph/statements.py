@@ -17,8 +17,9 @@ from typing import Any
 import gast
 
 from .expressions import load, operator_call
-from .liveness import annotate
+from .liveness import annotate, annotate_chain
 from .names import Names, Scope, names_of, scan
+from .patterns import match_chain
 from .tree import FUNCTIONS, LOOPS, blocks_of
 
 __all__ = ["convert_statements"]
@@ -93,9 +94,10 @@ class _Statements:
         out: Body = []
         shared: set[str] = set()
         for node in body:
-            if isinstance(node, (gast.If, *LOOPS)) and getattr(node, "python", None) is None:
+            if isinstance(node, (gast.If, gast.Match, *LOOPS)) and getattr(node, "python", None) is None:
                 if not hasattr(node, "staged"):
-                    node.staged, node.shared = self.if_(node) if isinstance(node, gast.If) else self.loop(node)
+                    convert = {gast.If: self.if_, gast.Match: self.match}.get(type(node), self.loop)
+                    node.staged, node.shared = convert(node)
                 out += node.staged
                 shared |= node.shared
                 continue
@@ -143,6 +145,18 @@ class _Statements:
         arguments += self.state(state, node)
         out.append(_at(gast.Expr(operator_call("cond", arguments, node)), node))
         return out, shared
+
+    def match(self, node: Any) -> tuple[Body, set[str]]:
+        """`match` as a chain of `if`s on its subject."""
+        out: Body = []
+        node.subject_name = node.subject.id if isinstance(node.subject, gast.Name) else self.scope.fresh("subject_")
+        if not isinstance(node.subject, gast.Name):
+            target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
+            out.append(_at(gast.Assign([target], node.subject, None), node.subject))
+        chain = match_chain(node, node.subject_name)
+        annotate_chain(chain, node)
+        converted, shared = self.block(chain)
+        return out + converted, shared
 
     def loop(self, node: Any) -> tuple[Body, set[str]]:
         scope = self.scope

@@ -8,7 +8,7 @@ import gast
 
 __all__ = [
     "COMPREHENSIONS", "FUNCTIONS", "JUMPS", "LOOPS", "blocks_of", "body_of", "bound_to_frame", "children",
-    "escapes", "nested_functions", "own_nodes", "parameters_of", "suspends", "walk",
+    "escapes", "nested_functions", "own_nodes", "own_of", "parameters_of", "suspends", "walk",
 ]
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
@@ -68,14 +68,22 @@ def own_nodes(body: Iterable[Any]) -> Iterator[Any]:
         stack += children(node)[::-1]
 
 
-def nested_functions(body: Iterable[Any]) -> list[Any]:
-    """The functions made directly in this scope, and in classes of it."""
+def own_of(node: Any) -> list[Any]:
+    """`own_nodes` of a function or class as the user wrote it; kept on it."""
+    found: list[Any] | None = getattr(node, "own", None)
+    if found is None:
+        found = node.own = list(own_nodes(body_of(node)))
+    return found
+
+
+def nested_functions(node: Any) -> list[Any]:
+    """The functions made directly in the scope of a function or class, and in classes of it."""
     found: list[Any] = []
-    for node in own_nodes(body):
-        if isinstance(node, FUNCTIONS):
-            found.append(node)
-        elif isinstance(node, gast.ClassDef):
-            found += nested_functions(node.body)
+    for inner in own_of(node):
+        if isinstance(inner, FUNCTIONS):
+            found.append(inner)
+        elif isinstance(inner, gast.ClassDef):
+            found += nested_functions(inner)
     return found
 
 

@@ -117,6 +117,7 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
+from runtime.graph import UnrollingWarning
 from runtime.retracing import RetracingWarning
 from runtime.static import executing_eagerly, get_static_value, is_tensor
 from runtime.tensor import Tensor

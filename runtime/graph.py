@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import linecache
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
@@ -23,12 +25,13 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from autograph.errors import is_internal
-from runtime.errors import GraphError
+from autograph.errors import format_error
+from autograph.frames import is_internal
+from runtime.errors import GraphError, StagingError, locate
 from runtime.op import Op
 from runtime.types import DType, Type
 
-__all__ = ["Graph", "Node", "Position", "Value", "param_text", "prune", "user_position", "verify"]
+__all__ = ["Graph", "Node", "Position", "UnrollingWarning", "Value", "param_text", "prune", "user_position", "verify"]
 
 
 class Position:
@@ -76,6 +79,30 @@ def user_position() -> Position | None:
             return Position(filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
         frame = frame.f_back
     return None
+
+
+MANY_NODES: Final = 10_000
+TOO_MANY_NODES: Final = 100_000
+
+
+class UnrollingWarning(UserWarning):
+    """A loop over Python values makes a graph that is slow to trace and to run."""
+
+
+def _watch_size(graph: Graph) -> None:
+    """Name the line that makes a graph grow. StagingError where it has no end."""
+    size = len(graph.nodes)
+    lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
+    (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
+    what = (f"the graph of {graph.name!r} has grown to {size:,} ops, {count:,} of them from this line: "
+            "a loop over Python values is traced iteration by iteration")
+    remedy = "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph."
+    if size == MANY_NODES:
+        warnings.warn(format_error(filename, lineno, None, what, remedy), UnrollingWarning, stacklevel=2)
+        return
+    error = StagingError(what, remedy=remedy)
+    locate(error, Position(filename, lineno))
+    raise error
 
 
 class Value:
@@ -176,6 +203,8 @@ class Graph:
         node = Node(self, op, inputs, params, types, position)
         self.nodes.append(node)
         self.executable = None
+        if len(self.nodes) in (MANY_NODES, TOO_MANY_NODES):
+            _watch_size(self)
         return node
 
     def contains(self, graph: Graph | None) -> bool:

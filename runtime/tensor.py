@@ -349,8 +349,8 @@ class GraphTensor(Tensor):
 
     def __bool__(self) -> bool:
         self._refuse("a tensor cannot be used as a Python bool here",
-                     "Decorate the function with @rt.function or convert it with autograph.convert, "
-                     "so that control flow on tensors stages; else use rt.cond or rt.where.")
+                     "Decorate the function with @rt.function or autograph.convert. In a converted function this "
+                     "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")
 
     def __int__(self) -> int:
         self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")

@@ -24,6 +24,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
+from runtime.concrete import EXECUTORS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ["README.md", "CHANGELOG.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -145,3 +146,28 @@ def test_promises_are_held_by_tests_that_exist():
             path, _, test = name.rpartition("::") if "::" in name or name.startswith("test_") else (name, "", "")
             text = (ROOT / (path or "tests/test_painpoints.py")).read_text()
             assert f"def {test}(" in text if test else "@program" in text, f"row {number}: there is no {name}"
+
+
+def test_the_limits_are_what_readme_says():
+    """When one of these fails, something is there that README.md's limits deny: take it out of them."""
+    assert not hasattr(rt, "GradientTape")
+    assert set(EXECUTORS) == {"numpy"}
+
+    @rt.function
+    def handled(x):
+        try:
+            if x > 0:
+                raise ValueError("positive")
+        except ValueError:
+            return -1
+        return x
+
+    with pytest.raises(ValueError, match="positive"):
+        handled(rt.constant(1))
+
+    @rt.function
+    def listed(n):
+        return {n: 1}
+
+    with pytest.raises(TypeError, match="unhashable"):
+        listed(rt.constant(1))

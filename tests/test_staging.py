@@ -1117,3 +1117,23 @@ def test_leak_in_a_branch_is_an_error_at_once():
 
     with pytest.raises(rt.errors.InaccessibleTensorError, match=f"made at {__file__}:{line(f, 2)}"):
         rt.function(f)(rt.constant(1.0))
+
+
+def test_a_python_loop_that_unrolls_without_end_names_its_line(monkeypatch) -> None:
+    monkeypatch.setattr("runtime.graph.TOO_MANY_NODES", 20_000)
+    source = rt.Variable(0)
+
+    @rt.function
+    def endless(limit):
+        while True:
+            source.assign_add(1)
+            if source > limit:
+                raise ValueError("over")
+
+    with pytest.warns(rt.UnrollingWarning, match="has grown to 10,000 ops"), pytest.raises(StagingError) as info:
+        endless(rt.constant(3))
+    line = endless.python_function.__code__.co_firstlineno + 3
+    lines = str(info.value).split("\n")
+    assert lines[0].startswith(f"{__file__}:") and "the graph of 'endless' has grown to 20,000 ops, " in lines[0]
+    assert abs(int(lines[0].split(":")[1]) - line) <= 1
+    assert lines[-1] == "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph."

@@ -220,8 +220,8 @@ def test_graph_tensor_full_message() -> None:
     assert str(info.value).split("\n")[0] == (
         what + "<rt.Tensor 'x' shape=() dtype=int32> has no value while its function is traced")
     assert str(info.value).split("\n")[-1] == (
-        "Decorate the function with @rt.function or convert it with autograph.convert, so that control flow "
-        "on tensors stages; else use rt.cond or rt.where.")
+        "Decorate the function with @rt.function or autograph.convert. In a converted function this statement "
+        "stays Python (autograph.explain says why): use rt.cond or rt.where.")
 
 
 def test_graph_tensor_has_no_numpy() -> None:

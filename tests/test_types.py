@@ -55,7 +55,7 @@ def test_tensor_shape() -> None:
     assert shape[0] == 2 and shape[1] is None and shape[1:] == TensorShape([None, 3])
     assert shape == (2, None, 3) and str(shape) == "(2, None, 3)"
     assert repr(shape) == "TensorShape([2, None, 3])" and str(TensorShape(4)) == "(4,)"
-    assert shape.concatenate([5]) == [2, None, 3, 5] and [1] + shape == [1, 2, None, 3]  # noqa: RUF005
+    assert shape.concatenate([5]) == [2, None, 3, 5] and [1] + shape == [1, 2, None, 3]
     assert shape.num_elements() is None and TensorShape([2, 3]).num_elements() == 6
     assert shape.merge_with([None, 4, 3]) == [2, 4, 3]
     assert shape.most_specific_compatible_shape([2, 4, 4]) == [2, None, None]

@@ -1,0 +1,114 @@
+"""`match` as a chain of `if`s, for a subject that is staged.
+
+Which patterns can be is `analysis.stageable`'s to say. In the plain lane every `match` stays as the user wrote it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from .expressions import lazy, load, operator_call
+
+__all__ = ["match_chain"]
+
+Body = list[Any]
+
+
+def match_chain(node: Any, subject: str) -> Body:
+    """The cases of a `match` as `if ... elif ... else`, on the variable `subject`.
+
+    A name that a pattern captures is assigned in the branch that is taken; the guard sees what it would be.
+    """
+    rest: Body = []
+    for case in reversed(node.cases):
+        origin = case.pattern
+        captured = _captures(case.pattern, load(subject, origin))
+        tests = _tests(case.pattern, load(subject, origin))
+        if case.guard is not None:
+            tests.append(_substitute(case.guard, captured))
+        body = [_assign(name, value, origin) for name, value in captured.items()] + case.body
+        if not tests:
+            rest = body
+            continue
+        first, *others = tests
+        test = operator_call("and_", [first, *map(lazy, others)], origin) if others else first
+        chosen = gast.copy_location(gast.If(test, body, rest), origin)
+        chosen.python, chosen.maybe_none = None, frozenset()
+        rest = [chosen]
+    return rest
+
+
+def _assign(name: str, value: Any, origin: Any) -> Any:
+    target = gast.copy_location(gast.Name(name, gast.Store(), None, None), origin)
+    return gast.copy_location(gast.Assign([target], value, None), origin)
+
+
+def _tests(pattern: Any, subject: Any) -> list[Any]:
+    """What must hold for the pattern to match, in the order in which Python tests it."""
+    if isinstance(pattern, gast.MatchValue):
+        return [gast.copy_location(gast.Compare(subject, [gast.Eq()], [pattern.value]), pattern)]
+    if isinstance(pattern, gast.MatchSingleton):
+        if pattern.value is None:
+            return [operator_call("is_none", [subject], pattern)]
+        constant = gast.copy_location(gast.Constant(pattern.value, None), pattern)
+        return [gast.copy_location(gast.Compare(subject, [gast.Is()], [constant]), pattern)]
+    if isinstance(pattern, gast.MatchOr):
+        first, *others = [_all(_tests(p, subject), p) for p in pattern.patterns]
+        return [operator_call("or_", [first, *map(lazy, others)], pattern)]
+    if isinstance(pattern, gast.MatchAs):
+        return [] if pattern.pattern is None else _tests(pattern.pattern, subject)
+    length = gast.copy_location(gast.Constant(len(pattern.patterns), None), pattern)
+    tests = [operator_call("is_sequence", [subject, length], pattern)]
+    for index, inner in enumerate(pattern.patterns):
+        tests += _tests(inner, _item(subject, index, inner))
+    return tests
+
+
+def _all(tests: list[Any], origin: Any) -> Any:
+    if not tests:
+        return gast.copy_location(gast.Constant(True, None), origin)
+    first, *others = tests
+    return operator_call("and_", [first, *map(lazy, others)], origin) if others else first
+
+
+def _item(subject: Any, index: int, origin: Any) -> Any:
+    key = gast.copy_location(gast.Constant(index, None), origin)
+    return gast.copy_location(gast.Subscript(subject, key, gast.Load()), origin)
+
+
+def _captures(pattern: Any, subject: Any) -> dict[str, Any]:
+    """The names that a pattern binds, with the expressions of what they are bound to."""
+    if isinstance(pattern, gast.MatchAs):
+        inner = {} if pattern.pattern is None else _captures(pattern.pattern, subject)
+        return inner if pattern.name is None else {**inner, pattern.name: subject}
+    if isinstance(pattern, gast.MatchSequence):
+        found: dict[str, Any] = {}
+        for index, inner_pattern in enumerate(pattern.patterns):
+            found |= _captures(inner_pattern, subject and _item(subject, index, inner_pattern))
+        return found
+    return {}
+
+
+class _Substitution(gast.NodeTransformer):  # type: ignore[misc]
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: Any) -> Any:
+        return self.values.get(node.id, node) if isinstance(node.ctx, gast.Load) else node
+
+
+def _substitute(guard: Any, captured: dict[str, Any]) -> Any:
+    """The guard with each captured name replaced by what it stands for; the guard itself stays as it is."""
+    return _Substitution(captured).visit(_copy(guard)) if captured else guard
+
+
+def _copy(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_copy(item) for item in node]
+    if not isinstance(node, gast.AST):
+        return node
+    cls: Any = type(node)
+    made = cls.__new__(cls)
+    made.__dict__.update({name: _copy(value) for name, value in vars(node).items()})
+    return made
