@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import gast
 
-from . import operators
+from . import calls, operators
 from .analysis import Decision, classify, reads_frame
 from .capture import capture
 from .emit import Template, compile_function
@@ -122,7 +122,7 @@ def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
         raise
 
 
-operators.hooks.convert = _maker
+calls.hooks.convert = _maker
 _shallow: dict[int, tuple[Template, object]] = {}
 """Templates made with `recursive=False`, by id of the code object."""
 
@@ -188,16 +188,16 @@ def _convert_function_object(fn: FunctionType, recursive: bool) -> FunctionType:
     code = fn.__code__
     with _lock:
         if recursive:
-            entry = operators._makers.get(id(code))
+            entry = calls.makers.get(id(code))
             template = entry[0] if entry is not None else None
             if template is None:
                 template = _template(fn, True)
-                operators.remember(code, template)
+                calls.remember(code, template)
         else:
             shallow = _shallow.get(id(code))
             template = shallow[0] if shallow is not None else _template(fn, False)
             if shallow is None:
-                _shallow[id(code)] = template, operators.watch(code, _shallow)
+                _shallow[id(code)] = template, calls.watch(code, _shallow)
     made = cast(FunctionType, template(fn))
     for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
         if hasattr(fn, name):

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-__all__ = ["UNBOUND", "Backend", "Body", "ambient", "backend_of", "register"]
+__all__ = ["UNBOUND", "Backend", "Body", "ambient", "backend_of", "register", "staging_backend"]
 
 
 class _Unbound:
@@ -118,3 +118,14 @@ def backend_of(value: Any) -> Backend | None:
     cls = type(value)
     found: Backend | None = getattr(cls, "__autograph__", None)
     return found if found is not None or not _foreign else _foreign.get(cls)
+
+
+def staging_backend(value: Any) -> Backend | None:
+    """The backend that stages control flow on `value`, or None if Python runs it."""
+    cls = type(value)
+    found: Backend | None = getattr(cls, "__autograph__", None)
+    if found is None:
+        if not _foreign:
+            return None
+        found = _foreign.get(cls)
+    return found if found is not None and found.stages(value) else None

@@ -3,11 +3,9 @@ from __future__ import annotations
 
 import linecache
 
-from .frames import hide_package, is_internal, prune
-
 __all__ = [
     "AmbiguousLambdaError", "ConversionError", "NoSourceError", "StaleSourceError", "UnsupportedError",
-    "format_error", "hide_package", "is_internal", "prune",
+    "format_error",
 ]
 
 

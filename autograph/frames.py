@@ -1,16 +1,17 @@
 """Which frames are the user's, and tracebacks that show only those."""
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
-from typing import Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 if sys.version_info < (3, 11):
     import ctypes
 
-__all__ = ["BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "prune"]
+__all__ = ["BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune"]
 
 CONVERTED: Final = "autograph: converted"
 """Last constant of every code object that conversion makes."""
@@ -87,3 +88,60 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
+    """Let what goes wrong in an operator look as if the user's code had run without it."""
+
+    @functools.wraps(operator)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            try:
+                return operator(*args, **kwargs)
+            except NameError as error:
+                _raise_as_local(error, sys._getframe(1))
+                raise
+        except BaseException as error:
+            prune(error)
+            raise
+
+    return run
+
+
+def _raise_as_local(error: NameError, frame: Any) -> None:
+    """Raise Python's UnboundLocalError if a body read a local of the function it is part of that is not bound.
+
+    The body sees that local as a free variable, for which Python's own error is a NameError.
+    """
+    if type(error) is not NameError or "free variable" not in str(error):
+        return
+    name = str(error).split("'")[1]
+    frames = []
+    entry = error.__traceback__
+    while entry is not None:
+        frames.append(entry.tb_frame)
+        entry = entry.tb_next
+    if not is_body(frames[-1].f_code):
+        return
+    while frame is not None:
+        frames.insert(0, frame)
+        frame = frame.f_back
+    for frame in reversed(frames):
+        if not is_internal(frame.f_code.co_filename):
+            if name in frame.f_code.co_cellvars:
+                break
+            if not is_body(frame.f_code):
+                return
+    else:
+        return
+    if sys.version_info >= (3, 11):
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+    else:
+        text = f"local variable '{name}' referenced before assignment"
+    local = UnboundLocalError(text)
+    local.name = name
+    raise local.with_traceback(error.__traceback__) from None

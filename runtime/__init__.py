@@ -1,13 +1,13 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-from autograph.errors import hide_package
+from autograph.frames import hide_package
 from runtime import autograph, bitwise, config, data, debugging, dtypes, errors, linalg, math, nest, nn, random
 from runtime.concrete import ConcreteFunction
 from runtime.control import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.debugging import Assert, print
 from runtime.function import Function, function
-from runtime.graph import Graph
+from runtime.graph import Graph, UnrollingWarning
 from runtime.module import Module
 from runtime.ops.arrange import concat, pad, repeat, roll, split, tile, unstack
 from runtime.ops.complex_numbers import complex
@@ -117,7 +117,6 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
-from runtime.graph import UnrollingWarning
 from runtime.retracing import RetracingWarning
 from runtime.static import executing_eagerly, get_static_value, is_tensor
 from runtime.tensor import Tensor
@@ -167,6 +166,7 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "TensorSpec",
+    "UnrollingWarning",
     "Variable",
     "abs",
     "acos",

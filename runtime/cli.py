@@ -15,7 +15,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.errors import ConversionError, format_error, is_internal
+from autograph.errors import ConversionError, format_error
+from autograph.frames import is_internal
 from runtime.draw import to_dot, to_svg
 from runtime.errors import FailedPreconditionError
 from runtime.function import Function, Method, function

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from autograph.errors import prune
+from autograph.frames import prune
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
 from runtime.execute.numpy import executable

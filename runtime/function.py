@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
-from autograph.errors import prune
+from autograph.frames import prune
 from runtime.bodies import trace_function
 from runtime.concrete import EXECUTORS, ConcreteFunction
 from runtime.config import settings

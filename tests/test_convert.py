@@ -11,7 +11,7 @@ import types
 import pytest
 
 import autograph as ag
-from autograph import operators
+from autograph import calls
 
 
 def absolute(x):
@@ -172,17 +172,17 @@ def test_ten_thousand_closures_share_one_conversion():
         return f
 
     ag.convert(make(0))
-    before = len(operators._makers)
+    before = len(calls.makers)
     for k in range(10_000):
         assert ag.convert(make(k))(k + 1) == k
-    assert len(operators._makers) == before
+    assert len(calls.makers) == before
 
 
 def test_conversions_are_dropped_with_their_code():
     import linecache
 
     text = "def f(x):\n    if x:\n        return 1\n    return 2\n"
-    before = len(operators._makers)
+    before = len(calls.makers)
     for i in range(20):
         name = f"<generated {i}>"
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -191,7 +191,7 @@ def test_conversions_are_dropped_with_their_code():
         assert ag.convert(scope["f"])(0) == 2
         del linecache.cache[name], scope
     gc.collect()
-    assert len(operators._makers) <= before + 1
+    assert len(calls.makers) <= before + 1
 
 
 def test_callees_convert_when_they_are_called():

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.errors import is_internal
+from autograph.frames import is_internal
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.graph import user_position

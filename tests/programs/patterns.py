@@ -1,10 +1,9 @@
-"""`match`: it stays Python, or stages where a pattern compares a tensor."""
+"""`match`: on tensors it stages; class, mapping and star patterns are matched in Python."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from programs import fixed, program
-
 
 
 @dataclass
