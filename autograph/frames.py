@@ -11,7 +11,10 @@ from typing import Any, Final, ParamSpec, TypeVar
 if sys.version_info < (3, 11):
     import ctypes
 
-__all__ = ["BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune"]
+__all__ = [
+    "BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune",
+    "settle",
+]
 
 CONVERTED: Final = "autograph: converted"
 """Last constant of every code object that conversion makes."""
@@ -100,25 +103,29 @@ def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(operator)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            try:
-                return operator(*args, **kwargs)
-            except NameError as error:
-                _raise_as_local(error, sys._getframe(1))
-                raise
+            return operator(*args, **kwargs)
         except BaseException as error:
-            prune(error)
+            if (local := settle(error)) is not None:
+                raise local from None
             raise
 
     return run
 
 
-def _raise_as_local(error: NameError, frame: Any) -> None:
-    """Raise Python's UnboundLocalError if a body read a local of the function it is part of that is not bound.
+def settle(error: BaseException) -> UnboundLocalError | None:
+    """Prune the traceback of `error`, which an operator is handling; the error to raise in its place, if any.
 
-    The body sees that local as a free variable, for which Python's own error is a NameError.
+    A body sees a local of the function it is part of as a free variable. If that is not bound, Python's own error
+    is a NameError, and the user's function would have raised an UnboundLocalError.
     """
-    if type(error) is not NameError or "free variable" not in str(error):
-        return
+    local = _as_local(error, sys._getframe(2)) if type(error) is NameError else None
+    prune(error)
+    return local
+
+
+def _as_local(error: NameError, frame: Any) -> UnboundLocalError | None:
+    if "free variable" not in str(error):
+        return None
     name = str(error).split("'")[1]
     frames = []
     entry = error.__traceback__
@@ -126,7 +133,7 @@ def _raise_as_local(error: NameError, frame: Any) -> None:
         frames.append(entry.tb_frame)
         entry = entry.tb_next
     if not is_body(frames[-1].f_code):
-        return
+        return None
     while frame is not None:
         frames.insert(0, frame)
         frame = frame.f_back
@@ -135,13 +142,13 @@ def _raise_as_local(error: NameError, frame: Any) -> None:
             if name in frame.f_code.co_cellvars:
                 break
             if not is_body(frame.f_code):
-                return
+                return None
     else:
-        return
+        return None
     if sys.version_info >= (3, 11):
         text = f"cannot access local variable '{name}' where it is not associated with a value"
     else:
         text = f"local variable '{name}' referenced before assignment"
     local = UnboundLocalError(text)
     local.name = name
-    raise local.with_traceback(error.__traceback__) from None
+    return local.with_traceback(error.__traceback__)

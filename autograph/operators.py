@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from .backend import Backend, ambient, backend_of, staging_backend
 from .calls import call
-from .frames import own_errors, prune
+from .frames import own_errors, prune, settle
 from .state import Body, State, Test
 
 __all__ = [
@@ -34,68 +34,80 @@ Thunk = Callable[[], Any]
 # --- Statements ---------------------------------------------------------------------------------------------
 
 
-@own_errors
 def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: str) -> None:
     """`if pred: if_true() else: if_false()`; None is an empty branch."""
-    if pred is True or (pred is not False and (backend := staging_backend(pred)) is None and pred):
-        if if_true is not None:
-            if_true()
-    elif pred is False or backend is None:
-        if if_false is not None:
-            if_false()
-    else:
-        _stage_cond(backend, pred, if_true, if_false, state)
+    try:
+        if pred is True or (pred is not False and (backend := staging_backend(pred)) is None and pred):
+            if if_true is not None:
+                if_true()
+        elif pred is False or backend is None:
+            if if_false is not None:
+                if_false()
+        else:
+            _stage_cond(backend, pred, if_true, if_false, state)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            raise local from None
+        raise
 
 
-@own_errors
 def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None:
     """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
-    tracing = ambient.backend
-    if tracing is None:
+    try:
+        tracing = ambient.backend
+        if tracing is None:
+            while True:
+                going = test()
+                if going is not True and (going is False or not going):
+                    return
+                body()
         while True:
+            mark = tracing.checkpoint()
             going = test()
-            if going is not True and (going is False or not going):
+            backend = staging_backend(going)
+            if backend is not None:
+                tracing.rollback(mark)
+                _stage_while(backend, test, body, state, options)
+                return
+            if not going:
                 return
             body()
-    while True:
-        mark = tracing.checkpoint()
-        going = test()
-        backend = staging_backend(going)
-        if backend is not None:
-            tracing.rollback(mark)
-            _stage_while(backend, test, body, state, options)
-            return
-        if not going:
-            return
-        body()
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            raise local from None
+        raise
 
 
-@own_errors
 def reduce(
     iterable: Any, body: Callable[[Any], Any], /, *state: str, test: Thunk | None = None, **options: Any
 ) -> None:
     """`for item in iterable: body(item)`, left when `test()` is false after an iteration."""
-    backend = staging_backend(iterable)
-    if backend is not None:
-        _stage_reduce(backend, iterable, body, test, state, options)
-    elif test is None:
-        for item in iterable:
-            body(item)
-    else:
-        iterator = iter(iterable)
-        for item in iterator:
-            body(item)
-            going = test()
-            if going is True:
-                continue
-            if going is False:
-                break
-            backend = staging_backend(going)
-            if backend is not None:
-                _unroll(backend, iterator, body, test, state)
-                break
-            if not going:
-                break
+    try:
+        backend = staging_backend(iterable)
+        if backend is not None:
+            _stage_reduce(backend, iterable, body, test, state, options)
+        elif test is None:
+            for item in iterable:
+                body(item)
+        else:
+            iterator = iter(iterable)
+            for item in iterator:
+                body(item)
+                going = test()
+                if going is True:
+                    continue
+                if going is False:
+                    break
+                backend = staging_backend(going)
+                if backend is not None:
+                    _unroll(backend, iterator, body, test, state)
+                    break
+                if not going:
+                    break
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            raise local from None
+        raise
 
 
 # How a statement is staged: as pure functions of its state, and of what its bodies turn out to change besides.
