@@ -4,29 +4,53 @@
     to_code(f)          its converted source
     explain(f)          which statements stage, which stay Python, and why
     convert_source(t)   the text of a whole module, converted
+    install(package)    packages, converted as they are imported
+
+Converted modules import only the operators from here: what needs a parser or a printer is loaded when it is asked for.
 """
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .api import Explanation, convert, explain, set_loop_options, to_graph
-from .errors import AmbiguousLambdaError, ConversionError, NoSourceError, StaleSourceError, UnsupportedError
+from .cache import set_cache
+from .errors import (
+    AmbiguousLambdaError,
+    ConversionError,
+    NoSourceError,
+    StaleSourceError,
+    UnsupportedError,
+    VerificationError,
+)
 from .policy import do_not_convert, include
 
 if TYPE_CHECKING:
+    from .api import Explanation, convert, explain, set_loop_options, to_graph
+    from .importing import install, uninstall
     from .text import convert_source, explain_source, to_code
 
 __all__ = [
     "AmbiguousLambdaError", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError", "UnsupportedError",
-    "convert", "convert_source", "do_not_convert", "explain", "explain_source", "include", "set_loop_options",
-    "to_code", "to_graph",
+    "VerificationError", "convert", "convert_source", "do_not_convert", "explain", "explain_source", "include",
+    "install", "set_cache", "set_loop_options", "to_code", "to_graph", "uninstall",
 ]
 __version__ = "0.1.0"
 
 
+_PLACES = {
+    **dict.fromkeys(("Explanation", "convert", "explain", "set_loop_options", "to_graph"), ".api"),
+    **dict.fromkeys(("convert_source", "explain_source", "to_code"), ".text"),
+    **dict.fromkeys(("install", "uninstall"), ".importing"),
+}
+"""Where the names are that are loaded when they are first asked for."""
+
+
 def __getattr__(name: str) -> Any:
-    """The functions that print code are loaded when they are first asked for: conversion needs no printer."""
-    if name in ("convert_source", "explain_source", "to_code"):
-        return getattr(importlib.import_module(".text", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_PLACES[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -13,7 +13,7 @@ import gast
 from .names import scan, symbol
 from .tree import FUNCTIONS, LOOPS, blocks_of, body_of, escapes, own_of, suspends, walk
 
-__all__ = ["PREDICATES", "Decision", "classify", "never_tensor", "none_test", "reads_frame"]
+__all__ = ["PREDICATES", "Decision", "classify", "member_test", "never_tensor", "none_test", "reads_frame"]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
@@ -63,13 +63,26 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
         return True
     if isinstance(node, gast.Compare):
         return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
-            none_test(node, maybe_none)
+            none_test(node, maybe_none) or member_test(node)
         )
     if isinstance(node, gast.BoolOp):
         return all(never_tensor(value, maybe_none) for value in node.values)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return never_tensor(node.operand, maybe_none)
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES
+
+
+def member_test(node: Any) -> bool:
+    """Whether a comparison is `x in (1, 2, 3)` or `x in range(...)`, or `not in`: what has a meaning for a tensor."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
+        return False
+    if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
+        return False
+    held = node.comparators[0]
+    if isinstance(held, (gast.Tuple, gast.List, gast.Set)):
+        text = (str, bytes, type(None))
+        return not all(isinstance(e, gast.Constant) and isinstance(e.value, text) for e in held.elts)
+    return isinstance(held, gast.Call) and isinstance(held.func, gast.Name) and held.func.id == "range"
 
 
 def none_test(node: Any, maybe_none: frozenset[str]) -> bool:

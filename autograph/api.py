@@ -15,18 +15,21 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import gast
 
-from . import calls, operators
+from . import cache, calls, operators
 from .analysis import Decision, classify, reads_frame
-from .capture import capture
+from .capture import capture, is_current
+from .debugger import pass_over_internal_frames, unobserved
 from .emit import Template, compile_function
-from .errors import ConversionError, NoSourceError, StaleSourceError, UnsupportedError
+from .errors import ConversionError, NoSourceError, UnsupportedError
 from .expressions import convert_expressions, name_operators
 from .frames import CONVERTED
 from .jumps import lower_jumps
 from .names import Scope
 from .policy import left_alone
+from .recursion import with_room
 from .statements import convert_statements
 from .tree import FUNCTIONS, own_nodes, walk
+from .verification import verified
 
 __all__ = [
     "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree", "functions_in",
@@ -94,32 +97,42 @@ def functions_in(nodes: Iterable[Any], class_name: str | None) -> list[tuple[Any
 # --- Functions ----------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
+pass_over_internal_frames()
 
 
+@unobserved
 def _template(fn: FunctionType, recursive: bool) -> Template:
-    source = capture(fn)
+    kept = cache.load(fn.__code__, recursive)
+    if kept is not None:
+        return Template(kept[0], fn.__code__, kept[1], operators)
     try:
-        used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        convert_tree(source.tree, used, None, recursive, source.class_name)
-        return compile_function(source, source.tree, fn.__code__, name_operators(source.tree, used), operators)
+        template, name = with_room(lambda: _compiled(fn, recursive))
     except RecursionError:
         raise ConversionError(
-            f"{fn.__qualname__!r} is nested too deeply to convert", filename=source.filename,
-            lineno=fn.__code__.co_firstlineno, remedy="Split it, or raise sys.setrecursionlimit.",
+            f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
+            lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
+    cache.store(fn.__code__, recursive, template.code, name)
+    return template
+
+
+def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
+    source = capture(fn)
+    used = identifiers(source.tree) | set(fn.__code__.co_freevars)
+    convert_tree(source.tree, used, None, recursive, source.class_name)
+    name = name_operators(source.tree, used)
+    return compile_function(source, source.tree, fn.__code__, name, operators), name
 
 
 def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
     """For `ag__.call`: what makes the converted form of functions of this code; None if a rule leaves it alone."""
-    if left_alone(fn) is not None:
-        return None
+    if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
+        return None  # code made by exec (a dataclass's or namedtuple's methods) has no text to read, see `explain`
     try:
         with _lock:
             return _template(fn, True)
-    except (NoSourceError, StaleSourceError) as error:
-        if isinstance(error, NoSourceError) or error.filename.startswith("<"):
-            return None  # code made by exec (a dataclass's or namedtuple's methods): nothing to read, see `explain`
-        raise
+    except NoSourceError:
+        return None
 
 
 calls.hooks.convert = _maker
@@ -128,39 +141,42 @@ _shallow: dict[int, tuple[Template, object]] = {}
 
 
 @overload
-def convert(fn: F, *, recursive: bool = True) -> F: ...
+def convert(fn: F, *, recursive: bool = True, verify: bool = False) -> F: ...
 @overload
-def convert(fn: None = None, *, recursive: bool = True) -> Callable[[F], F]: ...
-def convert(fn: Any = None, *, recursive: bool = True) -> Any:
+def convert(fn: None = None, *, recursive: bool = True, verify: bool = False) -> Callable[[F], F]: ...
+def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> Any:
     """Convert a function so that control flow that depends on tensors becomes graph; on Python values it does
     what it did (TF2: tf.autograph.to_graph, and the conversion inside tf.function).
 
     Works as a function and as a decorator, bare or with arguments, on functions, lambdas, methods, static and
     class methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` the
-    functions that it calls are called as they are.
+    functions that it calls are called as they are. With `verify=True` each call runs the original, too, on copies
+    of the arguments, and raises VerificationError where printed text, exception, result or the arguments
+    after the call are not what they are in Python (see `verification`; for tests: it takes twice the time and more).
 
     Raises NoSourceError if there is no source to read, UnsupportedError for what is not a Python function,
     ConversionError for source that does not parse. What `do_not_convert` marks is returned as it is.
     """
     if fn is None:
-        return functools.partial(convert, recursive=recursive)
+        return functools.partial(convert, recursive=recursive, verify=verify)
     if isinstance(fn, FunctionType):
-        return _convert_function_object(fn, recursive)
+        made = _convert_function_object(fn, recursive)
+        return verified(fn, made) if verify and made is not fn else made
     if isinstance(fn, MethodType):
-        return MethodType(convert(fn.__func__, recursive=recursive), fn.__self__)
+        return MethodType(convert(fn.__func__, recursive=recursive, verify=verify), fn.__self__)
     if isinstance(fn, (staticmethod, classmethod)):
-        return type(fn)(convert(fn.__func__, recursive=recursive))
+        return type(fn)(convert(fn.__func__, recursive=recursive, verify=verify))
     if isinstance(fn, property):
-        parts: list[Any] = [f and convert(f, recursive=recursive) for f in (fn.fget, fn.fset, fn.fdel)]
+        parts: list[Any] = [f and convert(f, recursive=recursive, verify=verify) for f in (fn.fget, fn.fset, fn.fdel)]
         return type(fn)(parts[0], parts[1], parts[2], fn.__doc__)
     if isinstance(fn, functools.cached_property):
-        made = functools.cached_property(convert(fn.func, recursive=recursive))
-        made.attrname = fn.attrname
-        return made
+        cached = functools.cached_property(convert(fn.func, recursive=recursive, verify=verify))
+        cached.attrname = fn.attrname
+        return cached
     if isinstance(fn, functools.partial):
-        return type(fn)(convert(fn.func, recursive=recursive), *fn.args, **fn.keywords)
+        return type(fn)(convert(fn.func, recursive=recursive, verify=verify), *fn.args, **fn.keywords)
     if isinstance(fn, functools._lru_cache_wrapper):
-        return functools.lru_cache(**fn.cache_parameters())(convert(fn.__wrapped__, recursive=recursive))
+        return functools.lru_cache(**fn.cache_parameters())(convert(fn.__wrapped__, recursive=recursive, verify=verify))
     if isinstance(fn, type):
         raise UnsupportedError(
             f"{fn.__qualname__!r} is a class, not a function", filename=module_file(fn), lineno=1, line="",
@@ -171,7 +187,7 @@ def convert(fn: Any = None, *, recursive: bool = True) -> Any:
     if isinstance(call, FunctionType):
         if left_alone(call) == "it is part of autograph or runtime":
             return fn
-        return MethodType(convert(call, recursive=recursive), fn)
+        return MethodType(convert(call, recursive=recursive, verify=verify), fn)
     what = f"{getattr(fn, '__qualname__', fn)!r} is written in C" if callable(fn) else f"{fn!r} is not callable"
     raise UnsupportedError(
         what, filename=f"<{type(fn).__name__}>", lineno=0, line="",
@@ -292,11 +308,15 @@ def explain(fn: Any) -> Explanation:
         )
     code = obj.__code__
     rule = left_alone(obj)
-    try:
+
+    def explained() -> Explanation:
         source = capture(obj)
+        return explain_tree(source.tree, obj.__qualname__, source.filename, rule)
+
+    try:
+        return with_room(explained)
     except ConversionError as error:
         return Explanation(obj.__qualname__, code.co_filename, code.co_firstlineno, (), rule, error)
-    return explain_tree(source.tree, obj.__qualname__, source.filename, rule)
 
 
 def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:

@@ -9,11 +9,15 @@ leaves the user's cells as it found them.
 """
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-__all__ = ["UNBOUND", "Backend", "Body", "ambient", "backend_of", "register", "staging_backend"]
+__all__ = [
+    "UNBOUND", "Backend", "Body", "ambient", "announce", "backend_of", "forget", "is_plain", "on_announce", "plain",
+    "register", "staging_backend",
+]
 
 
 class _Unbound:
@@ -88,6 +92,9 @@ class Backend(Protocol):
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 
+    def contains(self, container: Any, value: Any) -> Any:
+        """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
+
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
 
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
@@ -111,21 +118,77 @@ _foreign: dict[type, Backend] = {}
 def register(cls: type, backend: Backend) -> None:
     """Make `backend` handle control flow on values of exactly the type `cls`, of a framework one cannot edit."""
     _foreign[cls] = backend
+    plain.discard(cls)
+    announce()
+
+
+plain: Final[set[type]] = {
+    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, enumerate, zip, map,
+    filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
+    type({}.items()),
+}
+"""Types seen to have no backend: converted code looks here first. Types that Python code makes are kept until the
+next full garbage collection, so that a class no longer in use can go."""
+_made: list[type] = []
+
+
+def is_plain(value: Any, /) -> bool:
+    """Whether Python decides on `value`; its type joins `plain` if that holds for all of its values."""
+    cls = type(value)
+    backend = backend_of(value)
+    if backend is not None:
+        announce()
+        return not backend.stages(value)
+    if cls.__flags__ & _HEAP_TYPE:
+        _made.append(cls)
+    plain.add(cls)
+    return True
+
+
+_HEAP_TYPE = 1 << 9
+
+
+on_announce: Final[list[Callable[[], None]]] = []
+
+
+def announce() -> None:
+    """Say that there is a backend: from now on builtins ask their arguments. A backend that puts `__autograph__`
+    on its types calls this when it does; `register` does it, and so does the first value that is seen to have one."""
+    while on_announce:
+        on_announce.pop()()
+
+
+forget: Final[list[Callable[[], None]]] = []
+"""What to call before a full garbage collection: tables that keep users' classes and functions give them up."""
+
+
+def _forget_types() -> None:
+    plain.difference_update(_made)
+    _made.clear()
+
+
+forget.append(_forget_types)
+
+
+def _on_collection(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "start" and info["generation"] == 2:
+        for clear in forget:
+            clear()
+
+
+gc.callbacks.append(_on_collection)
 
 
 def backend_of(value: Any) -> Backend | None:
     """The backend that handles `value`, or None for a plain Python value."""
     cls = type(value)
+    if cls in plain:
+        return None
     found: Backend | None = getattr(cls, "__autograph__", None)
     return found if found is not None or not _foreign else _foreign.get(cls)
 
 
 def staging_backend(value: Any) -> Backend | None:
     """The backend that stages control flow on `value`, or None if Python runs it."""
-    cls = type(value)
-    found: Backend | None = getattr(cls, "__autograph__", None)
-    if found is None:
-        if not _foreign:
-            return None
-        found = _foreign.get(cls)
+    found = backend_of(value)
     return found if found is not None and found.stages(value) else None

@@ -6,24 +6,49 @@ backend of an argument answer.
 from __future__ import annotations
 
 import functools
+import importlib
 import weakref
+from collections import deque
 from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from operator import index
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
-from .backend import Backend, ambient, backend_of, staging_backend
+from .backend import Backend, ambient, backend_of, forget, on_announce, plain, staging_backend
 from .frames import is_converted, prune
 
 __all__ = ["call", "hooks", "makers", "remember", "watch"]
 
 
-class _Hooks:
-    """Set by `api`: converted modules that run without it call their callees as they are."""
+def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
+    """The first callee that is not converted loads `api`. A converted module runs without what that needs to parse
+    source, too: then its callees run as they are."""
+    try:
+        importlib.import_module(".api", __package__)
+    except ModuleNotFoundError as error:
+        if error.name != "gast":
+            raise
+        hooks.convert = lambda fn: None
+    return hooks.convert(fn)
 
-    convert: Callable[[FunctionType], Callable[[FunctionType], Any] | None] | None = None
+
+class _Hooks:
+    """Set by `api`: what makes the converted form of functions."""
+
+    convert: Callable[[FunctionType], Callable[[FunctionType], Any] | None] = staticmethod(_load_converter)
 
 
 hooks = _Hooks()
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 makers: dict[int, tuple[Callable[[FunctionType], Any] | None, object]] = {}
 """By id of a code object: what makes the converted function from a function of this code (None: left alone)."""
 
@@ -34,18 +59,32 @@ def call(fn: Any, /) -> Any:
     if cls is FunctionType:
         entry = makers.get(id(fn.__code__))
         maker = entry[0] if entry is not None else _remember(fn)
-        return fn if maker is None else maker(fn)
+        if maker is None:
+            converted = fn
+        elif fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__:
+            return maker(fn)
+        else:
+            converted = maker(fn)
+        if "<locals>" not in fn.__qualname__:
+            _functions[fn] = converted
+        return converted
     if cls is MethodType:
         function = fn.__func__
         if type(function) is FunctionType:
-            converted = call(function)
+            converted = _functions[function]
             return fn if converted is function else MethodType(converted, fn.__self__)
         return fn
-    if cls is BuiltinFunctionType or cls is type:
-        override = _overrides.get(fn)
+    if cls is BuiltinFunctionType:
+        return _builtins.get(fn, fn)
+    if cls is type:
+        override = _builtins.get(fn)
         if override is not None:
+            _classes[fn] = override
             return override
-        return fn if cls is BuiltinFunctionType else _constructor(fn)
+        if not fn.__flags__ & _HEAP_TYPE:
+            _classes[fn] = fn
+            return fn
+        return _constructor(fn)
     if cls is functools.partial:
         converted = call(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
@@ -58,8 +97,36 @@ def call(fn: Any, /) -> Any:
     return fn
 
 
+class _Known(dict[Any, Any]):
+    """What to call in place of a callee, where that stays the same: a look-up that enters no Python code."""
+
+    def __missing__(self, fn: Any) -> Any:
+        return call(fn)
+
+
+_functions = _Known()
+"""Functions of modules and classes. They are given up when a code object goes, as it does when another is assigned
+to `__code__`, and before a full garbage collection. Those with defaults, which may be assigned to, are not here."""
+_classes = _Known()
+"""Classes written in C, and what stands for them."""
+forget.append(_functions.clear)
+
+_same: Callable[[Any], Any] = functools.partial(next, iter(()))
+"""The identity, without a frame: `next` of nothing, with its argument as the default."""
+resolvers: dict[type, Callable[[Any], Any]] = {
+    FunctionType: _functions.__getitem__, type: _classes.__getitem__, BuiltinFunctionType: _same,
+    WrapperDescriptorType: _same, MethodWrapperType: _same, MethodDescriptorType: _same,
+    ClassMethodDescriptorType: _same,
+}
+"""By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
+native: frozenset[type] = frozenset({
+    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, deque, memoryview,
+})
+"""Types whose methods are all written in C, and are called as they are."""
+
+
 def _remember(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
-    if hooks.convert is None or is_converted(fn.__code__):
+    if is_converted(fn.__code__):
         return None
     try:
         maker = hooks.convert(fn)
@@ -77,8 +144,13 @@ def remember(code: CodeType, maker: Callable[[FunctionType], Any] | None) -> Non
 
 def watch(code: CodeType, table: dict[int, Any]) -> object:
     """A weak reference that takes the code's entry out of `table` when the code is gone."""
-    key = id(code)
-    return weakref.ref(code, lambda _: table.pop(key, None))
+    key, clear = id(code), _functions.clear
+
+    def gone(_: object) -> None:
+        table.pop(key, None)
+        clear()
+
+    return weakref.ref(code, gone)
 
 
 def _constructor(cls: Any) -> Any:
@@ -86,7 +158,7 @@ def _constructor(cls: Any) -> Any:
     if type(cls).__call__ is not type.__call__:
         return cls
     init, new = cls.__init__, cls.__new__
-    if not any(type(f) is FunctionType and call(f) is not f for f in (init, new)):
+    if not any(type(f) is FunctionType and _functions[f] is not f for f in (init, new)):
         return cls
     return functools.partial(_construct, cls)
 
@@ -110,12 +182,19 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def builtin(*args: Any, **kwargs: Any) -> Any:
         try:
+            if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:
+                return original(*args, **kwargs)
             for value in args:
                 backend = backend_of(value)
                 if backend is None and ambient.backend is not None and type(value) in (list, tuple):
                     backend = next((b for b in map(staging_backend, value) if b is not None), None)
                 if backend is not None and original in backend.builtins:
                     return backend.builtins[original](*args, **kwargs)
+            if original is len and ambient.backend is not None and len(args) == 1:
+                method = getattr(type(args[0]), "__len__", None)
+                if type(method) is FunctionType:  # Python's len wants an int of it
+                    length = call(method)(args[0])
+                    return length if staging_backend(length) is not None else index(length)
             if judges and ambient.backend is not None:
                 return ambient.backend.builtins[original](*args, **kwargs)
             return original(*args, **kwargs)
@@ -157,3 +236,20 @@ _overrides: dict[Any, Callable[..., Any]] = {
     )
 }
 _overrides[print] = _print
+
+
+class _Builtins(dict[Any, Any]):
+    __missing__ = staticmethod(_same)
+
+
+_builtins = _Builtins()
+"""`_overrides`, once there is a backend; any other builtin stands for itself."""
+
+
+def _let_backends_answer() -> None:
+    _builtins.update(_overrides)
+    _classes.clear()
+    resolvers[BuiltinFunctionType] = _builtins.__getitem__
+
+
+on_announce.append(_let_backends_answer)

@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
 import gast
 
 from .errors import AmbiguousLambdaError, ConversionError, NoSourceError, StaleSourceError
+from .frames import is_converted
+from .recursion import with_room
 
-__all__ = ["Source", "capture", "parse"]
+__all__ = ["Source", "capture", "is_current", "parse"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _REMEDY = (
@@ -42,9 +47,23 @@ class _File:
 
     def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
         self.lines = lines
-        self.text = "".join(lines)
+        self.text = _joined(lines)
+        self.codes: dict[tuple[str, int], list[CodeType]] | None = None
         self.by_line: dict[int, list[tuple[FunctionNode, str | None]]] = {}
         self._index(parse(self.text, filename), None)
+
+    def holds(self, code: CodeType, filename: str) -> bool:
+        """Whether this text compiles to that code."""
+        if self.codes is None:
+            self.codes = {}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = [compile(self.text, filename, "exec", dont_inherit=True)]
+            for compiled in found:
+                self.codes.setdefault((compiled.co_name, compiled.co_firstlineno), []).append(compiled)
+                found += _codes(compiled)
+        signature = _signature(code)
+        return any(_signature(c) == signature for c in self.codes.get((code.co_name, code.co_firstlineno), ()))
 
     def _index(self, node: ast.AST, class_name: str | None) -> None:
         stack: list[tuple[ast.AST, str | None]] = [(node, class_name)]
@@ -54,11 +73,30 @@ class _File:
                 self.by_line.setdefault(_first_line(node), []).append((node, class_name))
             elif isinstance(node, ast.ClassDef):
                 class_name = node.name
-            stack.extend((child, class_name) for child in ast.iter_child_nodes(node))
+            for name in node._fields:
+                value: Any = getattr(node, name, None)
+                if value.__class__ is list:
+                    stack += [(child, class_name) for child in value if child.__class__ not in _LEAVES]
+                elif value.__class__ not in _LEAVES:
+                    stack.append((value, class_name))
 
 
+_LEAVES = frozenset({
+    str, int, bool, float, complex, bytes, type(None), type(...), ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del,
+    ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
+    *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(),
+    *ast.boolop.__subclasses__(),
+})
+"""What has no function below it."""
 _files: dict[str, _File] = {}
 _FILES_KEPT = 16
+_STARTED = time.time() - time.process_time() - 1.0
+"""When this process began, or earlier: file systems count coarsely."""
+
+
+def _joined(lines: Sequence[str]) -> str:
+    # Some who register text in linecache (timeit) leave out the ends of lines.
+    return "".join([line if line.endswith("\n") else f"{line}\n" for line in lines[:-1]] + [*lines[-1:]])
 
 
 def parse(text: str, filename: str) -> ast.Module:
@@ -66,7 +104,7 @@ def parse(text: str, filename: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text, filename)
+            return with_room(lambda: ast.parse(text, filename))
     except SyntaxError as error:
         line = error.text or ""
         raise ConversionError(
@@ -115,8 +153,46 @@ def capture(fn: FunctionType) -> Source:
             f"the source of {fn.__qualname__!r} is not on this line: the file has changed since it was imported",
             filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
         )
+    if _written_since(filename, fn.__globals__) and not is_converted(code) and not file.holds(code, filename):
+        raise StaleSourceError(
+            f"the source of {fn.__qualname__!r} is not what was imported: the file has changed since",
+            filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
+        )
     node, class_name = candidates[0]
     return Source(gast.ast_to_gast(node), filename, file.text, class_name)
+
+
+def is_current(fn: FunctionType) -> bool:
+    """Whether what linecache has for the file of `fn` compiles to the code of `fn`: several texts may be registered
+    under one name, such as `<string>`, one after the other."""
+    code = fn.__code__
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [compile(_joined(lines), code.co_filename, "exec", code.co_flags & _FUTURES, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for candidate in found:
+        here = (candidate.co_name, candidate.co_firstlineno) == (code.co_name, code.co_firstlineno)
+        if here and _signature(candidate) == _signature(code):
+            return True
+        found += _codes(candidate)
+    return False
+
+
+_FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from __future__` that change compilation
+
+
+def _written_since(filename: str, module: dict[str, Any]) -> bool:
+    """Whether the file of a module was written after this process began: then the code has to be compared. What other
+    loaders compile (pytest's, say) is not the text of the file, and is not compared."""
+    if type(module.get("__loader__")) is not SourceFileLoader or module.get("__file__") != filename:
+        return False
+    try:
+        return os.stat(filename).st_mtime >= _STARTED
+    except OSError:
+        return False
 
 
 def _fits(code: CodeType, node: FunctionNode) -> bool:
@@ -196,7 +272,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _signature(code: CodeType) -> tuple[Any, ...]:
     constants = tuple(
-        _signature(c) if isinstance(c, CodeType) else (type(c), repr(c))
+        _signature(c) if isinstance(c, CodeType)
+        else (type(c), sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c))
         for c in code.co_consts
         if not (isinstance(c, str) and "<locals>" in c)
     )

@@ -20,7 +20,7 @@ from .frames import BODY, CONVERTED
 from .lanes import to_ast
 from .tree import walk
 
-__all__ = ["Template", "compile_function"]
+__all__ = ["Template", "bodies_in", "compile_function", "rename"]
 
 _OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a class body is without
 _ITERABLE_COROUTINE = 0x100  # CO_ITERABLE_COROUTINE: set by types.coroutine after compilation
@@ -52,10 +52,11 @@ class Template:
 def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
     """Compile a converted function tree (gast) to a template for functions of the code `original`.
 
-    `name` is what the tree calls the `operators`.
+    `name` is what the tree calls the `operators`; if they are None, the converted code looks that name up as a
+    global, and has the free variables of the original: it can be set as the `__code__` of a function.
     """
     used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
-    bodies = _bodies(tree)
+    bodies = bodies_in(tree)
     function = to_ast(tree, name)
     _strip_signature(function)
     statement: Any = function
@@ -69,7 +70,8 @@ def compile_function(source: Source, tree: Any, original: CodeType, name: str, o
         class_name = _unused(source.class_name, used)
         statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
-    free = [ast.arg(arg=n, **place) for n in (*original.co_freevars, name)]
+    known = original.co_freevars if operators is None else (*original.co_freevars, name)
+    free = [ast.arg(arg=n, **place) for n in known]
     parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
     module = ast.Module(body=[factory], type_ignores=[])
@@ -80,7 +82,7 @@ def compile_function(source: Source, tree: Any, original: CodeType, name: str, o
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
     outside: str = cast(Any, original).co_qualname if sys.version_info >= (3, 11) else original.co_name
-    code = _rename(code, original.co_name, inside + code.co_name, outside, bodies)
+    code = rename(code, original.co_name, inside + code.co_name, outside, bodies)
     code = code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
     return Template(code, original, name, operators)
 
@@ -105,14 +107,14 @@ def _strip_signature(function: Any) -> None:
     arguments.kw_defaults = [d and none for d in arguments.kw_defaults]
     if not isinstance(function, ast.Lambda):
         function.decorator_list, function.returns = [], None
-        for parameter in ast.walk(arguments):
-            if isinstance(parameter, ast.arg):
-                parameter.annotation = None
+        others = [p for p in (arguments.vararg, arguments.kwarg) if p is not None]
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *others):
+            parameter.annotation = None
         if sys.version_info >= (3, 12):
             function.type_params = []
 
 
-def _bodies(tree: Any) -> set[tuple[str, int]]:
+def bodies_in(tree: Any) -> set[tuple[str, int]]:
     """Name and first line of each function that conversion made, as its code object will have them."""
     made: set[tuple[str, int]] = set()
     users: set[tuple[str, int]] = set()
@@ -137,7 +139,7 @@ def _is_function(code: CodeType) -> bool:
     return bool(code.co_flags & _OPTIMIZED)
 
 
-def _rename(code: CodeType, name: str, inside: str, outside: str, bodies: set[tuple[str, int]]) -> CodeType:
+def rename(code: CodeType, name: str, inside: str, outside: str, bodies: set[tuple[str, int]]) -> CodeType:
     """Give the code and all below it the names they would have in the user's function, and the marks of conversion.
 
     `inside` is the qualified name in the factory, `outside` the one it is to have.
@@ -151,7 +153,7 @@ def _rename(code: CodeType, name: str, inside: str, outside: str, bodies: set[tu
             is_body = (child, constant.co_firstlineno) in bodies
             new = outside if is_body else outside + joint + child
             qualified[inside + joint + child] = new
-            constant = _rename(constant, name if is_body else child, inside + joint + child, new, bodies)
+            constant = rename(constant, name if is_body else child, inside + joint + child, new, bodies)
         constants.append(constant)
     constants = [qualified.get(c, c) if type(c) is str else c for c in constants]
     marks = (BODY, CONVERTED) if (code.co_name, code.co_firstlineno) in bodies else (CONVERTED,)

@@ -5,7 +5,7 @@ import linecache
 
 __all__ = [
     "AmbiguousLambdaError", "ConversionError", "NoSourceError", "StaleSourceError", "UnsupportedError",
-    "format_error",
+    "VerificationError", "format_error",
 ]
 
 
@@ -58,3 +58,13 @@ class StaleSourceError(ConversionError):
 
 class UnsupportedError(ConversionError):
     """The object is not something that converts: not a function, method, property or callable object."""
+
+
+class VerificationError(Exception):
+    """With `verify=True`: a converted function did not do what the original did. The attributes are those of
+    ConversionError.
+    """
+
+    def __init__(self, what: str, *, filename: str, lineno: int, remedy: str = "") -> None:
+        self.filename, self.lineno, self.what, self.remedy = filename, lineno, what, remedy
+        super().__init__(format_error(filename, lineno, None, what, remedy))

@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from .analysis import PREDICATES, none_test
+from .analysis import PREDICATES, member_test, none_test
 from .analysis import never_tensor as _never_tensor
 from .names import Scope, scan
 from .tree import bound_to_frame, own_nodes, walk
@@ -339,10 +339,24 @@ class _Expressions:
         if none_test(node, self.maybe_none):
             test = operator_call("is_none", [node.left], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
+        if member_test(node):
+            held = node.comparators[0]
+            fixed = not isinstance(held, gast.Call) and all(map(self.is_fixed, held.elts))
+            test = operator_call("in_", [self.visit(node.left), self.visit(held)], node)
+            test.fixed = fixed
+            return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)
         python = len(node.ops) == 1 or self.never_tensor(node) or any(map(bound_to_frame, node.comparators))
         node.left = self.visit(node.left)
         node.comparators = [self.visit(c) for c in node.comparators]
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
+
+    def is_fixed(self, node: Any) -> bool:
+        """Whether an expression is a number, or what a module or class calls one: no tensor."""
+        if isinstance(node, gast.UnaryOp):
+            return self.is_fixed(node.operand)
+        if isinstance(node, gast.Name):
+            return node.id not in self.scope.locals
+        return isinstance(node, gast.Constant) or (isinstance(node, gast.Attribute) and self.is_fixed(node.value))
 
     def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
         """`a < b < c`: `ag__.and_(a < b, lambda: b < c)`, an operand that is not a name evaluated into one."""

@@ -13,7 +13,7 @@ if sys.version_info < (3, 11):
 
 __all__ = [
     "BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune",
-    "settle",
+    "settle", "shows_internal",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -50,6 +50,11 @@ hide_package(__file__)
 def is_internal(filename: str) -> bool:
     """Whether code of this file is the tool's own."""
     return any(filename.startswith(folder) for folder in _internal)
+
+
+def shows_internal() -> bool:
+    """Whether the tool's own frames are to be shown (AUTOGRAPH_FULL_TRACEBACK)."""
+    return _full
 
 
 def prune(error: BaseException) -> None:

@@ -38,6 +38,8 @@ class Heap:
         elif type(value) is dict:
             copy = dict(value)
             below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
+        elif hasattr(type(value), "__become__"):
+            copy, below = value.__leaves__(), []
         elif _is_users_object(value):
             copy = dict(vars(value))
             below = [(f"{path}.{name}", item) for name, item in copy.items()]
@@ -54,8 +56,14 @@ class Heap:
         for path, value, before in self.records:
             if path in known:
                 continue
+            if hasattr(type(value), "__become__"):  # a staged value that changes in place, such as a list
+                if any(a is not b for a, b in zip(value.__leaves__(), before)):
+                    found.add(path)
+                    value.__become__(before)
+                continue
             if type(value) is list:
-                same = len(value) == len(before) and all(a is b for a, b in zip(value, before))
+                same = len(value) == len(before) and all(
+                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(value, before)))
                 if not same and all(_is_state(item, stages) for item in value):
                     found.add(path)
                     value[:] = before

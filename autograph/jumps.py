@@ -4,6 +4,9 @@ Where the rest of a block can move into the other branch, it does; a flag (`brea
 with `return_`) stands for a jump only where structure cannot. A jump stays as it is where Python itself can
 make it: where nothing between it and its target becomes a function of its own.
 
+Structure nests: behind 1,000 early returns, the last would be 1,000 deep. So a longer series is cut into sequences of
+moderate depth with a flag between them, and so is a long chain of `elif`.
+
 Afterwards: no statement that will be converted holds a jump out of itself. A loop that was left early has the
 flag in its test (a `for` has a `test`), its `else` is an `if` on the flag.
 """
@@ -15,11 +18,13 @@ import gast
 
 from .analysis import classify
 from .names import Scope
-from .tree import FUNCTIONS, LOOPS, bound_to_frame, escapes
+from .tree import FUNCTIONS, JUMPS, LOOPS, bound_to_frame, escapes
 
 __all__ = ["lower_jumps"]
 
 Body = list[Any]
+_DEPTH = 16
+"""How many jumps of one block, or links of an `elif` chain, become nested structure before there is a flag."""
 
 
 class _Context(NamedTuple):
@@ -55,9 +60,11 @@ class _Lowering:
         self.did_return = scope.fresh("did_return_")
         self.tested: set[str] = set()
         self.lowered_return = False
+        self.more: set[str] = set()
 
     def run(self) -> None:
         node = self.node
+        node.body = self.cut_chains(node.body)
         if not _has_lowered_return(node.body, _Context()):
             node.body, _ = self.block(node.body, _Context())
             self.drop_untested(node.body)
@@ -79,7 +86,55 @@ class _Lowering:
             node.body.append(_at(result, last))
         self.drop_untested(node.body)
 
+    def cut_chains(self, body: Body) -> Body:
+        """Long chains of `elif` become shorter ones in sequence; a flag says that the next of them is to run."""
+        return [made for node in body for made in self.cut_chain(node)]
+
+    def cut_chain(self, node: Any) -> Body:
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            return [node]
+        links = [node]
+        while isinstance(node, gast.If) and len(links[-1].orelse) == 1 and isinstance(links[-1].orelse[0], gast.If):
+            links.append(links[-1].orelse[0])
+        for link in links:
+            for holder in (link, *getattr(link, "handlers", ()), *getattr(link, "cases", ())):
+                for name in ("body", "orelse", "finalbody"):
+                    inner = getattr(holder, name, None)
+                    if isinstance(inner, list) and not (name == "orelse" and link is not links[-1]):
+                        setattr(holder, name, self.cut_chains(inner))
+        if sum(getattr(link, "python", "") is None for link in links) <= _DEPTH:
+            return [node]
+        before: Body = []
+        after: Body = []
+        for index in range(_DEPTH, len(links), _DEPTH):
+            more, head = self.scope.fresh("more_", self.more), links[index]
+            self.more.add(more)
+            links[index - 1].orelse = [self.assign(more, True, head.test)]
+            before.append(self.assign(more, False, node))
+            following = _at(gast.If(self.any_of(frozenset({more}), head.test), [head], []), head)
+            following.python, following.maybe_none, following.levels = None, frozenset(), _DEPTH
+            after.append(following)
+        for link in links:
+            link.__dict__.pop("escapes", None)
+        return [*before, node, *after]
+
     def block(self, body: Body, ctx: _Context) -> tuple[Body, _End]:
+        parts = _parts(body)
+        if len(parts) == 1:
+            return self.part(body, ctx)
+        out: Body = []
+        pending: frozenset[str] = frozenset()
+        falls = True
+        for part in parts:
+            lowered, end = self.part([self.unless(pending, part, part[0])] if pending else part, ctx)
+            out += lowered
+            pending |= end.pending
+            falls = falls and end.falls
+            if end.pending and not end.falls:
+                break
+        return out, _End(pending, falls)
+
+    def part(self, body: Body, ctx: _Context) -> tuple[Body, _End]:
         out: Body = []
         for index, node in enumerate(body):
             rest = body[index + 1:]
@@ -109,12 +164,15 @@ class _Lowering:
             value = node.value if node.value is not None else _at(gast.Constant(None, None), node)
             target = _at(gast.Name(self.return_, gast.Store(), None, None), node)
             result = _at(gast.Assign([target], value, None), node)
+            result.jump = node
             result.maybe_none = getattr(node, "maybe_none", frozenset())
             return [result, self.assign(self.did_return, True, node)], _End(frozenset({self.did_return}), False)
         if ctx.native_loop:
             return [node], _End(falls=False)
         flag = ctx.break_ if isinstance(node, gast.Break) else ctx.continue_
-        return [self.assign(flag, True, node)], _End(frozenset({flag}), False)
+        pending = self.assign(flag, True, node)
+        pending.jump = node
+        return [pending], _End(frozenset({flag}), False)
 
     def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
         """An `if` with a jump: the rest of the block moves to where it still runs, or waits behind a flag."""
@@ -172,11 +230,16 @@ class _Lowering:
         return [node], _End(frozenset().union(*(e.pending for e in ends)), falls)
 
     def loop(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
-        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and not node.orelse:
-            # A test that binds a name is part of the body: `while True: if not test: break; ...`
+        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and (
+            any(escapes(s) & {"break", "continue"} for s in node.orelse)
+        ):
+            node.python = "its test binds a name and its else jumps out of a loop around it"
+        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test):
+            # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
             leave = _at(gast.Break(), node.test)
             leave.escapes = frozenset({"break"})
-            check = _at(gast.If(node.test, [_at(gast.Pass(), node.test)], [leave]), node.test)
+            check = _at(gast.If(node.test, [_at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
+            node.orelse = []
             check.python, check.maybe_none = None, node.maybe_none
             check.body, node.body = node.body, [check]
             node.test = _at(gast.Constant(True, None), node.test)
@@ -187,14 +250,16 @@ class _Lowering:
             node.__dict__.pop("escapes", None)
             return [node], _End(end.pending)
         break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
-        inside = _Context(False, False, break_, continue_, ctx.taken | {break_, continue_})
+        jumps = frozenset().union(*(escapes(s) for s in node.body))
+        taken = {flag for flag, jump in ((break_, "break"), (continue_, "continue")) if jump in jumps}
+        inside = _Context(False, False, break_, continue_, ctx.taken | taken)
         original = node.body
         node.body, end = self.block(node.body, inside)
         pending = end.pending
         if continue_ in self.tested:
             node.body.insert(0, self.assign(continue_, False, original[0]))
             self.tested.discard(continue_)
-        else:
+        elif continue_ in taken:  # else a loop inside may have a flag of this name
             node.body = self.without({continue_}, node.body)
         out: Body = []
         leaves = pending & {break_, self.did_return}
@@ -290,6 +355,28 @@ def _has_lowered_return(body: Body, ctx: _Context) -> bool:
         if any(_has_lowered_return(block, inside) for block in blocks):
             return True
     return False
+
+
+def _parts(body: Body) -> list[Body]:
+    """A block in parts of which none nests more than `_DEPTH` deep when its jumps are lowered."""
+    parts: list[Body] = [[]]
+    depth = 0
+    for node in body:
+        levels = _levels(node) if not isinstance(node, JUMPS) and escapes(node) else 0
+        if depth and depth + levels > _DEPTH:
+            parts.append([])
+            depth = 0
+        depth += levels
+        parts[-1].append(node)
+    return parts
+
+
+def _levels(node: Any) -> int:
+    """How deep what follows a statement with a jump would be moved."""
+    levels: int = getattr(node, "levels", 1)
+    while isinstance(node, gast.If) and node.orelse:
+        node, levels = node.orelse[-1], levels + 1
+    return levels
 
 
 def _falls(body: Body) -> bool:

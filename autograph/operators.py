@@ -7,19 +7,20 @@ functions of the state and hands them over.
 from __future__ import annotations
 
 import builtins as _builtins
+import itertools as _itertools
 import operator as _operator
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, cast
 
-from .backend import Backend, ambient, backend_of, staging_backend
-from .calls import call
+from .backend import Backend, ambient, backend_of, is_plain, plain, staging_backend
+from .calls import call, native, resolvers
 from .frames import own_errors, prune, settle
-from .state import Body, State, Test
+from .state import Body, Restage, State, Test
 
 __all__ = [
-    "and_", "assert_", "call", "cond", "if_exp", "is_none", "list_comp", "not_", "or_", "reduce", "setitem", "slice",
-    "while_loop",
+    "ambient", "and_", "assert_", "bool", "call", "chain", "cond", "if_exp", "in_", "is_none", "is_plain", "list_comp",
+    "native", "not_", "or_", "plain", "reduce", "resolvers", "setitem", "slice", "type", "while_loop",
 ]
 
 slice = _builtins.slice
@@ -123,21 +124,23 @@ def _staged(
         variables = State(names, backend.stages, *functions)
         try:
             values = run(variables, names)
-        except Exception:
-            if not variables.discovered:
-                raise
+        except Restage:
+            rollback(mark)
         else:
-            if not variables.discovered:
-                variables.write(values)
-                return
-        rollback(mark)
-        names = (*names, *sorted(variables.discovered))
+            variables.write(values)
+            return
+        found = sorted(variables.discovered)
+        within = tuple(path + step for path in found for step in ".[")
+        names = (*(name for name in names if not name.startswith(within)), *found)
 
 
 def _stage_cond(
     backend: Backend, pred: Any, if_true: Thunk | None, if_false: Thunk | None, state: tuple[str, ...],
     *item: Any,
 ) -> None:
+    if if_true is None and if_false is None:
+        return
+
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
         true_fn, false_fn = Body(if_true, variables, if_false, *item), Body(if_false, variables, if_true)
         return backend.cond(pred, true_fn, false_fn, variables.read(), names)
@@ -185,34 +188,13 @@ def _unroll(
 # --- The plain lane -------------------------------------------------------------------------------------------
 
 
-def truth(value: Any, /) -> Any:
-    """`bool(value)` if Python decides on it, else `value` itself, to be staged on."""
-    try:
-        return bool(value) if staging_backend(value) is None else value
-    except BaseException as error:
-        prune(error)
-        raise
+bool, type, chain = _builtins.bool, _builtins.type, _itertools.chain
 
 
-def stages(value: Any, /) -> bool:
-    """Whether control flow on `value` is staged."""
-    return staging_backend(value) is not None
-
-
-def stages_any(value: Any, /) -> bool:
+def stages_any(value: Any, /) -> _builtins.bool:
     """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
     return staging_backend(value) is not None or (
         type(value) in (tuple, list) and any(staging_backend(item) is not None for item in value))
-
-
-@own_errors
-def iterator(iterable: Any, /) -> Any:
-    """`iter(iterable)`, which can be iterated on in its turn."""
-    made = iter(iterable)
-    return made if hasattr(type(made), "__iter__") else iter(lambda: next(made), _NO_VALUE)
-
-
-_NO_VALUE = object()
 
 
 @own_errors
@@ -291,7 +273,16 @@ def not_(value: Any, /) -> Any:
         raise
 
 
-def is_sequence(value: Any, length: int, /) -> bool:
+@own_errors
+def in_(value: Any, container: Any, /) -> Any:
+    """`value in container`, for a literal or a range."""
+    backend = staging_backend(value) or staging_backend(container)
+    if backend is None and type(container) in (tuple, list):
+        backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+    return value in container if backend is None else backend.contains(container, value)
+
+
+def is_sequence(value: Any, length: int, /) -> _builtins.bool:
     """Whether a sequence pattern of this length matches: of a tensor, never."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 

@@ -13,9 +13,13 @@ from typing import Any, cast
 from .backend import UNBOUND
 from .heap import Heap
 
-__all__ = ["Body", "State", "Test"]
+__all__ = ["Body", "Restage", "State", "Test"]
 
 _Path = tuple[Any, ...]
+
+
+class Restage(BaseException):
+    """A body changed what was not known to be state: the statement is staged again, with it."""
 
 
 class State:
@@ -169,6 +173,8 @@ class Body:
                     cell.cell_contents = value
                 elif not _is_empty(cell):
                     del cell.cell_contents
+            if state.discovered:  # at once: a result that is made of it would be in other variables, too
+                raise Restage
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()

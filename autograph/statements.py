@@ -53,6 +53,7 @@ class _Statements:
     def __init__(self, node: Any, scope: Scope) -> None:
         self.node, self.scope = node, scope
         self.bound_anywhere = scan(*node.body).binds
+        self.subjects: list[str] = []  # of the matches around
 
     def run(self) -> None:
         node, scope = self.node, self.scope
@@ -149,13 +150,16 @@ class _Statements:
     def match(self, node: Any) -> tuple[Body, set[str]]:
         """`match` as a chain of `if`s on its subject."""
         out: Body = []
-        node.subject_name = node.subject.id if isinstance(node.subject, gast.Name) else self.scope.fresh("subject_")
+        node.subject_name = node.subject.id if isinstance(node.subject, gast.Name) else self.scope.fresh(
+            "subject_", self.subjects)
         if not isinstance(node.subject, gast.Name):
             target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
             out.append(_at(gast.Assign([target], node.subject, None), node.subject))
         chain = match_chain(node, node.subject_name)
         annotate_chain(chain, node)
+        self.subjects.append(node.subject_name)
         converted, shared = self.block(chain)
+        self.subjects.pop()
         return out + converted, shared
 
     def loop(self, node: Any) -> tuple[Body, set[str]]:

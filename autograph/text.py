@@ -16,7 +16,9 @@ from .api import STAGES, Explanation, convert_tree, explain_tree, functions_in, 
 from .capture import capture, parse
 from .errors import ConversionError, NoSourceError
 from .expressions import AG, name_operators
+from .frames import is_converted
 from .policy import left_alone
+from .recursion import with_room
 from .tree import FUNCTIONS, own_nodes, walk
 from .unparse import unparse
 
@@ -46,6 +48,14 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     """
     _check_stage(stage)
     obj = unwrap(fn)
+    try:
+        return with_room(lambda: _code_of(obj, stage))
+    except RecursionError:
+        raise ConversionError(f"{obj.__name__!r} is nested too deeply to convert", filename=module_file(obj), lineno=1,
+                              line="", remedy="Split it.") from None
+
+
+def _code_of(obj: Any, stage: str | None) -> str:
     if isinstance(obj, types.ModuleType):
         return convert_source(_module_text(obj), module_file(obj), stage=stage)
     if isinstance(obj, type):
@@ -56,7 +66,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
             convert_tree(child, used, stage, True, owner)
         name_operators(tree, used)
         return unparse(_printable(tree), source=text)
-    rule = left_alone(obj, asked=True)
+    rule = None if is_converted(obj.__code__) else left_alone(obj, asked=True)
     source = capture(obj)
     if not isinstance(source.tree, gast.Lambda):
         source.tree.decorator_list = []
@@ -118,16 +128,20 @@ def convert_source(
     does not parse, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
     _check_stage(stage)
+    try:
+        return with_room(lambda: _converted_source(text, filename, function, stage, recursive))
+    except RecursionError:
+        raise ConversionError("the source is nested too deeply to convert", filename=filename, lineno=1,
+                              remedy="Split its most deeply nested function.") from None
+
+
+def _converted_source(text: str, filename: str, function: str | None, stage: str | None, recursive: bool) -> str:
     tree = gast.ast_to_gast(parse(text, filename))
     if any(_is_operator_import(s) for s in tree.body):
         return text
     used = identifiers(tree)
     for node, class_name in _selected(tree, function, filename):
-        try:
-            convert_tree(node, used, stage, recursive, class_name)
-        except RecursionError:
-            raise ConversionError("this function is nested too deeply to convert", filename=filename,
-                                  lineno=node.lineno, col=node.col_offset, remedy="Split it.") from None
+        convert_tree(node, used, stage, recursive, class_name)
     if stage not in ("capture", "jumps"):
         position = 0
         for position, node in enumerate([*tree.body, None]):

@@ -17,8 +17,11 @@ SUSPENDING = (gast.Yield, gast.YieldFrom, gast.Await)
 LOOPS = (gast.For, gast.AsyncFor, gast.While)
 JUMPS = (gast.Break, gast.Continue, gast.Return)
 
-_CHILD_FIELDS: dict[type, tuple[str, ...]] = {}
-_CONTEXTS = ("ctx", "op", "ops")
+_CHILD_FIELDS: dict[type, tuple[str, ...]] = {
+    gast.Name: ("annotation",), gast.Constant: (), gast.Attribute: ("value",), gast.Global: (), gast.Nonlocal: (),
+    gast.alias: (), gast.ImportFrom: ("names",), gast.MatchStar: (), gast.keyword: ("value",),
+}
+_CONTEXTS = ("ctx", "op", "ops", "type_comment", "type_ignores", "lineno", "kind")
 
 
 def children(node: Any) -> list[Any]:

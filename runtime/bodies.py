@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from autograph.frames import is_body, is_internal
+from autograph.frames import is_body, is_internal, settle
 from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.graph import Graph, Position, user_position
 from runtime.ops.effects import raise_error
@@ -78,7 +78,7 @@ def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[An
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
             raise
         except Exception as exc:
-            raise_error(exc)
+            raise_error(settle(exc) or exc)
             return None
         finally:
             _open.bodies = outer

@@ -20,6 +20,7 @@ from autograph.frames import is_internal
 from runtime.draw import to_dot, to_svg
 from runtime.errors import FailedPreconditionError
 from runtime.function import Function, Method, function
+from runtime.signature import InvalidArgumentsError
 from runtime.types import TensorSpec, as_dtype
 
 __all__ = ["main", "parse_spec"]
@@ -82,7 +83,11 @@ def _drawn(options: argparse.Namespace) -> str:
     fn = _load(options.function)
     if not isinstance(fn, (Function, Method)):
         fn = function(fn)
-    concrete = fn.get_concrete_function(*specs)
+    try:
+        concrete = fn.get_concrete_function(*specs)
+    except InvalidArgumentsError as error:
+        raise _UsageError(f"{options.function}: {error.message}\nGive a --spec TYPE for each argument without a "
+                          "default, in order.") from None
     if options.dot is not None:
         return _write(options.dot, to_dot(concrete))
     if options.svg is not None:

@@ -31,6 +31,7 @@ from runtime.trace import _state as _tracing_state
 from runtime.trace import add_input, current_graph, set_outputs, tracing
 from runtime.types import TensorSpec, TensorType, Type
 from runtime.variable import Creation
+from runtime.verification import verified_call
 
 __all__ = ["Function", "function"]
 
@@ -184,7 +185,7 @@ class Function:
         with self._lock:
             entry = methods.get(key)
             if entry is None or entry[0]() is not instance:
-                made = Function(
+                made = type(self)(
                     self.python_function, input_signature=self.input_signature, autograph=self.autograph,
                     reduce_retracing=self.reduce_retracing, executor=self.executor, name=self.name,
                     max_traces=self.max_traces, instance=reference)
@@ -365,6 +366,21 @@ class Function:
         return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
 
 
+class VerifiedFunction(Function):
+    """A Function each call of which is compared with the Python function's; see `runtime.verification`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            instance = None if self._instance is None else self._instance()
+            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return self._find_or_trace(self._arguments(args, kwargs)).graph
+
+
 class Method:
     """A `Function` as a method of an object: what `instance.method` gives. All else is as for the Function."""
 
@@ -432,12 +448,12 @@ def function(func: F, **options: Any) -> F: ...
 def function(
     func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
     jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
-    name: str | None = None, max_traces: int = 64, **ignored: Any,
+    name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
 ) -> Callable[[F], F]: ...
 def function(
     func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
     jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
-    name: str | None = None, max_traces: int = 64, **ignored: Any,
+    name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
 ) -> Any:
     """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
 
@@ -447,6 +463,8 @@ def function(
     executor          what runs the graphs
     name              what to call it in graphs and messages
     max_traces        how many traces to keep; the one not used for longest goes
+    verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
+                      of printed text, exception, result or variables (for tests: slow)
 
     `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
     what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
@@ -458,14 +476,15 @@ def function(
         "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
         "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
         "max_traces": max_traces}
+    make = VerifiedFunction if verify else Function
     if func is None:
-        return functools.partial(_decorate, options)
-    return _decorate(options, func)
+        return functools.partial(_decorate, options, make=make)
+    return _decorate(options, func, make)
 
 
-def _decorate(options: dict[str, Any], func: Any) -> Any:
+def _decorate(options: dict[str, Any], func: Any, make: type[Function]) -> Any:
     if isinstance(func, (staticmethod, classmethod)):
-        return type(func)(_decorate(options, func.__func__))
+        return type(func)(_decorate(options, func.__func__, make))
     if isinstance(func, Method):
         func = MethodType(func.python_function, func.__self__)
     if not callable(func) or isinstance(func, type):
@@ -475,4 +494,4 @@ def _decorate(options: dict[str, Any], func: Any) -> Any:
             remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
         locate(error, user_position())
         raise error
-    return Function(func.python_function if isinstance(func, Function) else func, **options)
+    return make(func.python_function if isinstance(func, Function) else func, **options)

@@ -74,7 +74,7 @@ def user_position() -> Position | None:
         filename = frame.f_code.co_filename
         internal = _internal_files.get(filename)
         if internal is None:
-            internal = _internal_files[filename] = is_internal(filename)
+            internal = _internal_files[filename] = is_internal(filename) or filename.startswith("<frozen ")
         if not internal:
             return Position(filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
         frame = frame.f_back

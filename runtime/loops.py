@@ -163,6 +163,10 @@ class _Loop:
     def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
         name = subject(self.names[i])
         before, after = text(spec), text(out)
+        if before == after:  # of a class that staging does not take apart
+            raise staging_error(
+                f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
+                "Make its class a dataclass, or change the attributes of one object.") from None
         raise staging_error(
             f"{name} is {before} before the loop but {after} after one iteration",
             remedy_for_lists(conflict.left, conflict.right)

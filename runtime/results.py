@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from runtime import nest
 from runtime.bodies import NEVER, Unreachable
-from runtime.graph import Position
+from runtime.graph import Graph, Position
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.signature import children, rebuild
 from runtime.staged_list import StagedList, to_python
 from runtime.staged_records import StagedRecords
 from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
-from runtime.trace import current_graph
+from runtime.text import Template
+from runtime.trace import capture, current_graph, wrap
 from runtime.types import TensorSpec
 
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
@@ -35,6 +36,8 @@ def plan(returned: Any, outputs: list[Any], fn: Any = None) -> Pack:
         return _take(outputs, returned)
     if isinstance(returned, EagerTensor):
         return lambda values: returned
+    if type(returned) is str:
+        return _plan_text(returned, outputs)
     if isinstance(returned, StagedRecords):
         return _plan_records(returned, outputs)
     if isinstance(returned, StagedList):
@@ -79,6 +82,23 @@ def _plan_maybe(returned: MaybeTensor | MaybeObject, outputs: list[Any], fn: Any
         if isinstance(present, EagerTensor):
             return content(values) if present else None
         return attach(content(values), Presence(name, None, present))
+
+    return pack
+
+
+def _plan_text(returned: str, outputs: list[Any]) -> Pack:
+    """Text with tensors formatted into it gets their values."""
+    template, values = Template.parse(returned)
+    if not values:
+        return lambda results: returned
+    takes = [_take(outputs, wrap(value)) for value in values]
+
+    def pack(results: Sequence[Any]) -> str:
+        parts = [take(results) for take in takes]
+        if all(isinstance(part, (EagerTensor, EagerList)) for part in parts):
+            return template.render([part._array if isinstance(part, EagerTensor) else part.items for part in parts])
+        inner = iter([capture(cast(Graph, current_graph()), part) for part in parts])
+        return template.again(inner)
 
     return pack
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Body, Values
+from autograph.backend import Body, Values, announce
 from runtime import trace
 from runtime.bodies import Mark, Step, checkpoint, rollback, staging_error
 from runtime.branches import stage_cond, stage_logical
 from runtime.config import settings
 from runtime.errors import ShapeError, StagingError, locate
 from runtime.graph import user_position
-from runtime.iterables import Staged, as_iterable
+from runtime.iterables import Staged, StagedRange, as_iterable
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
 from runtime.ops.indexing import setitem
@@ -209,6 +209,23 @@ class Staging:
             return value.content is None
         return ~present
 
+    def contains(self, container: Any, value: Any) -> Any:
+        if isinstance(container, (range, StagedRange)):
+            offset = value - container.start
+            index = offset // container.step
+            length = container.length if isinstance(container, StagedRange) else len(container)
+            within = OPERATORS["and"](index >= 0, index < length)
+            return OPERATORS["and"](within, offset % container.step == 0)
+        found: Any = False
+        for item in container:
+            same = truth(value == item)
+            if isinstance(same, bool):
+                if same:
+                    return True
+            else:
+                found = same if found is False else found | same
+        return found
+
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         if not __debug__:
             return
@@ -240,3 +257,4 @@ trace.backend = BACKEND
 Tensor.__autograph__ = BACKEND
 MaybeObject.__autograph__ = BACKEND
 Staged.__autograph__ = BACKEND
+announce()

@@ -4,12 +4,15 @@ Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 import numpy as np
 
 from autograph.backend import Backend
+from autograph.frames import is_converted, is_internal
 from runtime.errors import OperatorNotAllowedInGraphError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.text import describe, placeholder, show
@@ -28,6 +31,20 @@ T = TypeVar("T")
 def _located(exc: Exception) -> Exception:
     locate(exc, user_position())
     return exc
+
+
+def _property_getter() -> str | None:
+    """The property, as `Class.name`, whose getter is the user's function that called."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_argcount or is_converted(frame.f_code):
+        return None
+    cls = type(frame.f_locals.get(frame.f_code.co_varnames[0]))
+    found = getattr(cls, frame.f_code.co_name, None)
+    if not isinstance(found, property) or getattr(found.fget, "__code__", None) is not frame.f_code:
+        return None
+    return f"{cls.__qualname__}.{frame.f_code.co_name}"
 
 
 def _is_operand(x: Any) -> bool:
@@ -162,6 +179,10 @@ class Tensor:
     __ror__ = _reflected("or")
     __xor__ = _binary("xor")
     __rxor__ = _reflected("xor")
+    __lshift__ = _binary("left_shift")
+    __rlshift__ = _reflected("left_shift")
+    __rshift__ = _binary("right_shift")
+    __rrshift__ = _reflected("right_shift")
     __lt__ = _binary("less")
     __le__ = _binary("less_equal")
     __gt__ = _binary("greater")
@@ -348,6 +369,10 @@ class GraphTensor(Tensor):
                      "Use the rt function instead of NumPy's, or rt.numpy_function.")
 
     def __bool__(self) -> bool:
+        getter = _property_getter()
+        if getter:
+            self._refuse(f"the property {getter} cannot decide on a tensor: reading an attribute runs its getter as it"
+                         " is", "Put @autograph.convert between @property and the getter; or make it a method.")
         self._refuse("a tensor cannot be used as a Python bool here",
                      "Decorate the function with @rt.function or autograph.convert. In a converted function this "
                      "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")

@@ -141,6 +141,16 @@ class Template:
             parts += hole.text(rest, show), piece
         return "".join(parts)
 
+    def again(self, values: Iterator[Value]) -> str:
+        """The text with placeholders for other values in its holes."""
+        parts = [self.pieces[0]]
+        for hole, piece in zip(self.holes, self.pieces[1:], strict=True):
+            value = next(values)
+            present = next(values) if hole.optional else None
+            text = describe(value, "text") + _condition(present)
+            parts += text if hole.spec is None else f"{{{text}:{hole.spec}}}", piece
+        return "".join(parts)
+
     def __repr__(self) -> str:
         holes = [f"{{:{hole.spec}}}" if hole.spec else "{}" for hole in self.holes]
         return repr("".join(a + b for a, b in zip(self.pieces, [*holes, ""], strict=True)))

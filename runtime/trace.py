@@ -67,8 +67,8 @@ def init_scope() -> tracing:
 def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, bool]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
-    Weak is what holds only Python numbers: int is int32 (int64 if too big), float is float32, complex is
-    complex64; with `dtype` they take that. NumPy values keep their dtype, and are copied. ValueError for what
+    Weak is what holds only Python numbers: int is int32 (int64 or uint64 if too big), float is float32, complex is
+    complex128; with `dtype` they take that. NumPy values keep their dtype, and are copied. ValueError for what
     is no array, DTypeError for what does not fit `dtype`.
     """
     if isinstance(value, EagerTensor):
@@ -124,7 +124,7 @@ def _python_array(value: Any) -> tuple[Array, bool]:
     if array.dtype.kind == "f":
         return array.astype(np.float32), True
     if array.dtype.kind == "c":
-        return array.astype(np.complex64), True
+        return array.astype(np.complex128), True
     return array, False
 
 
@@ -144,9 +144,11 @@ def _python_only(value: Any) -> bool:
 def _int_dtype(low: int, high: int) -> Any:
     if low >= -(1 << 31) and high < 1 << 31:
         return np.int32
-    if low < -(1 << 63) or high >= 1 << 63:
+    if low >= -(1 << 63) and high < 1 << 63:
+        return np.int64
+    if low < 0 or high >= 1 << 64:
         raise DTypeError(f"{low if low < 0 else high} does not fit int64")
-    return np.int64
+    return np.uint64
 
 
 def _unsupported(value: Any) -> ValueError:
@@ -164,6 +166,8 @@ def adapt(array: Array, dtype: DType) -> Array:
     source = dtype_of(array)
     if source is dtype:
         return array
+    if not array.size:  # an empty list has no kind
+        return array.astype(dtype.np)
     if source.kind > dtype.kind or dtype.is_bool:
         raise DTypeError(f"{_short(array.tolist())} cannot become {dtype.name}",
                          remedy=f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
@@ -224,7 +228,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
     if want is None and dtype_hint is not None:
         array, weak = constant_array(value)
         hinted = as_dtype(dtype_hint)
-        if weak and dtype_of(array).kind <= hinted.kind:
+        if weak and (dtype_of(array).kind <= hinted.kind or not array.size):
             array = adapt(array, hinted)
     else:
         array, _ = constant_array(value, want)

@@ -146,9 +146,9 @@ ALL: Final = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 
 _FROM_NUMPY: Final = {dtype.np: dtype for dtype in ALL}
 _FROM_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
-    "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex64,
+    "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex128,
 }
-_FROM_PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex64}
+_FROM_PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
 
 
 def as_dtype(value: Any) -> DType:

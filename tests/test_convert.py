@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import linecache
 import sys
 import textwrap
 import types
@@ -457,3 +458,25 @@ def test_source_that_does_not_parse():
     assert str(error.value).startswith("bad.py:1: syntax error: ")
     assert "    1 | def f(:\n" in str(error.value)
     assert str(error.value).endswith("Correct the source, then convert again.")
+
+
+def test_text_of_another_code_under_the_same_name_is_not_used():
+    """Who runs one text after the other as `<made>` (timeit does) leaves the text of another in linecache."""
+    other, own = "def made(x):\n    return x - 1", "def made(x):\n    return x + 1"
+    namespace = {}
+    linecache.cache["<made>"] = len(other), None, other.split("\n"), "<made>"
+    exec(compile(own, "<made>", "exec"), namespace)
+    made = namespace["made"]
+
+    def f(x):
+        return made(x)
+
+    try:
+        assert ag.convert(f)(1) == 2
+        assert calls.call(made) is made
+        linecache.cache["<made>"] = len(own), None, own.split("\n"), "<made>"
+        exec(compile(own, "<made>", "exec"), namespace)
+        assert calls.call(namespace["made"])(1) == 2
+        assert calls.call(namespace["made"]) is not namespace["made"]
+    finally:
+        del linecache.cache["<made>"]

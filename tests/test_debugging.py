@@ -100,11 +100,11 @@ def test_traceback_holds_only_the_users_lines():
 
 def test_full_tracebacks_on_demand(tmp_path):
     script = tmp_path / "full.py"
-    script.write_text("import autograph as ag\n\nclass Zero:\n    def __bool__(self):\n        return 1 // 0 > 1\n\n"
-        "@ag.convert\ndef f(x):\n    if x:\n        return 1\n\nf(Zero())\n")
+    script.write_text("import autograph as ag\n\nclass Zero:\n    def __init__(self):\n        self.x = 1 // 0\n\n"
+        "@ag.convert\ndef f():\n    return Zero()\n\nf()\n")
     for value, shown in (("1", True), ("0", False)):
         run = subprocess.run(
             [sys.executable, str(script)], capture_output=True, text=True,
             env={**__import__("os").environ, "AUTOGRAPH_FULL_TRACEBACK": value})
-        assert ("operators.py" in run.stderr) is shown
+        assert ("calls.py" in run.stderr) is shown
         assert "ZeroDivisionError" in run.stderr

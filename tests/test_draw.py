@@ -185,3 +185,14 @@ def test_module_runs(model):
     command = [sys.executable, "-m", "runtime", "graph", f"{model}:double"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0 and result.stdout.startswith("graph double("), result.stderr
+
+
+@pytest.mark.parametrize(("specs", "what"), [
+    ((), "missing a required argument: 'x'"), (("int32", "int32", "int32"), "too many positional arguments")])
+def test_graph_wants_a_spec_for_each_argument(tmp_path, capsys, specs, what):
+    (tmp_path / "model.py").write_text("def f(x, y=2):\n    return x + y\n")
+    target = f"{tmp_path / 'model.py'}:f"
+    assert main(["graph", target, *(part for spec in specs for part in ("--spec", spec))]) == 2
+    assert capsys.readouterr().err == (
+        f"runtime: error: {target}: f(x, y=2): {what}\n"
+        "Give a --spec TYPE for each argument without a default, in order.\n")

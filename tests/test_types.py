@@ -29,7 +29,7 @@ def test_dtype_attributes() -> None:
 
 
 @pytest.mark.parametrize(("value", "dtype"), [
-    (int, t.int32), (float, t.float32), (bool, t.bool_), (complex, t.complex64), ("double", t.float64),
+    (int, t.int32), (float, t.float32), (bool, t.bool_), (complex, t.complex128), ("double", t.float64),
     (np.uint8, t.uint8), (np.dtype(">i4").newbyteorder("="), t.int32), (t.int16, t.int16),
 ])
 def test_as_dtype(value: object, dtype: t.DType) -> None:

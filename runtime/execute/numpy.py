@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime.errors import locate
+from runtime.errors import OpError, locate
 from runtime.graph import Graph, Node, Value
 from runtime.persistent import Items
+from runtime.types import type_of_array
 
 __all__ = ["Program", "compile_graph", "executable", "run"]
 
@@ -66,8 +67,12 @@ class Program:
             for kernel, get, out, node in self.steps:  # noqa: B007
                 slots[out] = kernel(*get(slots))
         except Exception as exc:
-            if node is not None and not node.op.foreign and not node.subgraphs:
-                locate(exc, node.position)
+            if node is None or node.op.foreign or node.subgraphs:
+                raise
+            better = None if isinstance(exc, OpError) else _refused(node, get(slots))
+            locate(better or exc, node.position)
+            if better is not None:
+                raise better from None
             raise
         return self.results(slots)  # type: ignore[no-any-return]
 
@@ -76,6 +81,17 @@ class Program:
         rest = [*captures, *self.template]
         run = self.run
         return lambda *inputs: run([*inputs, *rest])
+
+
+def _refused(node: Node, inputs: Sequence[Any]) -> OpError | None:
+    """What the rule of the op says of types that only the run knows: more than NumPy's message does."""
+    try:
+        node.op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **node.params)
+    except OpError as error:
+        return error
+    except Exception:
+        return None  # it takes lists, for example
+    return None
 
 
 def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:

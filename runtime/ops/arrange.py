@@ -26,8 +26,12 @@ def _concat_kernel(*xs: Any, axis: int) -> Any:
     try:
         return np.concatenate(xs, axis)
     except ValueError:
-        texts = " and ".join(dict.fromkeys(shape_text(x.shape) for x in xs))
-        raise ShapeError(f"the tensors given to concat differ outside of axis {axis}: {texts}") from None
+        raise _differ(xs, axis) from None
+
+
+def _differ(xs: Any, axis: int) -> ShapeError:
+    texts = " and ".join(dict.fromkeys(shape_text(x.shape) for x in xs))
+    return ShapeError(f"the tensors given to concat differ outside of axis {axis}: {texts}")
 
 
 def _concat_rule(*xs: TensorType, axis: int) -> TensorType:
@@ -35,7 +39,10 @@ def _concat_rule(*xs: TensorType, axis: int) -> TensorType:
         raise ShapeError("concat takes at least one tensor, of rank 1 or more",
                          remedy="Use rt.stack to join scalars.")
     hidden = [(*x.shape[:axis], None, *x.shape[axis + 1:]) for x in xs]
-    shape = list(merge_shapes(f"outside of axis {axis}, the tensors given to concat", *hidden))
+    try:
+        shape = list(merge_shapes("the tensors given to concat", *hidden))
+    except ShapeError:
+        raise _differ(xs, axis) from None
     sizes = [x.shape[axis] for x in xs]
     shape[axis] = None if None in sizes else sum(size or 0 for size in sizes)
     return TensorType(xs[0].dtype, tuple(shape), all(x.weak for x in xs))

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, ShapeError
+from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, OpError, ShapeError, locate
+from runtime.graph import user_position
 from runtime.op import Op, Sample
 from runtime.ops.creation import range as range_
 from runtime.ops.families import apply_one, named
@@ -233,6 +234,14 @@ class _Index:
         return int(e.__index__())
 
 
+def _compiled(x: Tensor, index: Any) -> _Index:
+    try:
+        return _Index(x, index)
+    except OpError as error:
+        locate(error, user_position())
+        raise
+
+
 def _rank(e: Any) -> int:
     return e.ndim if isinstance(e, (Tensor, np.ndarray)) else np.ndim(e)
 
@@ -262,7 +271,7 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
                     and -len(node.inputs) <= index < len(node.inputs)):
                 return GraphTensor(node.inputs[index])
         return apply_one(GETITEM, x, index=(index,))
-    compiled = _Index(x, index)
+    compiled = _compiled(x, index)
     array = compiled.array
     if array is None:
         return named(apply_one(GETITEM, x, *compiled.operands, index=compiled.spec), name)
@@ -287,7 +296,7 @@ def setitem(x: Any, index: Any, value: Any) -> Tensor:
     The value broadcasts to the place. IndexOutOfRangeError, ShapeError or DTypeError if it does not fit.
     """
     x = convert_to_tensor(x)
-    compiled = _Index(x, index)
+    compiled = _compiled(x, index)
     if compiled.array is None:
         return apply_one(SETITEM, x, value, *compiled.operands, index=compiled.spec)
     places = getitem(reshape(range_(size(x)), shape(x)), index)

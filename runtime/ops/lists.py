@@ -83,7 +83,7 @@ def _with(op: str, list: ListType, x: Type) -> ListType:
 def _known(op: str, list: ListType) -> TensorType:
     if not list.known:
         raise ShapeError(f"{op}: the shape of the elements is not known, for nothing was written yet",
-                         remedy="Give element_shape to the TensorArray, or write to it before.")
+                         remedy="Give element_shape to the TensorArray, or write to it before: ta = ta.write(i, x).")
     return list.element
 
 

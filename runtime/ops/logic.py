@@ -121,5 +121,5 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 OPERATORS.update({
     "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "invert": invert, "less": less,
     "less_equal": less_equal, "greater": greater, "greater_equal": greater_equal, "equal": equal,
-    "not_equal": not_equal,
+    "not_equal": not_equal, "left_shift": left_shift, "right_shift": right_shift,
 })

@@ -23,7 +23,7 @@ __all__ = ["PROGRAMS", "WAYS", "Dataset", "Fixed", "Program", "dataset", "fixed"
 WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed")
 PLAIN = (
     "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_",
-    "patterns", "output", "failures", "numbers_", "builtins_", "names", "algorithms",
+    "patterns", "output", "failures", "numbers_", "builtins_", "names", "algorithms", "regressions",
 )
 NEEDS_RUNTIME = ("tensors", "arrays")
 

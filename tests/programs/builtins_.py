@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from programs import fixed, program
 
-IN = "`in` has a Python answer, and a tensor has no value while the function is traced"
+IN = "`in` what a name holds has a Python answer, and a tensor has no value while the function is traced"
 
 
 @program((4,), (1,))
@@ -23,6 +23,20 @@ def length_of_range(n):
 def item_of_range(n, k):
     r = range(n)
     return r[0], r[-1], k in r
+
+
+@program((5, 3), (5, 7), (9, 4), (0, 0))
+def membership_of_range(n, k):
+    return k in range(n), k not in range(1, n, 2), k in range(n, -1, -3)
+
+
+@program((2, 4), (3, 7))
+def membership_of_tensors(x, y):
+    hits = 0
+    while x in (y, 5, 3) or x in [1, 9]:
+        hits += 1
+        x += 1
+    return hits, [k for k in range(4) if k in (1, 2)]
 
 
 @program((5,), (0,))
@@ -114,14 +128,14 @@ def isinstance_of_python_values(x):
     return x
 
 
-@program((2,), (5,), staged=IN)
+@program((2,), (5,))
 def membership_of_value(x):
     if x in (1, 2, 3):
         return 1
     return 0
 
 
-@program((2,), (5,), staged=IN)
+@program((2,), (5,))
 def not_in_list(x):
     s = 0
     if x not in [1, 2]:

@@ -1,0 +1,7 @@
+"""Random programs, run every way, compared with Python.
+
+    python -m tests.fuzz 10000 --seed 1
+
+`generate` writes a program from a seed, `compare` runs it every way and tells the first difference, and `shrink`
+makes a program that fails small. What was found that way is kept in `programs/regressions.py`.
+"""

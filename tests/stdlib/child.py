@@ -1,0 +1,112 @@
+"""One run: `python child.py TARGETS TESTS OUTPUT MODE`; names are separated by commas.
+
+Runs CPython's unittest modules TESTS in this process and writes their outcomes to OUTPUT as JSON. MODE is `original`,
+`converted` (all functions of TARGETS, which are modules and packages) or `recursive` (all that they call, too: of
+other modules, and of the tests).
+"""
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import sys
+import time
+import unittest
+from collections import Counter
+from typing import Any
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+from in_place import Converter  # type: ignore[import-not-found]
+
+from autograph import include
+
+del sys.path[0]  # this folder: the tests are to find their modules as they would without this file
+from test import support  # type: ignore[import-not-found]  # noqa: E402
+
+
+class Outcomes(unittest.TextTestResult):
+    """The outcome of each test by its id, numbered if several have the same; of several outcomes the last bad one."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.outcomes: dict[str, str] = {}
+        self.details: dict[str, str] = {}
+        self.seen: Counter[str] = Counter()
+
+    def startTest(self, test: Any) -> None:
+        super().startTest(test)
+        self.seen[test.id()] += 1
+
+    def _name(self, test: Any) -> str:
+        number = self.seen[test.id()]
+        return f"{test.id()} ({number})" if number > 1 else str(test.id())
+
+    def _set(self, test: Any, outcome: str, detail: str = "") -> None:
+        name = self._name(test)
+        self.outcomes[name] = outcome
+        if detail:
+            self.details[name] = detail[-3000:]
+
+    def addSuccess(self, test: Any) -> None:
+        super().addSuccess(test)
+        self.outcomes.setdefault(self._name(test), "ok")
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        super().addFailure(test, err)
+        self._set(test, "fail", self.failures[-1][1])
+
+    def addError(self, test: Any, err: Any) -> None:
+        super().addError(test, err)
+        self._set(test, "error", self.errors[-1][1])
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        super().addSkip(test, reason)
+        self._set(test, "skip")
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:
+        super().addExpectedFailure(test, err)
+        self._set(test, "expected failure")
+
+    def addUnexpectedSuccess(self, test: Any) -> None:
+        super().addUnexpectedSuccess(test)
+        self._set(test, "unexpected success")
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            failed = issubclass(err[0], test.failureException)
+            self._set(test, "fail" if failed else "error", (self.failures if failed else self.errors)[-1][1])
+
+
+def main(targets: list[str], tests: list[str], output: str, mode: str) -> None:
+    support.use_resources = ["subprocess", "curses"]  # no network, no big files, nothing that takes minutes
+    if tests == ["test.test_socketserver"]:  # by network it means this machine
+        support.use_resources.append("network")
+    for target in targets:
+        importlib.import_module(target)
+    converter = Converter(lambda name: any(name == t or name.startswith(f"{t}.") for t in targets))
+    started = time.perf_counter()
+    if mode != "original":
+        converter.start()
+    if mode == "recursive":
+        include(*sys.stdlib_module_names)
+    conversion = time.perf_counter() - started
+    suite = unittest.TestSuite()
+    for name in tests:
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)))
+    started = time.perf_counter()
+    result: Any = unittest.TextTestRunner(stream=io.StringIO(), resultclass=Outcomes, verbosity=0).run(suite)
+    seconds = time.perf_counter() - started
+    with open(output, "w") as file:
+        json.dump({
+            "outcomes": result.outcomes, "seconds": seconds, "conversion": conversion,
+            "functions": converter.converted, "errors": converter.errors, "details": result.details,
+        }, file)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONHASHSEED", "0")
+    main(sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], sys.argv[4])
+    sys.stdout.flush()
+    os._exit(0)  # threads and tables of the tests are of no interest any more

@@ -1,0 +1,103 @@
+"""Converts every function of a module in place: the function objects stay, their code becomes the converted code.
+
+So whatever holds a function (a table, a closure, a class, a property, `functools.wraps`) holds the converted one.
+What a module makes later from code that is converted (closures, classes in functions) is converted, too.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import importlib.machinery
+import sys
+import tokenize
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from autograph import api, operators
+from autograph.capture import capture
+from autograph.emit import compile_function
+from autograph.errors import ConversionError
+from autograph.expressions import name_operators
+from autograph.frames import is_converted
+
+__all__ = ["Converter", "converted_code", "lazy_values"]
+
+
+def lazy_values(filename: str) -> set[tuple[str, int]]:
+    """Names and lines of what the compiler makes functions of though it is none: values of type aliases, bounds."""
+    if sys.version_info < (3, 12):
+        return set()
+    with tokenize.open(filename) as file:
+        tree = ast.parse(file.read(), filename)
+    found: set[tuple[str, int]] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.TypeAlias):
+            found.add((node.name.id, node.lineno))
+        elif isinstance(node, (ast.TypeVar, ast.ParamSpec, ast.TypeVarTuple)):
+            found.add((node.name, node.lineno))
+    return found
+
+
+def converted_code(fn: FunctionType) -> CodeType:
+    """Code to set as `fn.__code__`: what `autograph.convert` compiles, with the operators as a builtin name."""
+    code = fn.__code__
+    source = capture(fn)
+    used = api.identifiers(source.tree) | set(code.co_freevars)
+    api.convert_tree(source.tree, used, None, True, source.class_name)
+    name = name_operators(source.tree, used)
+    setattr(builtins, name, operators)
+    made = compile_function(source, source.tree, code, name, None).code
+    if made.co_freevars != code.co_freevars:
+        raise ConversionError(
+            f"free variables {made.co_freevars} instead of {code.co_freevars}", filename=code.co_filename,
+            lineno=code.co_firstlineno, remedy="This is a bug of autograph.",
+        )
+    return made
+
+
+class Converter:
+    """Converts modules whose names `wanted` accepts: those imported already, and others when they are imported."""
+
+    def __init__(self, wanted: Callable[[str], bool]) -> None:
+        self.wanted = wanted
+        self.converted = 0
+        self.errors: list[str] = []
+
+    def start(self) -> None:
+        self.convert(module for name, module in list(sys.modules.items()) if self.wanted(name))
+        loader_class: Any = importlib.machinery.SourceFileLoader
+        original, gettrace, settrace = loader_class.exec_module, sys.gettrace, sys.settrace
+
+        def exec_module(loader: Any, module: ModuleType) -> None:
+            original(loader, module)
+            if self.wanted(module.__name__):
+                tracer = gettrace()
+                settrace(None)
+                self.convert([module])
+                settrace(tracer)
+
+        # Warnings and debuggers look for the frame of the import statement: this is to be one of the import system.
+        code = exec_module.__code__.replace(co_filename=original.__code__.co_filename)
+        loader_class.exec_module = FunctionType(
+            code, original.__globals__, "exec_module", None, exec_module.__closure__)
+
+    def convert(self, modules: Iterable[ModuleType]) -> None:
+        """Convert the functions made from the source files of these modules. All is compiled before any is set."""
+        files: set[str] = {getattr(module, "__file__", None) or "" for module in modules}
+        functions = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__.co_filename in files]
+        lazy = {(file, *place) for file in files for place in (lazy_values(file) if file.endswith(".py") else ())}
+        made: dict[CodeType, CodeType] = {}
+        for fn in functions:
+            code = fn.__code__
+            if code in made or is_converted(code) or (code.co_filename, code.co_name, code.co_firstlineno) in lazy:
+                continue
+            try:
+                made[code] = converted_code(fn)
+            except Exception as error:
+                self.errors.append(f"{fn.__module__}.{fn.__qualname__}: {type(error).__name__}: {error}")
+        self.converted += len(made)
+        for fn in functions:
+            if fn.__code__ in made:
+                fn.__code__ = made[fn.__code__]

@@ -1,0 +1,46 @@
+"""Random programs mean the same every way they run; `python -m tests.fuzz` runs as many as one likes."""
+from __future__ import annotations
+
+import pytest
+from fuzz.campaign import campaign
+from fuzz.compare import judge
+from fuzz.generate import generate
+from fuzz.shrink import shrink
+
+PLAIN, TENSOR = 120, 80
+
+
+@pytest.mark.parametrize("seed", range(0, PLAIN, 20))
+def test_plain_programs(seed: int) -> None:
+    found = [str(r.failure) for r in campaign(20, seed, "plain") if r.failure is not None]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("seed", range(0, TENSOR, 20))
+def test_tensor_programs(seed: int) -> None:
+    pytest.importorskip("runtime")
+    results = list(campaign(20, seed, "tensor"))
+    found = [str(r.failure) for r in results if r.failure is not None]
+    assert not found, "\n".join(found)
+    assert sum(bool(r.refused) for r in results) <= 5, "most programs stage"
+
+
+def test_a_seed_is_a_program() -> None:
+    assert generate(7, tensor=True) == generate(7, tensor=True) != generate(8, tensor=True)
+
+
+def test_programs_use_all_statements() -> None:
+    text = "".join(generate(seed, tensor=False) for seed in range(300))
+    for part in ("while True", "else:", "break", "continue", "return", "try:", "finally:", "with ", "match ", "case _",
+                 "yield", "nonlocal ", "lambda", ":= ", "del ", "raise", "assert ", "class C", "for d['k'] in"):
+        assert part in text, part
+
+
+def test_a_difference_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    from autograph import operators
+
+    text = "def program(a, b, f, xs):\n    c = a + 1\n    if c:\n        b = not a\n        print(c)\n    return b\n"
+    assert not judge(text, ("shown",))
+    monkeypatch.setattr(operators, "not_", lambda value: value)
+    small = shrink(text, lambda t: bool(judge(t, ("shown",))))
+    assert small == "def program(a, b, f, xs):\n    b = not a\n    return b"

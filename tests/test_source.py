@@ -1,0 +1,262 @@
+"""Source wherever it is, and source that is bad, odd or deep: it converts, or it fails with a position."""
+from __future__ import annotations
+
+import importlib
+import linecache
+import os
+import py_compile
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+import autograph as ag
+
+ROOT = str(Path(__file__).resolve().parent.parent)
+
+
+def run(*arguments: str, stdin: str = "", code: int = 0) -> str:
+    result = subprocess.run([sys.executable, "-B", *arguments], input=stdin, capture_output=True, text=True,
+                            env={**os.environ, "PYTHONPATH": ROOT, "PYTHONIOENCODING": "utf-8"}, timeout=60)
+    assert result.returncode == code, result.stderr
+    return result.stdout
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    names: list[str] = []
+
+    def loaded(name: str, data: bytes | str) -> ModuleType:
+        (tmp_path / f"{name}.py").write_bytes(data.encode() if isinstance(data, str) else data)
+        importlib.invalidate_caches()
+        names.append(name)
+        return importlib.import_module(name)
+
+    yield loaded
+    ag.uninstall()
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def registered(text: str) -> FunctionType:
+    name = f"<source {len(linecache.cache)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    namespace: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), namespace)
+    found: FunctionType = namespace["f"]
+    return found
+
+
+# --- Where source is ---
+
+SIGN = "def f(x):\n    if x > 0:\n        return 1\n    return -1\n"
+SESSION = (f"import autograph as ag\n{SIGN}\ntry:\n    print(ag.convert(f)(2))\n"
+           "except ag.NoSourceError as error:\n    print(error)")
+
+
+def test_command_line() -> None:
+    out = run("-c", SESSION)
+    assert out == "1\n" if sys.version_info >= (3, 13) else "no source text for 'f'" in out and "linecache" in out
+
+
+def test_standard_input_without_source_tells_the_remedy() -> None:
+    out = run("-", stdin=SESSION)
+    assert out == "1\n" or "autograph.convert_source" in out
+
+
+def test_doctest(tmp_path: Path) -> None:
+    body = "".join(f"{'>>> ' if i == 0 else '... '}{line}\n" for i, line in enumerate(SIGN.splitlines()))
+    file = tmp_path / "session.txt"
+    file.write_text(f">>> import autograph as ag\n{body}...\n>>> ag.convert(f)(-3)\n-1\n")
+    run("-m", "doctest", str(file))
+
+
+def test_zip_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("packed_module.py", SIGN)
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    module = importlib.import_module("packed_module")
+    assert ag.convert(module.f)(-2) == -1
+    del sys.modules["packed_module"]
+    ag.install("packed_module")
+    try:
+        assert importlib.import_module("packed_module").f(3) == 1
+    finally:
+        ag.uninstall()
+        del sys.modules["packed_module"]
+
+
+def test_notebook_cells() -> None:
+    pytest.importorskip("IPython", reason="IPython is not installed")
+    cells = ("from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
+             f"shell.run_cell({SIGN!r})\nshell.run_cell('import autograph as ag; print(ag.convert(f)(2))')")
+    assert "1" in run("-c", cells)
+
+
+def test_lambdas_among_others() -> None:
+    f, g = (lambda x: 1 if x else 2), (lambda x: 3 if x else 4)
+    h = (lambda x: (lambda y: x if y else -x))(5)
+    table = dict(
+        a=lambda x:
+            x and 7, b=lambda x: x or 8)
+    assert [ag.convert(f)(1), ag.convert(g)(1), ag.convert(h)(0)] == [1, 3, -5]
+    assert ag.convert(table["a"])(1) == 7 and ag.convert(table["b"])(0) == 8
+
+
+# --- Bad and odd source ---
+
+
+def test_no_source_but_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "only_bytecode.py"
+    source.write_text(SIGN)
+    py_compile.compile(str(source), str(tmp_path / "only_bytecode.pyc"))
+    source.unlink()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("only_bytecode")
+    with pytest.raises(ag.NoSourceError, match="no source text for 'f'"):
+        ag.convert(module.f)
+    del sys.modules["only_bytecode"]
+    ag.install("only_bytecode")
+    try:
+        with pytest.raises(ag.NoSourceError, match="no source text for module 'only_bytecode'"):
+            importlib.import_module("only_bytecode")
+    finally:
+        ag.uninstall()
+    assert "only_bytecode" not in sys.modules
+
+
+@pytest.mark.parametrize("changed", [
+    SIGN.replace("return 1", "return 7"), SIGN.replace("> 0", ">= 0"), f"\n{SIGN}", SIGN.replace("(x)", "(y)"), "x = (",
+])
+def test_source_that_changed_after_import(load: Any, tmp_path: Path, changed: str) -> None:
+    module = load("changing_module", SIGN)
+    (tmp_path / "changing_module.py").write_text(changed)
+    linecache.checkcache()
+    with pytest.raises(ag.ConversionError, match=r"changing_module\.py:\d: .*(changed since|syntax error)"):
+        ag.convert(module.f)
+
+
+def test_source_that_changed_elsewhere_converts(load: Any, tmp_path: Path) -> None:
+    module = load("growing_module", SIGN)
+    (tmp_path / "growing_module.py").write_text(f"{SIGN}\ndef g():\n    pass\n")
+    linecache.checkcache()
+    assert ag.convert(module.f)(1) == 1
+
+
+@pytest.mark.parametrize("data", [
+    SIGN.replace("    ", "\t").encode(), SIGN.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + SIGN.encode(),
+    b"\x0c\n" + SIGN.replace("    return -1", "\x0c    return -1").encode(),
+    b"# -*- coding: latin-1 -*-\ns = '\xe9'\n" + SIGN.encode(),
+    SIGN.replace("x", "величина").encode(), SIGN.replace("x", "変数").encode(),
+])
+@pytest.mark.parametrize("installed", [False, True])
+def test_tabs_line_ends_encodings_and_scripts(load: Any, data: bytes, installed: bool) -> None:
+    if installed:
+        ag.install("odd_module")
+    module = load("odd_module", data)
+    assert [ag.convert(module.f)(x) for x in (3, -3)] == [1, -1]
+
+
+def test_a_decorator_that_raises(load: Any) -> None:
+    ag.install("raising_module")
+    with pytest.raises(ZeroDivisionError):
+        load("raising_module", f"@(lambda f: 1 / 0)\n{SIGN}")
+    assert "raising_module" not in sys.modules
+
+
+@pytest.mark.parametrize("text, message", [
+    ("x = (\n", r"bad_module.py:1: syntax error"), ("return 1\n", r"bad_module.py:1: syntax error: 'return' outside"),
+    ("# coding: no-such\n", r"bad_module.py:1: the source cannot be read"),
+])
+def test_a_module_that_does_not_parse_is_not_half_imported(load: Any, text: str, message: str) -> None:
+    ag.install("bad_module")
+    with pytest.raises(ag.ConversionError, match=message):
+        load("bad_module", text)
+    assert "bad_module" not in sys.modules
+
+
+# --- Deep and long ---
+
+DEEP = {
+    "early returns": "def f(x):\n" + "".join(f"    if x == {i}:\n        return {i + 1}\n" for i in range(400))
+    + "    return -1\n",
+    "elif": "def f(x):\n    if x < 0:\n        return 0\n"
+    + "".join(f"    elif x == {i}:\n        y = {i + 1}\n" for i in range(400))
+    + "    else:\n        y = -1\n    return y\n",
+    "continue": "def f(x):\n    n = 0\n    for i in range(x):\n"
+    + "".join(f"        if i == {i}:\n            continue\n        n += {i}\n" for i in range(60)) + "    return n\n",
+    "blocks": "def f(x):\n" + "".join(f"{' ' * (i + 1)}if x > {i}:\n" for i in range(90))
+    + f"{' ' * 91}x += 1\n return x\n",
+    "sum": f"def f(x):\n    return {' + '.join(['x'] * 900)}\n",
+    "and": f"def f(x):\n    return {' and '.join(['x'] * 900)}\n",
+    "conditional": "def f(x):\n    return " + "".join(f"{i} if x == {i} else " for i in range(90)) + "-1\n",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_source_converts(name: str) -> None:
+    f = registered(DEEP[name])
+    converted = ag.convert(f)
+    for x in (-1, 0, 1, 17, 59, 95, 399, 1000):
+        assert converted(x) == f(x)
+
+
+def test_what_is_too_deep_says_so() -> None:
+    text = "def f(x):\n    return " + "-" * 80_000 + "x\n"
+    with pytest.raises(ag.ConversionError, match=r"deep.py:\d+: "):
+        ag.convert_source(text, "deep.py")
+
+
+# --- Packages ---
+
+
+def test_install(load: Any) -> None:
+    with pytest.raises(ValueError, match="'a-b' is not the dotted name"):
+        ag.install("a-b")
+    with pytest.raises(ValueError, match="does not convert itself"):
+        ag.install("autograph.text")
+    with pytest.warns(RuntimeWarning, match="textwrap is imported already"):
+        ag.install("textwrap")
+    ag.install("installed_module")
+    module = load("installed_module", '"""Doc."""\nfrom __future__ import annotations\n\nimport autograph\n\n\n'
+                  f"{SIGN}\n\n@autograph.do_not_convert\ndef g(x: int = 3):\n    return 1 if x else 2\n\n\n"
+                  "class K:\n    __secret = 4\n\n    def m(self):\n        if self.__secret:\n"
+                  "            raise ValueError(super().__init__)\n\n\nfs = [lambda: i for i in range(3)]\n")
+    assert module.__doc__ == "Doc." and module.f(2) == 1 and module.f.__code__.co_firstlineno == 7
+    assert module.g.__annotations__ == {"x": "int"} and module.g.__defaults__ == (3,)
+    assert "__ag__" not in module.g.__code__.co_names and "__ag__" in module.f.__code__.co_names
+    assert [f() for f in module.fs] == [2, 2, 2] and ag.convert(module.f) is module.f
+    assert "ag__.cond(x > 0" in ag.to_code(module.f)
+    with pytest.raises(ValueError) as caught:
+        module.K().m()
+    assert [entry.lineno for entry in caught.traceback][-1:] == [22]
+    ag.uninstall()
+    assert not any(type(f).__module__ == "autograph.importing" for f in sys.meta_path)
+
+
+def test_converted_text_runs_without_a_parser(tmp_path: Path) -> None:
+    (tmp_path / "ahead.py").write_text(ag.convert_source(SIGN + "print(f(3), f(-3), len([1]))\n", "ahead.py"))
+    program = "import sys; sys.modules.update(gast=None, astunparse=None); import runpy; runpy.run_path(sys.argv[1])"
+    assert run("-c", program, str(tmp_path / "ahead.py")) == "1 -1 1\n"
+
+
+SAMPLE = ("abc", "bisect", "calendar", "heapq", "json.decoder", "textwrap", "shlex", "sched", "cmd", "tokenize")
+EVERY = bool(os.environ.get("AUTOGRAPH_WHOLE_LIBRARY"))
+
+
+@pytest.mark.parametrize("name", sys.stdlib_module_names if EVERY else SAMPLE)
+def test_modules_of_the_standard_library_convert_once(name: str) -> None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not (spec.origin or "").endswith(".py"):
+        pytest.skip(f"{name} has no source")
+    with open(spec.origin, "rb") as file:  # type: ignore[arg-type]
+        text = importlib.util.decode_source(file.read())
+    converted = ag.convert_source(text, name)
+    compile(converted, name, "exec")
+    assert ag.convert_source(converted, name) == converted
