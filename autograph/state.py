@@ -11,6 +11,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from .backend import UNBOUND
+from .frames import is_internal
 from .heap import Heap
 
 __all__ = ["Body", "Restage", "State", "Test"]
@@ -37,6 +38,7 @@ class State:
                 cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
                 self.globals = fn.__globals__
                 self.codes.append(fn.__code__)
+        self.of_callees = _add_cells_of_callees(cells)
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
@@ -127,6 +129,24 @@ def _path(name: str) -> _Path:
     return node.id, *reversed(steps)
 
 
+def _contents(cell: CellType) -> Any:
+    return UNBOUND if _is_empty(cell) else cell.cell_contents
+
+
+def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
+    """Add what the functions in the cells close over, as a body that calls them may change that; the names added."""
+    known = set(cells)
+    pending = list(cells.values())
+    for cell in pending:
+        callee = None if _is_empty(cell) else cell.cell_contents
+        if type(callee) is FunctionType and not is_internal(callee.__code__.co_filename):
+            for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
+                if name not in cells:
+                    cells[name] = inner
+                    pending.append(inner)
+    return [name for name in cells if name not in known]
+
+
 def _is_empty(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
@@ -159,7 +179,8 @@ class Body:
             arguments = (self.item,)
         elif len(values) > len(state.paths):
             arguments, values = values[:1], values[1:]
-        cells = [(cell, UNBOUND if _is_empty(cell) else cell.cell_contents) for cell in fn.__closure__ or ()]
+        cells = [(cell, _contents(cell)) for cell in fn.__closure__ or ()]
+        beyond = [(name, state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
         before = state.read()
         state.write(values)
         heap = Heap(state.reachable())
@@ -167,8 +188,11 @@ class Body:
             return self.result(fn(*arguments))
         finally:
             state.discovered |= heap.take_back(state.names, state.stages)
+            state.discovered |= {
+                name for name, cell, value in beyond
+                if name not in state.names and _contents(cell) is not value and state.stages(_contents(cell))}
             state.write(before)
-            for cell, value in cells:
+            for cell, value in cells + [(cell, value) for name, cell, value in beyond if name not in state.names]:
                 if value is not UNBOUND:
                     cell.cell_contents = value
                 elif not _is_empty(cell):

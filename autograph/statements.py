@@ -53,6 +53,10 @@ class _Statements:
     def __init__(self, node: Any, scope: Scope) -> None:
         self.node, self.scope = node, scope
         self.bound_anywhere = scan(*node.body).binds
+        self.around: list[set[str]] = []
+        """Variables of the bodies around the one being made."""
+        self.free: set[str] = set()
+        """Variables that bodies read where no body around them binds them."""
         self.subjects: list[str] = []  # of the matches around
 
     def run(self) -> None:
@@ -62,7 +66,8 @@ class _Statements:
         body, shared = self.block(node.body)
         own = scope.globals | scope.nonlocals | scope.parameters
         never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
-        declared = self.declare((shared | (scope.locals - self.bound_anywhere)) - own - scan(*body).binds, node.body[0])
+        unbound = shared | self.free | (scope.locals - self.bound_anywhere)
+        declared = self.declare(unbound - own - scan(*body).binds, node.body[0])
         node.plain_body = node.body[:start] + declarations + never_bound + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
@@ -231,7 +236,12 @@ class _Statements:
 
     def function(self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any) -> Any:
         """The nested function for a body; `outer` are the variables it binds that are not its own."""
+        if all(hasattr(s, "gen") for s in body):
+            reads = self.live_in(body, frozenset()) & self.scope.locals - set(parameters)
+            self.free |= reads.difference(*self.around)
+        self.around.append(self.scan(body).binds - outer | set(parameters))
         body, shared = self.block(body)
+        self.around.pop()
         head: Body = []
         if written := outer & self.scope.globals:
             head.append(_at(gast.Global(sorted(written)), origin))

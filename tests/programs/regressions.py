@@ -83,3 +83,41 @@ def match_in_a_match(a, b):
         case _:
             a = -1
     return a
+
+
+@program((4,), (1,))
+def nested_function_appends_in_its_branches(n):
+    out = []
+
+    def add(x):
+        if x % 2 == 0:
+            out.append(x)
+        else:
+            out.append(-x)
+
+    for i in range(n):
+        add(i)
+    return out
+
+
+@program((4,), (1,))
+def nested_function_appends_in_nested_branches(n):
+    out = []
+
+    def add(x):
+        out.append(x)
+
+    if n > 2:
+        if n > 3:
+            add(n)
+    return len(out)
+
+
+@program((3,), (-3,), shown="Python takes an unbound variable of a body in a text for a free one: a NameError")
+def read_where_only_the_other_branch_binds(x):
+    if x > 0:
+        y = x
+        print(y)
+    else:
+        print(y)
+    return x
