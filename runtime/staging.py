@@ -86,6 +86,13 @@ class _Truth(Staged):
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
 
 
+def _read(value: Any) -> Any:
+    """The value of an operand: where a variable that may be unbound is read, Python raises there."""
+    if isinstance(value, (MaybeTensor, MaybeObject)):
+        value.presence.check_bound()
+    return value
+
+
 class Staging:
     """Implements `autograph.backend.Backend`."""
 
@@ -165,7 +172,7 @@ class Staging:
         if isinstance(pred, bool):
             return then() if pred else orelse()
         (value,) = stage_cond(
-            pred, Step(lambda _: (then(),)), Step(lambda _: (orelse(),)), (None,), ("",))
+            pred, Step(lambda _: (_read(then()),)), Step(lambda _: (_read(orelse()),)), (None,), ("",))
         return value
 
     def and_(self, left: Any, right: Callable[[], Any]) -> Any:

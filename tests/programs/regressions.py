@@ -121,3 +121,11 @@ def read_where_only_the_other_branch_binds(x):
     else:
         print(y)
     return x
+
+
+@program((0, 3), (1, 3), shown="Python takes an unbound variable of a body in a text for a free one: a NameError")
+def unbound_in_a_ternary_in_a_loop(a, n):
+    for i in range(n):
+        print(i if a else v)  # noqa: F821
+        v = 1
+    return a
