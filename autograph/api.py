@@ -9,7 +9,7 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
@@ -28,11 +28,11 @@ from .names import Scope
 from .policy import left_alone
 from .recursion import with_room
 from .statements import convert_statements
-from .tree import FUNCTIONS, own_nodes, walk
+from .tree import functions_in, walk
 from .verification import verified
 
 __all__ = [
-    "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree", "functions_in",
+    "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree",
     "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap",
 ]
 
@@ -69,8 +69,7 @@ def convert_tree(
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
-    body = [node.body] if isinstance(node, gast.Lambda) else node.body
-    for child, owner in functions_in(body, class_name):
+    for child, owner in functions_in(node, class_name):
         convert_tree(child, used, stage, recursive, owner)
     for name, run in PASSES:
         if stage == "capture":
@@ -81,17 +80,6 @@ def convert_tree(
             run(node, scope)
         if name == stage:
             break
-
-
-def functions_in(nodes: Iterable[Any], class_name: str | None) -> list[tuple[Any, str | None]]:
-    """The functions made directly in this scope and in classes of it, each with its class."""
-    found: list[tuple[Any, str | None]] = []
-    for node in own_nodes(nodes):
-        if isinstance(node, FUNCTIONS):
-            found.append((node, class_name))
-        elif isinstance(node, gast.ClassDef):
-            found += functions_in(node.body, node.name)
-    return found
 
 
 # --- Functions ----------------------------------------------------------------------------------------------
@@ -329,7 +317,6 @@ def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -
         function = stack.pop()
         if not isinstance(function, gast.Lambda):
             decisions += classify(function)
-        body = [function.body] if isinstance(function, gast.Lambda) else function.body
-        stack += [child for child, _ in functions_in(body, None)]
+            stack += [child for child, _ in functions_in(function, None)]
     decisions.sort(key=lambda d: (d.lineno, d.col))
     return Explanation(name, filename, node.lineno, tuple(decisions), rule)

@@ -12,7 +12,7 @@ from .tree import (
     blocks_of,
     body_of,
     children,
-    nested_functions,
+    functions_in,
     own_of,
     parameters_of,
 )
@@ -221,7 +221,7 @@ def free_names(node: Any) -> set[str]:
 
 def nonlocals_below(node: Any) -> set[str]:
     """Names that a function, or one in it, declares nonlocal."""
-    return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child in nested_functions(node)))
+    return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child, _ in functions_in(node, None)))
 
 
 class Scope:
@@ -236,7 +236,7 @@ class Scope:
         self.locals = (self.parameters | names.binds) - self.globals - self.nonlocals
         self.shared = (names.captured & self.locals) | self.globals | self.nonlocals
         """Names that code elsewhere may read or write at any time: always live."""
-        self.written = {name for child in nested_functions(node) for name in nonlocals_below(child)} & self.locals
+        self.written = {name for child, _ in functions_in(node, None) for name in nonlocals_below(child)} & self.locals
         """Locals that nested functions assign."""
         self.used = used
         self.class_name = class_name

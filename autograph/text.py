@@ -12,14 +12,14 @@ from typing import Any
 
 import gast
 
-from .api import STAGES, Explanation, convert_tree, explain_tree, functions_in, identifiers, module_file, unwrap
+from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap
 from .capture import capture, parse
 from .errors import ConversionError, NoSourceError
 from .expressions import AG, name_operators
 from .frames import is_converted
 from .policy import left_alone
 from .recursion import with_room
-from .tree import FUNCTIONS, own_nodes, walk
+from .tree import FUNCTIONS, functions_in, own_nodes, walk
 from .unparse import unparse
 
 __all__ = ["convert_source", "explain_source", "to_code"]
@@ -62,7 +62,7 @@ def _code_of(obj: Any, stage: str | None) -> str:
         text, filename = _module_text(obj), module_file(obj)
         tree = gast.ast_to_gast(_class_node(obj, text, filename))
         used = identifiers(tree)
-        for child, owner in functions_in(tree.body, tree.name):
+        for child, owner in functions_in(tree, tree.name):
             convert_tree(child, used, stage, True, owner)
         name_operators(tree, used)
         return unparse(_printable(tree), source=text)
@@ -161,7 +161,7 @@ def _is_operator_import(node: Any) -> bool:
 
 
 def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any, str | None]]:
-    found = functions_in(tree.body, None)
+    found = functions_in(tree, None)
     if function is None:
         return found
     chosen = [(node, owner) for name, node, owner in _qualified(tree.body, "", None) if name == function]
@@ -190,5 +190,5 @@ def explain_source(text: str, filename: str = "<string>", *, function: str | Non
         named = [(name, node) for name, node in named if name == function]
         if not named:
             raise LookupError(f"{filename} has no function {function!r}")
-    outer = {id(node) for node, _ in functions_in(tree.body, None)}
+    outer = {id(node) for node, _ in functions_in(tree, None)}
     return [explain_tree(node, name, filename) for name, node in named if function is not None or id(node) in outer]

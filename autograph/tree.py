@@ -8,7 +8,7 @@ import gast
 
 __all__ = [
     "COMPREHENSIONS", "FUNCTIONS", "JUMPS", "LOOPS", "blocks_of", "body_of", "bound_to_frame", "children",
-    "escapes", "nested_functions", "own_nodes", "own_of", "parameters_of", "suspends", "walk",
+    "escapes", "functions_in", "own_nodes", "own_of", "parameters_of", "suspends", "walk",
 ]
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
@@ -79,14 +79,15 @@ def own_of(node: Any) -> list[Any]:
     return found
 
 
-def nested_functions(node: Any) -> list[Any]:
-    """The functions made directly in the scope of a function or class, and in classes of it."""
-    found: list[Any] = []
+def functions_in(node: Any, class_name: str | None) -> list[tuple[Any, str | None]]:
+    """The functions made directly in the scope of a module, class or function, and in classes of it, each with the
+    class whose body it is in; `class_name` is that of the scope itself."""
+    found: list[tuple[Any, str | None]] = []
     for inner in own_of(node):
         if isinstance(inner, FUNCTIONS):
-            found.append(inner)
+            found.append((inner, class_name))
         elif isinstance(inner, gast.ClassDef):
-            found += nested_functions(inner)
+            found += functions_in(inner, inner.name)
     return found
 
 
