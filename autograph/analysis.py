@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import gast
 
 from .names import scan, symbol
-from .tree import FUNCTIONS, LOOPS, blocks_of, body_of, escapes, own_of, suspends, walk
+from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
-__all__ = ["PREDICATES", "Decision", "classify", "member_test", "never_tensor", "none_test", "reads_frame"]
+__all__ = ["PREDICATES", "Decision", "bool_test", "classify", "member_test", "never_tensor", "none_test", "reads_frame"]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
@@ -28,6 +28,8 @@ _STAGED_AS = {
     gast.While: ("while", "ag__.while_loop on its test"),
     gast.For: ("for", "ag__.reduce over its iterable"),
     gast.AsyncFor: ("async for", ""),
+    gast.Try: ("try", "ag__.try_ around what a graph may raise"),
+    gast.With: ("with", "ag__.with_ around what a graph may raise"),
 }
 
 
@@ -63,7 +65,7 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
         return True
     if isinstance(node, gast.Compare):
         return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
-            none_test(node, maybe_none) or member_test(node)
+            none_test(node, maybe_none) or member_test(node) or bool_test(node)
         )
     if isinstance(node, gast.BoolOp):
         return all(never_tensor(value, maybe_none) for value in node.values)
@@ -73,7 +75,7 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
 
 
 def member_test(node: Any) -> bool:
-    """Whether a comparison is `x in (1, 2, 3)` or `x in range(...)`, or `not in`: what has a meaning for a tensor."""
+    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
@@ -82,7 +84,13 @@ def member_test(node: Any) -> bool:
     if isinstance(held, (gast.Tuple, gast.List, gast.Set)):
         text = (str, bytes, type(None))
         return not all(isinstance(e, gast.Constant) and isinstance(e.value, text) for e in held.elts)
-    return isinstance(held, gast.Call) and isinstance(held.func, gast.Name) and held.func.id == "range"
+    return not isinstance(held, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
+
+
+def bool_test(node: Any) -> bool:
+    """Whether a comparison is `x is True` or `x is False`, or `is not`: true of a bool tensor that holds that."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and (
+        isinstance(node.comparators[0], gast.Constant) and isinstance(node.comparators[0].value, bool))
 
 
 def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
@@ -130,11 +138,10 @@ class _Classifier:
     def __init__(self, node: Any) -> None:
         self.suspending = any(suspends(s) for s in node.body)
         self.frozen: str | None = None
-        if any(
-            isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try))) and any(escapes(s) for s in n.finalbody)
-            for n in own_of(node)
-        ):
-            self.frozen = "a finally block of the function jumps out"
+        self.overriding = [
+            n for n in own_of(node) if isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try)))
+            and any(escapes(s) for s in n.finalbody)]
+        """Whose `finally` jumps, and so ends an error or another jump."""
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
         self.tested = {text for n in own_of(node) if (text := _tested_for_none(n)) is not None}
@@ -146,6 +153,9 @@ class _Classifier:
         while True:  # a name that a staged branch assigns may be None there; to test that stages too, and may assign
             self.assigned, self.decisions = set(self.from_calls), []
             self.block(body, False)
+            if self.frozen is None and any(n.python is not None for n in self.overriding):
+                self.frozen = "a finally block that stays Python jumps out"
+                continue
             if self.assigned == self.maybe_none:
                 return
             self.maybe_none = frozenset(self.assigned)
@@ -165,7 +175,10 @@ class _Classifier:
                 if not kept and not self.tested <= self.assigned:
                     self.assigned |= self.written(node)
             elif type(node).__name__ in ("Try", "TryStar", "With", "AsyncWith"):
-                self.decide_python(node)
+                node.python = self.rule_of_guard(node, in_python_loop)
+                self.decide_guard(node)
+                if node.python is None and not self.tested <= self.assigned:
+                    self.assigned |= self.written(node)
             for _name, inner in blocks_of(node):
                 self.block(inner, kept if isinstance(node, LOOPS) else in_python_loop)
 
@@ -174,15 +187,9 @@ class _Classifier:
         return (names.binds | names.symbols.keys()) & self.tested
 
     def rule(self, node: Any, in_python_loop: bool) -> str | None:
-        if self.frozen:
-            return self.frozen
-        if isinstance(node, gast.AsyncFor) or suspends(node):
-            return "it holds yield or await"
-        jumps = escapes(node)
-        if "return" in jumps and self.suspending:
-            return "it returns from a generator or coroutine"
-        if jumps & {"break", "continue"} and in_python_loop:
-            return "it jumps out of a loop that stays Python"
+        general = self.general_rule(node, in_python_loop)
+        if general is not None:
+            return general
         if isinstance(node, gast.Match):
             return None if stageable(node) else "only Python can match its patterns"
         if isinstance(node, gast.If):
@@ -196,16 +203,41 @@ class _Classifier:
             return "it loops over a literal"
         return None
 
+    def general_rule(self, node: Any, in_python_loop: bool) -> str | None:
+        if self.frozen:
+            return self.frozen
+        if isinstance(node, (gast.AsyncFor, gast.AsyncWith)) or suspends(node):
+            return "it holds yield or await"
+        jumps = escapes(node)
+        if "return" in jumps and self.suspending:
+            return "it returns from a generator or coroutine"
+        if jumps & {"break", "continue"} and in_python_loop:
+            return "it jumps out of a loop that stays Python"
+        return None
+
+    def rule_of_guard(self, node: Any, in_python_loop: bool) -> str | None:
+        """The rule for `try` and `with`."""
+        general = self.general_rule(node, in_python_loop)
+        if general is not None:
+            return general
+        if not isinstance(node, GUARDS):
+            return "Python groups the errors"
+        if isinstance(node, gast.Try):
+            if all(isinstance(s, (gast.Import, gast.ImportFrom, gast.Pass)) for s in node.body):
+                return "no graph can raise in its body"
+            if any(bound_to_frame(h.type) for h in node.handlers if h.type is not None):
+                return "a handler's class binds a name"
+        return None
+
     def decide(self, node: Any) -> None:
         kind, operator = _STAGED_AS[type(node)]
         self.decisions.append(
             Decision(node.lineno, node.col_offset, kind, node.python is None, node.python or operator))
 
-    def decide_python(self, node: Any) -> None:
+    def decide_guard(self, node: Any) -> None:
         kind = {"TryStar": "try", "AsyncWith": "async with"}.get(type(node).__name__, type(node).__name__.lower())
-        self.decisions.append(
-            Decision(node.lineno, node.col_offset, kind, False, "always Python; the statements inside convert")
-        )
+        rule = _STAGED_AS[type(node)][1] if node.python is None else node.python + "; the statements inside convert"
+        self.decisions.append(Decision(node.lineno, node.col_offset, kind, node.python is None, rule))
 
 
 def classify(node: Any) -> tuple[Decision, ...]:

@@ -5,6 +5,7 @@ code object, so that closures of one function share it, and dropped with that co
 """
 from __future__ import annotations
 
+import atexit
 import functools
 import sys
 import threading
@@ -18,7 +19,7 @@ import gast
 from . import cache, calls, operators
 from .analysis import Decision, classify, reads_frame
 from .capture import capture, is_current
-from .debugger import pass_over_internal_frames, unobserved
+from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
 from .errors import ConversionError, NoSourceError, UnsupportedError
 from .expressions import convert_expressions, name_operators
@@ -26,9 +27,11 @@ from .frames import CONVERTED
 from .jumps import lower_jumps
 from .names import Scope
 from .policy import left_alone
-from .recursion import with_room
+from .recursion import TooDeep, with_room
+from .sites import embed, extract
 from .statements import convert_statements
 from .tree import functions_in, walk
+from .unseen import unseen
 from .verification import verified
 
 __all__ = [
@@ -53,9 +56,13 @@ STAGES: Final = ("capture", *(name for name, _ in PASSES))
 def identifiers(tree: Any) -> frozenset[str]:
     names: set[str] = set()
     for node in walk(tree):
-        for field in ("id", "name", "asname", "rest", "arg"):
-            value = getattr(node, field, None)
-            if isinstance(value, str):
+        fields = node.__dict__
+        if "id" in fields:
+            names.add(fields["id"])
+            continue
+        for field in ("name", "asname", "rest", "arg"):
+            value = fields.get(field)
+            if value.__class__ is str:
                 names.add(value)
         if isinstance(node, (gast.Global, gast.Nonlocal)):
             names.update(node.names)
@@ -88,44 +95,49 @@ _lock = threading.RLock()
 pass_over_internal_frames()
 
 
-@unobserved
+@unseen
 def _template(fn: FunctionType, recursive: bool) -> Template:
     kept = cache.load(fn.__code__, recursive)
     if kept is not None:
-        return Template(kept[0], fn.__code__, kept[1], operators)
+        return Template(embed(kept[0]), fn.__code__, kept[1], operators)
     try:
-        template, name = with_room(lambda: _compiled(fn, recursive))
-    except RecursionError:
+        with calls.at_work:
+            template, name = with_room(lambda: _compiled(fn, recursive))
+    except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
             lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
-    cache.store(fn.__code__, recursive, template.code, name)
+    if cache.cache_directory() is not None:
+        cache.store(fn.__code__, recursive, extract(template.code), name)
     return template
 
 
 def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
-    source = capture(fn)
-    used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-    convert_tree(source.tree, used, None, recursive, source.class_name)
-    name = name_operators(source.tree, used)
-    return compile_function(source, source.tree, fn.__code__, name, operators), name
+    with calls.at_work:
+        source = capture(fn)
+        used = identifiers(source.tree) | set(fn.__code__.co_freevars)
+        convert_tree(source.tree, used, None, recursive, source.class_name)
+        name = name_operators(source.tree, used)
+        return compile_function(source, source.tree, fn.__code__, name, operators), name
 
 
 def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
     """For `ag__.call`: what makes the converted form of functions of this code; None if a rule leaves it alone."""
-    if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
-        return None  # code made by exec (a dataclass's or namedtuple's methods) has no text to read, see `explain`
-    try:
-        with _lock:
-            return _template(fn, True)
-    except NoSourceError:
-        return None
+    with calls.at_work:
+        if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
+            return None  # code made by exec (a dataclass's or namedtuple's methods) has no text to read, see `explain`
+        try:
+            with _lock:
+                return _template(fn, True)
+        except NoSourceError:
+            return None
 
 
 calls.hooks.convert = _maker
 _shallow: dict[int, tuple[Template, object]] = {}
 """Templates made with `recursive=False`, by id of the code object."""
+atexit.register(_shallow.clear)
 
 
 @overload

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "UNBOUND", "Backend", "Body", "ambient", "announce", "backend_of", "forget", "is_plain", "on_announce", "plain",
-    "register", "staging_backend",
+    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "forget",
+    "has_backend", "is_plain", "on_announce", "plain", "register", "staging_backend",
 ]
 
 
@@ -45,6 +47,16 @@ class Body(Protocol):
     lineno: int
 
     def __call__(self, *values: Any) -> Any: ...
+
+
+class Handler(NamedTuple):
+    """An `except` clause of a staged `try`."""
+
+    kinds: tuple[type[BaseException], ...]
+    """The classes that it catches."""
+    body: Body
+    """Takes the error before the state, if it is `named`."""
+    named: bool
 
 
 class Backend(Protocol):
@@ -81,19 +93,63 @@ class Backend(Protocol):
         options: Mapping[str, Any],
     ) -> Values: ...
 
-    def if_exp(self, pred: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any: ...
+    def try_(
+        self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
+    ) -> Values:
+        """The state after `try: body()` with handlers. `read` gives the state at any moment while the body runs."""
 
-    def and_(self, left: Any, right: Callable[[], Any]) -> Any: ...
+    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
+        """Whether what was traced since `mark`, of `checkpoint`, may raise one of `kinds` when the graph runs."""
 
-    def or_(self, left: Any, right: Callable[[], Any]) -> Any: ...
+    def stops(self, mark: Any) -> bool:
+        """Whether what was traced since `mark`, of `checkpoint`, may raise StopIteration when the graph runs."""
+
+    def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
+        """An error if the graph may raise one of `kinds` for what was traced in these lines of the user's."""
+
+    def left_by(self, error: BaseException | None) -> None:
+        """Told of each error that leaves a body while it is traced, and (None) of each end of a body, while the state
+        is what it was there."""
+
+    def is_staged_error(self, error: BaseException) -> bool:
+        """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
+
+    def hides(self, error: BaseException) -> bool:
+        """Whether an error is about staging itself, so that no handler of the user's is to see it."""
+
+    def if_exp(self, pred: Any, then: Body, orelse: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """The value of the operand that is chosen, and the state after it. An operand is a body that gives both;
+        the state is what the operands turn out to change: most often nothing."""
+
+    def and_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
+
+    def or_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
 
     def not_(self, value: Any) -> Any: ...
 
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 
+    def is_bool(self, value: Any, wanted: bool) -> Any:
+        """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
+
     def contains(self, container: Any, value: Any) -> Any:
         """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
+
+    def generator(self, clause: Any) -> Any:
+        """The staged form of a generator expression (a `clauses.Clause`), which has `__clause__`: a method that gives
+        the clause when a loop runs over it. Either its iterable is the backend's, or the backend is tracing."""
+
+    def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+        """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
+
+    def list_item(self, value: Any) -> Any:
+        """What stands for `value` in a list that a staged comprehension makes."""
+
+    def no_meaning(self, what: str, remedy: str) -> Exception:
+        """The error for what a staged value cannot be used for."""
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
 
@@ -109,7 +165,25 @@ class _Ambient(threading.local):
 
     backend: Backend | None = None
 
+    def __setattr__(self, name: str, value: Backend | None) -> None:
+        with _lock:
+            activity.threads += (value is not None) - (self.backend is not None)
+            activity.tracing = activity.threads > 0 or None
+            super().__setattr__(name, value)
 
+
+class _Activity:
+    """Whether a backend is tracing in some thread (True, or None): quicker to ask than `ambient`."""
+
+    __slots__ = ("threads", "tracing")
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self.tracing: bool | None = None
+
+
+activity: Final = _Activity()
+_lock = threading.Lock()
 ambient: Final = _Ambient()
 
 _foreign: dict[type, Backend] = {}
@@ -132,6 +206,7 @@ next full garbage collection, so that a class no longer in use can go."""
 _made: list[type] = []
 
 
+@unseen
 def is_plain(value: Any, /) -> bool:
     """Whether Python decides on `value`; its type joins `plain` if that holds for all of its values."""
     cls = type(value)
@@ -143,6 +218,13 @@ def is_plain(value: Any, /) -> bool:
         _made.append(cls)
     plain.add(cls)
     return True
+
+
+@unseen
+def has_backend(value: Any, /) -> bool:
+    """Whether the type of `value` has a backend; if not, it joins `plain`."""
+    is_plain(value)
+    return type(value) not in plain
 
 
 _HEAP_TYPE = 1 << 9
@@ -170,10 +252,12 @@ def _forget_types() -> None:
 forget.append(_forget_types)
 
 
-def _on_collection(phase: str, info: Mapping[str, int]) -> None:
+@begins_unseen
+def _on_collection(tracer: Any, phase: str, info: Mapping[str, int]) -> None:
     if phase == "start" and info["generation"] == 2:
         for clear in forget:
             clear()
+    resume.get(type(tracer), id)(tracer)
 
 
 gc.callbacks.append(_on_collection)

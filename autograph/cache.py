@@ -1,10 +1,11 @@
 """Conversions kept on disk between processes, when asked for: `AUTOGRAPH_CACHE=DIR`, or `set_cache(DIR)`.
 
-An entry is the converted code of one function, marshalled. Its name is a digest of all that it depends on: the code
-object of the function (its instructions and constants, with names, file, lines and columns), the options, the version
-and files of autograph, and the version and flags of Python. So a changed source has another name, and a hit needs
-neither the source nor a parser. Nothing is ever changed in place: an entry is written beside and renamed. One that is
-not whole is passed over and written anew. Like `__pycache__`, the directory must be one that only trusted users write.
+An entry is the converted code of one function, or of a module that `install` converts, marshalled. Its name is a digest
+of all that it depends on: the code object of the function (its instructions and constants, with names, file, lines and
+columns) or the text and file of the module, the options, the version and files of autograph, and the version and flags
+of Python. So a changed source has another name, and a hit needs no parser, and for a function not even the source.
+Nothing is ever changed in place: an entry is written beside and renamed. One that is not whole is passed over and
+written anew. Like `__pycache__`, the directory must be one that only trusted users write.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-__all__ = ["cache_directory", "load", "set_cache", "store"]
+__all__ = ["cache_directory", "load", "load_module", "set_cache", "store", "store_module"]
 
 _HEADER = b"autograph\x01"
 _directory: Path | None = None
@@ -46,23 +47,44 @@ def load(code: CodeType, recursive: bool) -> tuple[CodeType, str] | None:
     """The kept conversion of a code object, with what it calls the operators."""
     if _directory is None:
         return None
+    kept: tuple[CodeType, str] | None = _read(_path(_directory, recursive, _signature(code)))
+    return kept
+
+
+def store(code: CodeType, recursive: bool, converted: CodeType, operators: str) -> None:
+    """Keep a conversion. Warns, once, if the directory cannot be written to."""
+    if _directory is not None:
+        _write(_path(_directory, recursive, _signature(code)), (converted, operators))
+
+
+def load_module(text: str, filename: str) -> CodeType | None:
+    """The kept conversion of a module."""
+    if _directory is None:
+        return None
+    kept: CodeType | None = _read(_path(_directory, text, filename))
+    return kept
+
+
+def store_module(text: str, filename: str, converted: CodeType) -> None:
+    """Keep the conversion of a module, as `store` does."""
+    if _directory is not None:
+        _write(_path(_directory, text, filename), converted)
+
+
+def _read(path: Path) -> Any:
+    """What an entry holds; None if there is none, or it is not whole."""
     try:
-        data = _path(_directory, code, recursive).read_bytes()
+        data = path.read_bytes()
     except OSError:
         return None
     start = len(_HEADER) + 32
     if data[: len(_HEADER)] != _HEADER or data[len(_HEADER):start] != hashlib.sha256(data[start:]).digest():
         return None
-    converted, operators = marshal.loads(data[start:])
-    return converted, operators
+    return marshal.loads(data[start:])
 
 
-def store(code: CodeType, recursive: bool, converted: CodeType, operators: str) -> None:
-    """Keep a conversion. Warns, once, if the directory cannot be written to."""
-    if _directory is None:
-        return
-    data = marshal.dumps((converted, operators))
-    path = _path(_directory, code, recursive)
+def _write(path: Path, value: Any) -> None:
+    data = marshal.dumps(value)
     beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +98,9 @@ def store(code: CodeType, recursive: bool, converted: CodeType, operators: str) 
         set_cache(None)
 
 
-def _path(directory: Path, code: CodeType, recursive: bool) -> Path:
+def _path(directory: Path, *depends: Any) -> Path:
     digest = hashlib.sha256(_environment)
-    digest.update(repr((recursive, _signature(code))).encode("utf-8", "surrogatepass"))
+    digest.update(repr(depends).encode("utf-8", "surrogatepass"))
     name = digest.hexdigest()
     return directory / name[:2] / name[2:]
 

@@ -5,8 +5,10 @@ backend of an argument answer.
 """
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -25,8 +27,9 @@ from typing import Any
 
 from .backend import Backend, ambient, backend_of, forget, on_announce, plain, staging_backend
 from .frames import is_converted, prune
+from .unseen import begins_unseen, resume, unseen
 
-__all__ = ["call", "hooks", "makers", "remember", "watch"]
+__all__ = ["at_work", "call", "functions", "hooks", "makers", "remember", "watch"]
 
 
 def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
@@ -45,19 +48,41 @@ class _Hooks:
     """Set by `api`: what makes the converted form of functions."""
 
     convert: Callable[[FunctionType], Callable[[FunctionType], Any] | None] = staticmethod(_load_converter)
+    meet: Callable[[type], None] = staticmethod(lambda cls: None)
+    """Set by `classes`: told of the classes that are instantiated while a backend traces."""
 
 
 hooks = _Hooks()
+
+
+class _AtWork(threading.local):
+    """Whether this thread converts: what conversion calls runs as it is, though code that it uses (`linecache`, `ast`)
+    may itself have been converted, and would ask for the conversion of what it calls."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+
+
+at_work = _AtWork()
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 makers: dict[int, tuple[Callable[[FunctionType], Any] | None, object]] = {}
 """By id of a code object: what makes the converted function from a function of this code (None: left alone)."""
+atexit.register(makers.clear)
 
 
+@unseen
 def call(fn: Any, /) -> Any:
     """What to call in place of `fn`: its converted form, the backend-aware form of a builtin, or `fn` itself."""
     cls = type(fn)
     if cls is FunctionType:
         entry = makers.get(id(fn.__code__))
+        if entry is None and at_work.depth:
+            return fn
         maker = entry[0] if entry is not None else _remember(fn)
         if maker is None:
             converted = fn
@@ -65,13 +90,13 @@ def call(fn: Any, /) -> Any:
             return maker(fn)
         else:
             converted = maker(fn)
-        if "<locals>" not in fn.__qualname__:
-            _functions[fn] = converted
+        if "<locals>" not in fn.__qualname__ and (converted is not fn or _is_often_called(fn)):
+            functions[fn] = converted
         return converted
     if cls is MethodType:
         function = fn.__func__
         if type(function) is FunctionType:
-            converted = _functions[function]
+            converted = functions[function]
             return fn if converted is function else MethodType(converted, fn.__self__)
         return fn
     if cls is BuiltinFunctionType:
@@ -97,24 +122,44 @@ def call(fn: Any, /) -> Any:
     return fn
 
 
+def _is_often_called(fn: FunctionType) -> bool:
+    """Whether a function that stands for itself has been looked up often. Only then it is put in a table: who asks what
+    refers to a function (`gc.get_referrers`, as `trace` does to find the class of a method) sees the table."""
+    _counts[id(fn)] = count = _counts.get(id(fn), 0) + 1
+    return count >= _OFTEN
+
+
+_OFTEN = 8
+_counts: dict[int, int] = {}
+
+
 class _Known(dict[Any, Any]):
     """What to call in place of a callee, where that stays the same: a look-up that enters no Python code."""
 
-    def __missing__(self, fn: Any) -> Any:
-        return call(fn)
+    __missing__ = staticmethod(call)
+
+    def __init__(self) -> None:
+        self.on_clear: list[Callable[[], None]] = []
+        """What is to forget its callees with this table."""
+
+    def clear(self) -> None:
+        super().clear()
+        _counts.clear()
+        for run in self.on_clear:
+            run()
 
 
-_functions = _Known()
+functions = _Known()
 """Functions of modules and classes. They are given up when a code object goes, as it does when another is assigned
 to `__code__`, and before a full garbage collection. Those with defaults, which may be assigned to, are not here."""
 _classes = _Known()
 """Classes written in C, and what stands for them."""
-forget.append(_functions.clear)
+forget.append(functions.clear)
 
 _same: Callable[[Any], Any] = functools.partial(next, iter(()))
 """The identity, without a frame: `next` of nothing, with its argument as the default."""
 resolvers: dict[type, Callable[[Any], Any]] = {
-    FunctionType: _functions.__getitem__, type: _classes.__getitem__, BuiltinFunctionType: _same,
+    FunctionType: functions.__getitem__, type: _classes.__getitem__, BuiltinFunctionType: _same,
     WrapperDescriptorType: _same, MethodWrapperType: _same, MethodDescriptorType: _same,
     ClassMethodDescriptorType: _same,
 }
@@ -143,27 +188,32 @@ def remember(code: CodeType, maker: Callable[[FunctionType], Any] | None) -> Non
 
 
 def watch(code: CodeType, table: dict[int, Any]) -> object:
-    """A weak reference that takes the code's entry out of `table` when the code is gone."""
-    key, clear = id(code), _functions.clear
+    """A weak reference that takes the code's entry out of `table` when the code is gone. The table has to be cleared at
+    exit, before modules lose their names."""
+    return weakref.ref(code, functools.partial(_gone, id(code), table))
 
-    def gone(_: object) -> None:
-        table.pop(key, None)
-        clear()
 
-    return weakref.ref(code, gone)
+@unseen
+def _gone(key: int, table: dict[int, Any], _: object) -> None:
+    table.pop(key, None)
+    functions.clear()
 
 
 def _constructor(cls: Any) -> Any:
     """A class whose `__init__` or `__new__` converts is instantiated as `type.__call__` does, with those."""
+    if ambient.backend is not None:
+        hooks.meet(cls)
     if type(cls).__call__ is not type.__call__:
         return cls
     init, new = cls.__init__, cls.__new__
-    if not any(type(f) is FunctionType and _functions[f] is not f for f in (init, new)):
+    if not any(type(f) is FunctionType and functions[f] is not f for f in (init, new)):
         return cls
     return functools.partial(_construct, cls)
 
 
-def _construct(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+@begins_unseen
+def _construct(tracer: Any, cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    resume.get(type(tracer), id)(tracer)
     try:
         self = call(cls.__new__)(cls, *args, **kwargs)
         if cls in type(self).__mro__:
@@ -180,36 +230,49 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that lets the backend of an argument answer."""
     judges = original in (any, all, min, max, sorted, filter)  # the truth of items, which may be the backend's
 
-    def builtin(*args: Any, **kwargs: Any) -> Any:
+    def answering(args: tuple[Any, ...]) -> Callable[..., Any]:
+        if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:
+            return original
+        for value in args:
+            backend = backend_of(value)
+            if backend is None and ambient.backend is not None and type(value) in (list, tuple):
+                backend = next((b for b in map(staging_backend, value) if b is not None), None)
+            if backend is not None and original in backend.builtins:
+                return backend.builtins[original]
+        if ambient.backend is not None and original is len and len(args) == 1:
+            return _len
+        if ambient.backend is not None and judges:
+            return ambient.backend.builtins[original]
+        return original
+
+    def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:
-                return original(*args, **kwargs)
-            for value in args:
-                backend = backend_of(value)
-                if backend is None and ambient.backend is not None and type(value) in (list, tuple):
-                    backend = next((b for b in map(staging_backend, value) if b is not None), None)
-                if backend is not None and original in backend.builtins:
-                    return backend.builtins[original](*args, **kwargs)
-            if original is len and ambient.backend is not None and len(args) == 1:
-                method = getattr(type(args[0]), "__len__", None)
-                if type(method) is FunctionType:  # Python's len wants an int of it
-                    length = call(method)(args[0])
-                    return length if staging_backend(length) is not None else index(length)
-            if judges and ambient.backend is not None:
-                return ambient.backend.builtins[original](*args, **kwargs)
-            return original(*args, **kwargs)
+            found = answering(args)
+            resume.get(type(tracer), id)(tracer)
+            return found(*args, **kwargs)
         except BaseException as error:
             prune(error)
             raise
 
     builtin.__name__ = builtin.__qualname__ = original.__name__
-    return builtin
+    return begins_unseen(builtin)
 
 
-def _print(*args: Any, **kwargs: Any) -> None:
+def _len(value: Any) -> Any:
+    """`len`, which may be a staged value: Python's own wants an int of `__len__`."""
+    method = getattr(type(value), "__len__", None)
+    if type(method) is not FunctionType:
+        return len(value)
+    length = call(method)(value)
+    return length if staging_backend(length) is not None else index(length)
+
+
+@begins_unseen
+def _print(tracer: Any, /, *args: Any, **kwargs: Any) -> None:
     """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
     try:
         backend = ambient.backend or _backend_within(args)
+        resume.get(type(tracer), id)(tracer)
         (print if backend is None else backend.builtins[print])(*args, **kwargs)
     except BaseException as error:
         prune(error)
@@ -249,6 +312,7 @@ _builtins = _Builtins()
 def _let_backends_answer() -> None:
     _builtins.update(_overrides)
     _classes.clear()
+    functions.clear()
     resolvers[BuiltinFunctionType] = _builtins.__getitem__
 
 

@@ -5,20 +5,22 @@ Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column
 from __future__ import annotations
 
 import ast
+import io
 import linecache
 import os
 import sys
 import time
+import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
-import gast
-
+from .depth import deepest_line
 from .errors import AmbiguousLambdaError, ConversionError, NoSourceError, StaleSourceError
 from .frames import is_converted
+from .nodes import to_gast
 from .recursion import with_room
 
 __all__ = ["Source", "capture", "is_current", "parse"]
@@ -101,6 +103,10 @@ def _joined(lines: Sequence[str]) -> str:
 
 def parse(text: str, filename: str) -> ast.Module:
     """Parse a module; a syntax error becomes a ConversionError in the usual form."""
+    if "\0" in text:
+        raise ConversionError(
+            "the source holds a null byte", filename=filename, lineno=text.count("\n", 0, text.index("\0")) + 1,
+            line="", remedy="Python cannot compile it either.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -113,13 +119,38 @@ def parse(text: str, filename: str) -> ast.Module:
             remedy="Correct the source, then convert again.",
         ) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        what = "the source holds a null byte" if isinstance(error, ValueError) else "the source is nested too deeply"
-        raise ConversionError(what, filename=filename, lineno=1, remedy="Python cannot compile it either.") from None
+        if isinstance(error, ValueError):  # a surrogate
+            what = f"the source cannot be encoded: {error}"
+            lineno = text.count("\n", 0, getattr(error, "start", 0)) + 1
+        else:
+            what, lineno = "the source is nested too deeply", deepest_line(text)
+        raise ConversionError(what, filename=filename, lineno=lineno, line="",
+                              remedy="Python cannot compile it either.") from None
 
 
 def _first_line(node: FunctionNode) -> int:
     decorators = getattr(node, "decorator_list", ())
     return cast(int, decorators[0].lineno if decorators else node.lineno)
+
+
+_read = io.open  # when a callee is first met, a test may have put a mock in the place of `open`, or of tokenize's
+
+
+def _lines_of(filename: str, module: dict[str, Any]) -> Sequence[str]:
+    """What linecache gives, but a file that it has not read yet is read here."""
+    if filename not in linecache.cache:
+        try:
+            status = os.stat(filename)
+            with _read(filename, "rb") as file:
+                data = file.read()
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            lines = io.TextIOWrapper(io.BytesIO(data), encoding).readlines()
+        except (OSError, ValueError, SyntaxError):  # not a file, or one that linecache cannot read either
+            return linecache.getlines(filename, module)
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        linecache.cache[filename] = status.st_size, status.st_mtime, lines, filename
+    return linecache.getlines(filename, module)
 
 
 def capture(fn: FunctionType) -> Source:
@@ -130,7 +161,7 @@ def capture(fn: FunctionType) -> Source:
     """
     code = fn.__code__
     filename = code.co_filename
-    lines = tuple(linecache.getlines(filename, fn.__globals__))
+    lines = tuple(_lines_of(filename, fn.__globals__))
     if not lines:
         raise NoSourceError(
             f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno, remedy=_REMEDY
@@ -159,7 +190,7 @@ def capture(fn: FunctionType) -> Source:
             filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
         )
     node, class_name = candidates[0]
-    return Source(gast.ast_to_gast(node), filename, file.text, class_name)
+    return Source(to_gast(node), filename, file.text, class_name)
 
 
 def is_current(fn: FunctionType) -> bool:

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import bdb
 import functools
-import sys
-from collections.abc import Callable
-from types import FrameType, MethodType, TracebackType
-from typing import Any, ParamSpec, TypeVar
+from types import FrameType, TracebackType
+from typing import Any
 
 from .frames import is_internal, shows_internal
 
-__all__ = ["pass_over_internal_frames", "unobserved"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["pass_over_internal_frames"]
 
 
 def pass_over_internal_frames() -> None:
@@ -42,20 +37,3 @@ def pass_over_internal_frames() -> None:
 
     patched: Any = bdb.Bdb
     patched.stop_here, patched.get_stack = stop_in_users, users_stack
-
-
-def unobserved(fn: Callable[P, R]) -> Callable[P, R]:
-    """Keep a debugger out of a function of the tool: conversion calls much that is not the tool's own."""
-
-    @functools.wraps(fn)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        tracing = sys.gettrace()
-        if type(tracing) is not MethodType or shows_internal():  # a debugger in Python: a coverage tool in C stays on
-            return fn(*args, **kwargs)
-        sys.settrace(None)
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            sys.settrace(tracing)
-
-    return run

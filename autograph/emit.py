@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-import warnings
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
@@ -18,6 +17,8 @@ import gast
 from .capture import Source
 from .frames import BODY, CONVERTED
 from .lanes import to_ast
+from .repeated import TYPE_PARAMETERS, NotOnce, number_of, originals
+from .sites import put
 from .tree import walk
 
 __all__ = ["Template", "bodies_in", "compile_function", "rename"]
@@ -55,36 +56,46 @@ def compile_function(source: Source, tree: Any, original: CodeType, name: str, o
     `name` is what the tree calls the `operators`; if they are None, the converted code looks that name up as a
     global, and has the free variables of the original: it can be set as the `__code__` of a function.
     """
-    used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
+    try:
+        code = _code(source, tree, original, name, operators is not None, sys.flags.optimize < 2)  # -OO: no docstrings
+    except NotOnce:
+        code = _code(source, tree, original, name, operators is not None, False)
+    return Template(code, original, name, operators)
+
+
+def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool, once: bool) -> CodeType:
+    """The converted code; `is_free` says that the name of the operators is a free variable, `once` that bodies that
+    stand in several lanes are to be compiled once."""
     bodies = bodies_in(tree)
-    function = to_ast(tree, name)
+    function = to_ast(tree, name, frozenset(original.co_freevars), once)
     _strip_signature(function)
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     if isinstance(function, ast.Lambda):
         statement = ast.Expr(function, **place)
-    else:  # under another name, so that its own name is looked up where the user's function looks it up
-        function.name = _unused("converted_", used)
+    else:  # under a name that no source has, so that its own is looked up where the user's function looks it up
+        function.name = "converted function"
     inside = "factory.<locals>."
     if source.class_name is not None:
+        used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
         class_name = _unused(source.class_name, used)
         statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
-    known = original.co_freevars if operators is None else (*original.co_freevars, name)
+    known = (*original.co_freevars, name) if is_free else original.co_freevars
     free = [ast.arg(arg=n, **place) for n in known]
     parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
     module = ast.Module(body=[factory], type_ignores=[])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them
+    current: Any = sys.modules["warnings"]  # what the compiler asks: a test may have put another there
+    with current.catch_warnings():
+        current.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them
         compiled = builtins.compile(
             module, source.filename, "exec", flags=original.co_flags & _FUTURES, dont_inherit=True
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
     outside: str = cast(Any, original).co_qualname if sys.version_info >= (3, 11) else original.co_name
     code = rename(code, original.co_name, inside + code.co_name, outside, bodies)
-    code = code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
-    return Template(code, original, name, operators)
+    return code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
 
 
 def _unused(name: str, used: set[str]) -> str:
@@ -106,7 +117,8 @@ def _strip_signature(function: Any) -> None:
     arguments.defaults = [none for _ in arguments.defaults]
     arguments.kw_defaults = [d and none for d in arguments.kw_defaults]
     if not isinstance(function, ast.Lambda):
-        function.decorator_list, function.returns = [], None
+        function.decorator_list = [ast.copy_location(ast.Constant(value=None), d) for d in function.decorator_list]
+        function.returns = None  # (the first decorator has the first line of the code)
         others = [p for p in (arguments.vararg, arguments.kwarg) if p is not None]
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *others):
             parameter.annotation = None
@@ -119,9 +131,10 @@ def bodies_in(tree: Any) -> set[tuple[str, int]]:
     made: set[tuple[str, int]] = set()
     users: set[tuple[str, int]] = set()
     for node in walk(tree):
-        if isinstance(node, gast.Lambda):
+        cls = node.__class__
+        if cls is gast.Lambda:
             (made if getattr(node, "immediate", False) else users).add(("<lambda>", node.lineno))
-        elif isinstance(node, gast.FunctionDef) and getattr(node, "synthetic", False):
+        elif cls is gast.FunctionDef and getattr(node, "synthetic", False):
             made.add((node.name, node.lineno))
     return made - users
 
@@ -139,25 +152,65 @@ def _is_function(code: CodeType) -> bool:
     return bool(code.co_flags & _OPTIMIZED)
 
 
+def _with_child(code: CodeType, child: CodeType, renamed: CodeType) -> CodeType:
+    return code.replace(co_consts=(*(renamed if c is child else c for c in code.co_consts), CONVERTED))
+
+
 def rename(code: CodeType, name: str, inside: str, outside: str, bodies: set[tuple[str, int]]) -> CodeType:
     """Give the code and all below it the names they would have in the user's function, and the marks of conversion.
 
-    `inside` is the qualified name in the factory, `outside` the one it is to have.
+    `inside` is the qualified name in the factory, `outside` the one it is to have. Of bodies that stand in several
+    lanes, the first takes the place of the others; raises NotOnce if it cannot.
     """
-    joint = ".<locals>." if _is_function(code) else "."
-    qualified = {inside: outside}
-    constants: list[Any] = []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            child = constant.co_name
-            is_body = (child, constant.co_firstlineno) in bodies
-            new = outside if is_body else outside + joint + child
-            qualified[inside + joint + child] = new
-            constant = rename(constant, name if is_body else child, inside + joint + child, new, bodies)
-        constants.append(constant)
-    constants = [qualified.get(c, c) if type(c) is str else c for c in constants]
-    marks = (BODY, CONVERTED) if (code.co_name, code.co_firstlineno) in bodies else (CONVERTED,)
-    changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
-    if sys.version_info >= (3, 11):
-        changes["co_qualname"] = outside
-    return code.replace(**changes)
+    return _Names(bodies, originals(code, inside, bodies)).give(code, name, inside, outside)
+
+
+class _Names:
+    def __init__(self, bodies: set[tuple[str, int]], originals: dict[str, tuple[CodeType, str]]) -> None:
+        self.bodies, self.originals = bodies, originals
+        self.done: dict[str, CodeType] = {}
+        """The renamed code of each of the originals."""
+
+    def give(self, code: CodeType, name: str, inside: str, outside: str) -> CodeType:
+        joint = ".<locals>." if _is_function(code) else "."
+        qualified: dict[Any, Any] = {inside: outside}
+        constants: list[Any] = []
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                child = constant.co_name
+                is_body = (child, constant.co_firstlineno) in self.bodies
+                path = inside + joint + child
+                if child.startswith(TYPE_PARAMETERS):  # a scope that the names of what is in it leave out
+                    named = child[len(TYPE_PARAMETERS):-1]
+                    of_child = [c for c in constant.co_consts if isinstance(c, CodeType) and c.co_name == named][-1]
+                    constants.append(_with_child(constant, of_child, self.give(
+                        of_child, of_child.co_name, inside + joint + of_child.co_name,
+                        outside + joint + of_child.co_name)))
+                    continue
+                new = outside if is_body else outside + joint + child
+                if not is_body or path not in qualified:  # the name of a lambda of the user's
+                    qualified[path] = new
+                key = number_of(constant) if is_body else None
+                if key is None:
+                    constant = self.give(constant, name if is_body else child, path, new)
+                else:
+                    constant = self.original(key, constant, name, new)
+            constants.append(constant)
+        constants = [qualified.get(c, c) if type(c) is str else put(c) for c in constants]
+        is_body = (code.co_name, code.co_firstlineno) in self.bodies
+        if is_body and number_of(code) is not None:
+            constants[0] = None  # the docstring
+        marks = (BODY, CONVERTED) if is_body else (CONVERTED,)
+        changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
+        if sys.version_info >= (3, 11):
+            changes["co_qualname"] = outside
+        return code.replace(**changes)
+
+    def original(self, key: str, code: CodeType, name: str, outside: str) -> CodeType:
+        """The body of this number, in whose place `code` stands, or that it is."""
+        found, path = self.originals.get(key, (None, ""))
+        if found is None or found.co_freevars != code.co_freevars:
+            raise NotOnce
+        if key not in self.done:
+            self.done[key] = self.give(found, name, path, outside)
+        return self.done[key]

@@ -11,14 +11,15 @@ from typing import Any
 
 import gast
 
-from .analysis import PREDICATES, member_test, none_test
+from .analysis import PREDICATES, bool_test, member_test, none_test
 from .analysis import never_tensor as _never_tensor
+from .comprehensions import comprehension
 from .names import Scope, scan
-from .tree import bound_to_frame, own_nodes, walk
+from .thunks import AG, lambda_of, lazy, load, noting, operator_call, walrus_names
+from .tree import at, bound_to_frame, own_nodes, suspends, walk
 
-__all__ = ["AG", "convert_expressions", "load", "name_operators", "operator_call"]
+__all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "operator_call"]
 
-AG = "ag__"
 # Calls that stay bare: they answer for the frame they are made in, or are markers for the converter.
 _BARE = PREDICATES | {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "set_loop_options"}
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
@@ -27,20 +28,6 @@ _IN_PLACE = {
     gast.FloorDiv: "ifloordiv", gast.Mod: "imod", gast.Pow: "ipow", gast.LShift: "ilshift", gast.RShift: "irshift",
     gast.BitAnd: "iand", gast.BitOr: "ior", gast.BitXor: "ixor",
 }
-
-
-def load(name: str, origin: Any) -> Any:
-    return gast.copy_location(gast.Name(name, gast.Load(), None, None), origin)
-
-
-def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
-    """`ag__.operator(arguments)` at the position of `origin`."""
-    operators = load(AG, origin)
-    operators.is_operators = True
-    function = gast.copy_location(gast.Attribute(operators, operator, gast.Load()), origin)
-    # The compiler gives a call of an attribute the line where the attribute ends.
-    function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
-    return gast.copy_location(gast.Call(function, arguments, keywords or []), origin)
 
 
 def name_operators(tree: Any, used: frozenset[str]) -> str:
@@ -56,22 +43,11 @@ def name_operators(tree: Any, used: frozenset[str]) -> str:
     return name
 
 
-def lazy(body: Any) -> Any:
-    """`lambda: body`, evaluated at once or never."""
-    node = gast.Lambda(_no_parameters(), body)
-    node.immediate = True
-    return gast.copy_location(node, body)
-
-
-def _no_parameters(names: tuple[str, ...] = (), origin: Any = None) -> Any:
-    parameters = [gast.copy_location(gast.Name(n, gast.Param(), None, None), origin) for n in names]
-    return gast.arguments(parameters, [], None, [], [], None, [])
-
-
 def convert_expressions(node: Any, scope: Scope, recursive: bool = True) -> None:
     """Convert the expressions of one function, in place. Nested functions are left to their own turn."""
     converter = _Expressions(scope, recursive)
     if isinstance(node, gast.Lambda):
+        converter.in_lambda = True
         node.body = converter.visit(node.body)
     else:
         node.body = converter.block(node.body)
@@ -81,7 +57,7 @@ class _Expressions:
     def __init__(self, scope: Scope, recursive: bool) -> None:
         self.scope, self.recursive = scope, recursive
         self.maybe_none: frozenset[str] = frozenset()
-        self.in_class = False
+        self.in_lambda = False
 
     # --- statements ---
 
@@ -116,6 +92,8 @@ class _Expressions:
                 setattr(node, name, self.visit(value))
             elif isinstance(value, list):
                 setattr(node, name, self.items(value))
+        if isinstance(node, gast.Expr) and isinstance(getattr(node.value, "native", None), gast.ListComp):
+            node.value.func.attr = "each"  # nobody takes the list
         return [node]
 
     def items(self, values: list[Any]) -> list[Any]:
@@ -136,7 +114,7 @@ class _Expressions:
         arguments = [self.visit(node.test)]
         if node.msg is not None:
             arguments.append(lazy(self.visit(node.msg)))
-        return gast.copy_location(gast.Expr(operator_call("assert_", arguments, node)), node)
+        return at(gast.Expr(operator_call("assert_", arguments, node)), node)
 
     def assign(self, node: Any) -> list[Any]:
         value, target = node.value, node.targets[0]
@@ -164,7 +142,7 @@ class _Expressions:
                 continue
             pairs: list[tuple[Any, str]] = []
             pattern = self.pattern(target, pairs, taken)
-            out.append(gast.copy_location(gast.Assign([pattern], source, None), node))
+            out.append(at(gast.Assign([pattern], source, None), node))
             out += [self.assign_leaf(leaf, load(name, leaf), node) for leaf, name in pairs]
         return out
 
@@ -179,22 +157,23 @@ class _Expressions:
             taken.add(name)
             pairs.append((target, name))
             made = gast.Name(name, gast.Store(), None, None)
-        return gast.copy_location(made, target)
+        return at(made, target)
 
     def assign_leaf(self, target: Any, value: Any, node: Any) -> Any:
         if self.is_item_of_local(target):
             return self.set_item(target, value, node)
-        return gast.copy_location(gast.Assign([self.visit(target)], value, None), node)
+        return at(gast.Assign([self.visit(target)], value, None), node)
 
     def set_item(self, target: Any, value: Any, node: Any) -> Any:
         """`x = ag__.setitem(x, key, value)` for `x[key] = value`."""
         name = target.value.id
         call = operator_call("setitem", [load(name, target), self.index(target.slice), value], node)
+        call.item = target
         return self.store(name, call, node)
 
     def store(self, name: str, value: Any, node: Any) -> Any:
-        target = gast.copy_location(gast.Name(name, gast.Store(), None, None), node)
-        return gast.copy_location(gast.Assign([target], value, None), node)
+        target = at(gast.Name(name, gast.Store(), None, None), node)
+        return at(gast.Assign([target], value, None), node)
 
     def augmented(self, node: Any) -> list[Any]:
         target = node.target
@@ -210,8 +189,8 @@ class _Expressions:
         sign, number = (key.op, key.operand) if isinstance(key, gast.UnaryOp) else (None, key)
         if isinstance(number, gast.Constant):
             def again() -> Any:
-                plain = gast.copy_location(gast.Constant(number.value, None), number)
-                return plain if sign is None else gast.copy_location(gast.UnaryOp(sign, plain), key)
+                plain = at(gast.Constant(number.value, None), number)
+                return plain if sign is None else at(gast.UnaryOp(sign, plain), key)
         else:
             index = key.id if isinstance(key, gast.Name) else self.scope.fresh("index_")
             if not isinstance(key, gast.Name):
@@ -219,10 +198,12 @@ class _Expressions:
 
             def again() -> Any:
                 return load(index, key)
-        item = gast.copy_location(gast.Subscript(load(target.value.id, target), again(), gast.Load()), target)
+        item = at(gast.Subscript(load(target.value.id, target), again(), gast.Load()), target)
         changed = operator_call(_IN_PLACE[type(node.op)], [item, self.visit(node.value)], node)
         target.slice = again()
-        return [*out, self.set_item(target, changed, node)]
+        made = self.set_item(target, changed, node)
+        made.value.in_place = node.op
+        return [*out, made]
 
     def is_item_of_local(self, target: Any) -> bool:
         return (
@@ -252,7 +233,7 @@ class _Expressions:
         if isinstance(node, gast.Slice):
             none = gast.Constant(None, None)
             bounds = [b and self.visit(b) for b in (node.lower, node.upper, node.step)]
-            arguments = [b or gast.copy_location(none, node) for b in bounds[: 3 if node.step else 2]]
+            arguments = [b or at(none, node) for b in bounds[: 3 if node.step else 2]]
             return operator_call("slice", arguments, node)
         if isinstance(node, gast.Tuple):
             node.elts = [self.index(e) for e in node.elts]
@@ -316,12 +297,12 @@ class _Expressions:
         return node
 
     def BoolOp(self, node: Any) -> Any:
-        if self.never_tensor(node) or any(bound_to_frame(v) for v in node.values):
+        if self.never_tensor(node) or self.stays(*node.values):
             node.values = [self.visit(v) for v in node.values]
             return node
         first, *others = (self.visit(v) for v in node.values)
         operator = "and_" if isinstance(node.op, gast.And) else "or_"
-        return operator_call(operator, [first, *(lazy(o) for o in others)], node)
+        return operator_call(operator, [first, *(self.operand(o) for o in others)], node)
 
     def UnaryOp(self, node: Any) -> Any:
         python = not isinstance(node.op, gast.Not) or self.never_tensor(node.operand)
@@ -329,23 +310,41 @@ class _Expressions:
         return node if python else operator_call("not_", [node.operand], node)
 
     def IfExp(self, node: Any) -> Any:
-        python = self.never_tensor(node.test) or bound_to_frame(node.body) or bound_to_frame(node.orelse)
+        python = self.never_tensor(node.test) or self.stays(node.body, node.orelse)
         node.test, node.body, node.orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if python:
             return node
-        return operator_call("if_exp", [node.test, lazy(node.body), lazy(node.orelse)], node)
+        return operator_call("if_exp", [node.test, self.operand(node.body), self.operand(node.orelse)], node)
+
+    def stays(self, *operands: Any) -> bool:
+        """Whether operands must run in the user's own frame: they suspend it, or bind a name that no cell holds."""
+        return any(map(suspends, operands)) or (
+            any(map(bound_to_frame, operands)) and (
+                self.in_lambda or not self.scope.globals.isdisjoint(walrus_names(*operands))))
+
+    def operand(self, node: Any) -> Any:
+        """A converted operand, to be run at once or never."""
+        return lazy(noting(node, self.scope.written) if self.scope.written and scan(node).calls else node)
 
     def Compare(self, node: Any) -> Any:
         if none_test(node, self.maybe_none):
             test = operator_call("is_none", [node.left], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
+        if bool_test(node):
+            test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
+            return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
         if member_test(node):
             held = node.comparators[0]
-            fixed = not isinstance(held, gast.Call) and all(map(self.is_fixed, held.elts))
-            test = operator_call("in_", [self.visit(node.left), self.visit(held)], node)
+            display = isinstance(held, (gast.Tuple, gast.List, gast.Set))
+            fixed = display and all(map(self.is_fixed, held.elts))
+            held = self.visit(held)
+            if isinstance(held, gast.Set) and not fixed:
+                members = operator_call("members", held.elts, held)
+                members.plain, held = held, members
+            test = operator_call("in_", [self.visit(node.left), held], node)
             test.fixed = fixed
             return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)
-        python = len(node.ops) == 1 or self.never_tensor(node) or any(map(bound_to_frame, node.comparators))
+        python = len(node.ops) == 1 or self.never_tensor(node) or self.stays(*node.comparators)
         node.left = self.visit(node.left)
         node.comparators = [self.visit(c) for c in node.comparators]
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
@@ -362,50 +361,23 @@ class _Expressions:
         """`a < b < c`: `ag__.and_(a < b, lambda: b < c)`, an operand that is not a name evaluated into one."""
         middle = rest[0]
         if len(ops) == 1:
-            return gast.copy_location(gast.Compare(left, ops, rest), origin)
+            return at(gast.Compare(left, ops, rest), origin)
         if isinstance(middle, (gast.Name, gast.Constant)):
-            again = load(middle.id, middle) if isinstance(middle, gast.Name) else gast.copy_location(
+            again = load(middle.id, middle) if isinstance(middle, gast.Name) else at(
                 gast.Constant(middle.value, None), middle)
-            first = gast.copy_location(gast.Compare(left, ops[:1], [middle]), origin)
-            return operator_call("and_", [first, lazy(self.chain(again, ops[1:], rest[1:], origin))], origin)
+            first = at(gast.Compare(left, ops[:1], [middle]), origin)
+            return operator_call("and_", [first, self.operand(self.chain(again, ops[1:], rest[1:], origin))], origin)
         names = (self.scope.fresh("left_"), self.scope.fresh("middle_"))
-        first = gast.copy_location(
+        first = at(
             gast.Compare(load(names[0], left), ops[:1], [load(names[1], middle)]), origin)
-        following = lazy(self.chain(load(names[1], middle), ops[1:], rest[1:], origin))
-        body = operator_call("and_", [first, following], origin)
-        function = gast.copy_location(gast.Lambda(_no_parameters(names, origin), body), origin)
-        function.immediate = True
-        return gast.copy_location(gast.Call(function, [left, middle], []), origin)
+        following = self.operand(self.chain(load(names[1], middle), ops[1:], rest[1:], origin))
+        function = lambda_of(names, operator_call("and_", [first, following], origin), origin)
+        return at(gast.Call(function, [left, middle], []), origin)
 
     def ListComp(self, node: Any) -> Any:
-        """A comprehension with one `for` can be staged as a loop that collects; the others stay as they are."""
-        generator = node.generators[0]
-        target = generator.target
-        names = target.elts if isinstance(target, gast.Tuple) else [target]
-        late = scan(node.elt, *generator.ifs).captured  # made here, called later: they share one variable
-        plain = len(node.generators) > 1 or late or bound_to_frame(node) or not (
-            all(isinstance(name, gast.Name) for name in names) and names
-        ) or isinstance(generator.iter, (gast.Tuple, gast.List, gast.Constant))
-        node.elt = self.visit(node.elt)
-        for each in node.generators:
-            self.visit(each)
-        if plain:
-            return node
-        parameters = tuple(name.id for name in names)
+        return comprehension(node, self.scope, self.in_lambda, self.visit)
 
-        def function(body: Any) -> Any:
-            made = gast.copy_location(gast.Lambda(_no_parameters(parameters, node), body), body)
-            made.immediate = True
-            return made
-
-        arguments = [generator.iter, function(node.elt)]
-        if generator.ifs:
-            first, *others = generator.ifs
-            arguments.append(function(
-                operator_call("and_", [first, *(lazy(o) for o in others)], node) if others else first))
-        call = operator_call("list_comp", arguments, node)
-        call.native = node
-        return call
+    SetComp = DictComp = GeneratorExp = ListComp
 
     def never_tensor(self, node: Any) -> bool:
         return _never_tensor(node, self.maybe_none)

@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 if sys.version_info < (3, 11):
     import ctypes
 
 __all__ = [
     "BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune",
-    "settle", "shows_internal",
+    "settle", "shows_internal", "stand_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -111,7 +111,11 @@ def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
             return operator(*args, **kwargs)
         except BaseException as error:
             if (local := settle(error)) is not None:
-                raise local from None
+                try:
+                    raise local
+                except UnboundLocalError:
+                    stand_in(local, error)
+                    raise
             raise
 
     return run
@@ -123,31 +127,36 @@ def settle(error: BaseException) -> UnboundLocalError | None:
     A body sees a local of the function it is part of as a free variable. If that is not bound, Python's own error
     is a NameError, and the user's function would have raised an UnboundLocalError.
     """
-    local = _as_local(error, sys._getframe(2)) if type(error) is NameError else None
+    local = _as_local(error) if type(error) is NameError else None
     prune(error)
     return local
 
 
-def _as_local(error: NameError, frame: Any) -> UnboundLocalError | None:
+def stand_in(local: UnboundLocalError, error: BaseException) -> None:
+    """Let `local`, which an operator is about to raise again, have the place of `error`, which `settle` gave it for."""
+    local.__context__ = error.__context__
+    prune(local)
+
+
+def _keeps_operands(code: CodeType) -> bool:
+    """Whether this is the lambda of a chained comparison in the text of a converted module, `lambda middle_: ...`."""
+    return code.co_name == "<lambda>" and code.co_argcount == 2 and all(
+        name.rstrip("0123456789") in ("left_", "middle_") for name in code.co_varnames[:code.co_argcount])
+
+
+def _as_local(error: NameError) -> UnboundLocalError | None:
     if "free variable" not in str(error):
         return None
     name = str(error).split("'")[1]
-    frames = []
-    entry = error.__traceback__
-    while entry is not None:
-        frames.append(entry.tb_frame)
-        entry = entry.tb_next
-    if not is_body(frames[-1].f_code):
-        return None
+    *_, last = _entries(error.__traceback__)
+    frame: FrameType | None = last.tb_frame if is_body(last.tb_frame.f_code) else None
     while frame is not None:
-        frames.insert(0, frame)
-        frame = frame.f_back
-    for frame in reversed(frames):
         if not is_internal(frame.f_code.co_filename):
             if name in frame.f_code.co_cellvars:
                 break
-            if not is_body(frame.f_code):
-                return None
+            if not is_body(frame.f_code) and not _keeps_operands(frame.f_code):
+                return None  # a function between them: the variable is a free one of that
+        frame = frame.f_back
     else:
         return None
     if sys.version_info >= (3, 11):

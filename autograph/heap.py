@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from .classes import meet
 from .frames import is_internal
 
 __all__ = ["Heap"]
@@ -38,9 +39,13 @@ class Heap:
         elif type(value) is dict:
             copy = dict(value)
             below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
+        elif type(value) is MethodType:
+            self._visit(f"{path}.__self__", value.__self__, depth)
+            return
         elif hasattr(type(value), "__become__"):
             copy, below = value.__leaves__(), []
         elif _is_users_object(value):
+            meet(type(value))
             copy = dict(vars(value))
             below = [(f"{path}.{name}", item) for name, item in copy.items()]
         else:

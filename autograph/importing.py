@@ -4,7 +4,7 @@ A finder in front of `sys.meta_path` lets the others find a module of such a pac
 that compiles the converted tree: every function, method and lambda of the module, in both lanes, at its own lines.
 The rest of the module is compiled as it stands, with its docstring, decorators, defaults and annotations. One name is
 added to the module, `__ag__`, for the operators. A module converts whole or its import fails, with the position,
-before any of it has run. No bytecode is read or written.
+before any of it has run. No bytecode is read or written, but for what `AUTOGRAPH_CACHE` keeps.
 """
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from typing import Any
 
 import gast
 
+from . import cache
 from .api import convert_tree, identifiers
 from .capture import parse
+from .depth import deepest_line
 from .emit import bodies_in, rename
 from .errors import ConversionError, NoSourceError
 from .lanes import to_ast
+from .nodes import to_gast
 from .recursion import with_room
+from .sites import embed, extract
 from .tree import FUNCTIONS, children, walk
 
 __all__ = ["compile_module", "install", "uninstall"]
@@ -121,15 +125,22 @@ def compile_module(text: str, filename: str) -> CodeType:
 
     Raises ConversionError with the position for what does not parse or convert.
     """
+    kept = cache.load_module(text, filename)
+    if kept is not None:
+        return embed(kept)
     try:
-        return with_room(lambda: _compile(text, filename))
+        code = with_room(lambda: _compile(text, filename))
     except RecursionError:
-        raise ConversionError("the source is nested too deeply to compile", filename=filename, lineno=1,
+        raise ConversionError("the source is nested too deeply to compile", filename=filename,
+                              lineno=deepest_line(text), line="",
                               remedy="Split its most deeply nested function.") from None
+    if cache.cache_directory() is not None:
+        cache.store_module(text, filename, extract(code))
+    return code
 
 
 def _compile(text: str, filename: str) -> CodeType:
-    tree = gast.ast_to_gast(parse(text, filename))
+    tree = to_gast(parse(text, filename))
     used = identifiers(tree)
     converted: dict[tuple[str, int], Any] = {}
     for node, class_name in list(_outermost(tree)):
@@ -149,7 +160,9 @@ def _compile(text: str, filename: str) -> CodeType:
     if converted:
         _import_operators(module, name)
     try:
-        code: CodeType = builtins.compile(module, filename, "exec", dont_inherit=True)
+        with warnings.catch_warnings():  # of what `sites` replaces: source text holds no such constant
+            warnings.filterwarnings("ignore", "'frozenset' object is not callable", SyntaxWarning)
+            code: CodeType = builtins.compile(module, filename, "exec", dont_inherit=True)
     except SyntaxError as error:  # `return` outside a function, and the like: what the parser does not see
         raise ConversionError(
             f"syntax error: {error.msg}", filename=filename, lineno=error.lineno or 0,

@@ -18,7 +18,7 @@ import gast
 
 from .analysis import classify
 from .names import Scope
-from .tree import FUNCTIONS, JUMPS, LOOPS, bound_to_frame, escapes
+from .tree import FUNCTIONS, GUARDS, JUMPS, LOOPS, at, bound_to_frame, escapes, first_of, has_blocks, own_nodes
 
 __all__ = ["lower_jumps"]
 
@@ -36,6 +36,10 @@ class _Context(NamedTuple):
     continue_: str = ""
     taken: frozenset[str] = frozenset()
     """Flags in use around here."""
+    ended: frozenset[str] = frozenset()
+    """In a `finally`: the flags of the jumps that another `return` ends."""
+    ended_by_loop: frozenset[str] = frozenset()
+    """... that a `break` or `continue` ends."""
 
 
 class _End(NamedTuple):
@@ -91,7 +95,7 @@ class _Lowering:
         return [made for node in body for made in self.cut_chain(node)]
 
     def cut_chain(self, node: Any) -> Body:
-        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+        if not has_blocks(node) or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             return [node]
         links = [node]
         while isinstance(node, gast.If) and len(links[-1].orelse) == 1 and isinstance(links[-1].orelse[0], gast.If):
@@ -126,7 +130,7 @@ class _Lowering:
         pending: frozenset[str] = frozenset()
         falls = True
         for part in parts:
-            lowered, end = self.part([self.unless(pending, part, part[0])] if pending else part, ctx)
+            lowered, end = self.part([self.unless(pending, part)] if pending else part, ctx)
             out += lowered
             pending |= end.pending
             falls = falls and end.falls
@@ -150,7 +154,7 @@ class _Lowering:
             if end.pending:
                 if not rest or not end.falls:
                     return out, end
-                guarded, rest_end = self.block([self.unless(end.pending, rest, node)], ctx)
+                guarded, rest_end = self.block([self.unless(end.pending, rest)], ctx)
                 return out + guarded, _End(end.pending | rest_end.pending, rest_end.falls)
             if not end.falls:
                 return out + self.block(rest, ctx)[0], end
@@ -166,13 +170,15 @@ class _Lowering:
             result = _at(gast.Assign([target], value, None), node)
             result.jump = node
             result.maybe_none = getattr(node, "maybe_none", frozenset())
-            return [result, self.assign(self.did_return, True, node)], _End(frozenset({self.did_return}), False)
+            ended = [self.assign(other, False, node) for other in sorted(ctx.ended - {self.did_return})]
+            return [*ended, result, self.assign(self.did_return, True, node)], _End(frozenset({self.did_return}), False)
         if ctx.native_loop:
             return [node], _End(falls=False)
         flag = ctx.break_ if isinstance(node, gast.Break) else ctx.continue_
         pending = self.assign(flag, True, node)
         pending.jump = node
-        return [pending], _End(frozenset({flag}), False)
+        ended = [self.assign(other, False, node) for other in sorted(ctx.ended_by_loop - {flag})]
+        return [*ended, pending], _End(frozenset({flag}), False)
 
     def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
         """An `if` with a jump: the rest of the block moves to where it still runs, or waits behind a flag."""
@@ -188,7 +194,7 @@ class _Lowering:
         end = _End(first.pending | second.pending, first.falls or second.falls)
         if not rest or not end.falls:
             return out, end
-        guard = self.unless(end.pending, rest, node) if end.pending else None
+        guard = self.unless(end.pending, rest) if end.pending else None
         following, rest_end = self.block(rest if guard is None else [guard], ctx)
         return out + following, _End(end.pending | rest_end.pending, rest_end.falls)
 
@@ -199,19 +205,36 @@ class _Lowering:
         if isinstance(node, LOOPS):
             return self.loop(node, ctx)
         ends: list[_End] = []
+        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try), gast.With, gast.AsyncWith)) and (
+            node.python is None
+        ):
+            ctx = ctx._replace(native_return=False, native_loop=False)
         if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+            leaves_guard = _leaves_guard(node.body)
             node.body, body_end = self.block(node.body, ctx)
             if node.orelse and body_end.pending:
-                node.orelse = [self.unless(body_end.pending, node.orelse, node)]
+                node.orelse = [self.unless(body_end.pending, node.orelse)]
             node.orelse, else_end = self.block(node.orelse, ctx)
             ends += [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
             for handler in node.handlers:
                 handler.body, handler_end = self.block(handler.body, ctx)
+                if leaves_guard and node.python is None:  # an error on the way of a jump ends the jump
+                    flags = [self.assign(flag, False, handler.body[0]) for flag in sorted(body_end.pending)]
+                    handler.body = flags + handler.body
+                    self.tested |= body_end.pending
                 ends.append(handler_end)
-            node.finalbody, final_end = self.block(node.finalbody, ctx)
+            pending = frozenset().union(*(e.pending for e in ends))
+            final_ctx = ctx if node.python is not None else ctx._replace(ended=pending, ended_by_loop=pending)
+            node.finalbody, final_end = self.block(node.finalbody, final_ctx)
+            node.jumps = sorted(final_end.pending)
+            self.tested |= final_end.pending
             falls = any(e.falls for e in ends) and final_end.falls
+            ends.append(final_end)
         elif isinstance(node, (gast.With, gast.AsyncWith)):
+            leaves_guard = _leaves_guard(node.body)
             node.body, end = self.block(node.body, ctx)
+            node.jumps = sorted(end.pending) if leaves_guard else []
+            self.tested |= frozenset(node.jumps)
             ends, falls = [end], True
         elif type(node).__name__ == "Match":
             inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
@@ -237,11 +260,11 @@ class _Lowering:
         if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test):
             # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
             leave = _at(gast.Break(), node.test)
-            leave.escapes = frozenset({"break"})
+            leave.escapes, leave.implicit = frozenset({"break"}), True
             check = _at(gast.If(node.test, [_at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
             node.orelse = []
             check.python, check.maybe_none = None, node.maybe_none
-            check.body, node.body = node.body, [check]
+            check.body, node.body, node.tests_itself = node.body, [check], True
             node.test = _at(gast.Constant(True, None), node.test)
             node.test.holds = 0
         if node.python is not None:
@@ -252,7 +275,7 @@ class _Lowering:
         break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
         jumps = frozenset().union(*(escapes(s) for s in node.body))
         taken = {flag for flag, jump in ((break_, "break"), (continue_, "continue")) if jump in jumps}
-        inside = _Context(False, False, break_, continue_, ctx.taken | taken)
+        inside = _Context(False, False, break_, continue_, ctx.taken | taken, ctx.ended)
         original = node.body
         node.body, end = self.block(node.body, inside)
         pending = end.pending
@@ -267,23 +290,25 @@ class _Lowering:
             out.append(self.assign(break_, False, node))
         if leaves:
             self.tested |= leaves
-            going = _at(gast.UnaryOp(gast.Not(), self.any_of(leaves, node)), node)
+            place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
+            going = _at(gast.UnaryOp(gast.Not(), self.any_of(leaves, place)), place)
             if isinstance(node, gast.For) or (isinstance(node.test, gast.Constant) and node.test.value):
                 node.test = going
             else:
-                node.test = _at(gast.BoolOp(gast.And(), [going, node.test]), node)
+                node.test = _at(gast.BoolOp(gast.And(), [going, node.test]), node.test)
         node.escapes = frozenset()
         out.append(node)
         orelse, node.orelse = node.orelse, []
         returned = pending & {self.did_return}
         if orelse:
-            following, else_end = self.block([self.unless(leaves, orelse, node)] if leaves else orelse, ctx)
+            following, else_end = self.block([self.unless(leaves, orelse)] if leaves else orelse, ctx)
             return out + following, _End(returned | else_end.pending, else_end.falls or bool(leaves))
         return out, _End(returned)
 
-    def unless(self, flags: frozenset[str], rest: Body, origin: Any) -> Any:
-        """`rest`, to run only if no jump is pending."""
+    def unless(self, flags: frozenset[str], rest: Body) -> Any:
+        """`rest`, to run only if no jump is pending. The test is at the place where `rest` begins to run."""
         self.tested |= flags
+        origin = _one_line(first_of(rest[0]))
         node = _at(gast.If(self.any_of(flags, origin), [_at(gast.Pass(), origin)], rest), origin)
         node.python, node.maybe_none = None, frozenset()
         return node
@@ -310,9 +335,11 @@ class _Lowering:
         kept: Body = []
         for node in body:
             if getattr(node, "flag", None) in flags:
+                if not node.value.value:
+                    continue
                 node = _at(gast.Pass(), node)
                 node.invisible = True
-            elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            elif has_blocks(node) and not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 for holder in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                     for name in ("body", "orelse", "finalbody"):
                         inner = getattr(holder, name, None)
@@ -323,7 +350,14 @@ class _Lowering:
 
 
 def _at(node: Any, origin: Any) -> Any:
-    return gast.copy_location(node, origin)
+    return at(node, origin)
+
+
+def _one_line(node: Any) -> Any:
+    """Where `node` begins, as a place."""
+    place = _at(gast.Pass(), node)
+    place.end_lineno, place.end_col_offset = place.lineno, place.col_offset + 1
+    return place
 
 
 def _is_docstring(node: Any) -> bool:
@@ -348,7 +382,7 @@ def _has_lowered_return(body: Body, ctx: _Context) -> bool:
                 return True
             continue
         inside = ctx
-        if isinstance(node, (gast.If, gast.Match, *LOOPS)) and node.python is None:
+        if isinstance(node, (gast.If, gast.Match, *GUARDS, *LOOPS)) and node.python is None:
             inside = ctx._replace(native_return=False)
         blocks = [b for name in ("body", "orelse", "finalbody") if isinstance(b := getattr(node, name, None), list)]
         blocks += [h.body for h in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
@@ -377,6 +411,11 @@ def _levels(node: Any) -> int:
     while isinstance(node, gast.If) and node.orelse:
         node, levels = node.orelse[-1], levels + 1
     return levels
+
+
+def _leaves_guard(body: Body) -> bool:
+    """Whether a jump out of the body may be on its way through what can raise: a `finally`, or the end of a `with`."""
+    return any(isinstance(n, gast.With) or (isinstance(n, gast.Try) and n.finalbody) for n in own_nodes(body))
 
 
 def _falls(body: Body) -> bool:

@@ -4,157 +4,242 @@
 enters them only where a value is to be staged. A test that Python can decide takes the plain lane: the statement
 itself, in the user's own frame, at the speed of Python and with nothing between it and a debugger.
 
-    if x > 0:            test_ = x > 0
-        a                if test_ is not True and test_ is not False and (
-    else:                    ag__.type(test_) in ag__.plain or ag__.is_plain(test_)):
-        b                    test_ = ag__.bool(test_)
-                         if test_ is True:
-                             a
-                         elif test_ is False:
-                             b
-                         else:
+    if x > 0:            if (test_ := x > 0) is True or test_ is not False and (
+        a                        ag__.type(test_) in ag__.plain or ag__.is_plain(test_)) and (
+    else:                        test_ := ag__.bool(test_)):
+        b                    a
+                         elif test_ is not False:
                              def if_true(): ...
                              def if_false(): ...
                              ag__.cond(test_, if_true, if_false, 'x')
+                         else:
+                             b
+
+A tracer sees the lines of the user's statements, each as often as in Python. What is added stands at the place of what
+runs just before or after it, and where that is not the same on all ways, nowhere: Python reports no line for it.
 
 The operator calls nest in each other, never in a plain lane, so a statement stands once for each statement around
-it and once more: code grows with the depth of nesting, not exponentially.
+it and once more: code grows with the depth of nesting, not exponentially. A body is compiled once for all its places
+(`repeated.py`).
 
 In comes the tree that the passes left (gast), out goes a tree to compile (ast).
 """
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any
 
 import gast
 
+from .callees import Callees
+from .decisions import (
+    AND,
+    IS,
+    LOAD,
+    NESTED,
+    NOT,
+    NOWHERE,
+    OR,
+    PLAIN,
+    STAGED,
+    STORE,
+    WIDTH,
+    Decisions,
+    at,
+    first_place,
+    flags_of,
+    negation,
+    no_parameters,
+    nowhere,
+    one_line,
+    operator_of,
+    placed,
+)
+from .repeated import stand_in
+from .thunks import AG
 from .tree import walk
 
 __all__ = ["to_ast"]
 
-_STAGED, _PLAIN, _NESTED = 0, 1, 2
-"""The lanes: operator calls; Python; Python in the scope of a comprehension, where a temporary cannot be bound."""
-_WIDTH = 32
-"""How many operands, or conditional expressions in each other, have a plain lane."""
-_ASKING = frozenset({
-    "len", "abs", "int", "float", "bool", "range", "sum", "any", "all", "min", "max", "sorted", "list", "tuple",
-    "enumerate", "reversed", "round", "next", "iter", "print",
-})
-"""Builtins that ask their arguments for a backend, and are often called with one variable."""
 _FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
+_METHODS: dict[type, Any] = {}
+"""By the type of a node, the method of `_Lanes` for it, if there is one."""
+_CONTEXTS = {gast.Load: LOAD, gast.Store: STORE, gast.Del: ast.Del()}
+_SINGLE: dict[type, ast.AST] = {
+    **_CONTEXTS,
+    **{cls: getattr(ast, cls.__name__)() for kind in (ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+       for cls in kind.__subclasses__() if hasattr(gast, cls.__name__)},
+}
+"""Contexts and operators, one node for all places."""
 
 
-def to_ast(function: Any, operators: str) -> Any:
-    """The ast of a converted function or lambda, both lanes; `operators` is the name of the operators in it."""
-    return _Lanes(operators).function(function)
+def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), once: bool = False) -> Any:
+    """The ast of a converted function or lambda, both lanes; `operators` is the name of the operators in it, `free`
+    are its free variables. With `once`, a body that comes again has a stand-in (`repeated.py`)."""
+    return _Lanes(operators, free, once).function(function, STAGED)
 
 
 def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
-    found = _FIELDS.get(cls)
-    if found is None:
-        target: type[ast.AST] = getattr(ast, cls.__name__)
-        found = _FIELDS[cls] = target, target._fields
+    target: type[ast.AST] = getattr(ast, cls.__name__)
+    found = _FIELDS[cls] = target, target._fields
     return found
 
 
-class _Lanes:
-    def __init__(self, operators: str) -> None:
+class _Lanes(Decisions):
+    def __init__(self, operators: str, free: frozenset[str], once: bool) -> None:
         self.operators = operators
+        self.around = free
+        """Names of the functions around."""
+        self.callees = Callees(self, PLAIN)
         self.memo: dict[tuple[int, int], Any] = {}
+        self.once = once
+        self.stand_ins: dict[int, ast.FunctionDef] = {}
+        """By id of a body that is in the tree, what is there where it comes again."""
         self.scope: Any = None
         self.nested = 0
         """How many conditional expressions are around."""
+        self.place: Any = None
+        """Where the compiler has the jump on the operand of a test that is being made: before Python 3.12 on the line
+        of the statement, or of the last comparison; then on that of the operand."""
         self.iterables: list[str] = []
         """Names in use for what the loops around run over; "" for a `while`."""
 
-    def function(self, node: Any) -> Any:
+    def function(self, node: Any, lane: int) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
-        made = self.generic(node, _STAGED, skip="body")
+        made = self.generic(node, lane, skip="body")
         outer, self.scope = self.scope, getattr(node, "scope", None)
+        around = self.around
+        if outer is not None:
+            self.around = around | outer.locals
         if isinstance(node, gast.Lambda):
-            made.body = self.visit(node.body, _PLAIN)
+            made.body = self.visit(node.body, PLAIN)
         else:
-            made.body = self.block(node.body, _STAGED) if self.scope is None else self.block(node.plain_body, _PLAIN)
-        self.scope = outer
+            made.body = self.block(node.body, STAGED) if self.scope is None else self.block(node.plain_body, PLAIN)
+        self.scope, self.around = outer, around
         return made
 
     # --- gast to ast ---
 
     def visit(self, node: Any, lane: int) -> Any:
-        key = (id(node), lane)
+        key = id(node), lane
         found = self.memo.get(key)
         if found is None:
-            method = getattr(self, f"visit_{type(node).__name__}", None)
-            found = self.memo[key] = method(node, lane) if method is not None else self.generic(node, lane)
+            cls = node.__class__
+            if cls not in _METHODS:
+                _METHODS[cls] = getattr(_Lanes, f"visit_{cls.__name__}", None)
+            method = _METHODS[cls]
+            found = self.memo[key] = method(self, node, lane) if method is not None else self.generic(node, lane)
+        elif self.once and node.__class__ is gast.FunctionDef and getattr(node, "outside", None) is not None:
+            return self.stand_in(node, found)
+        return found
+
+    def stand_in(self, node: Any, made: Any) -> Any:
+        found = self.stand_ins.get(id(node))
+        if found is None:
+            outside = {self.operators if name == AG else name for name in node.outside}
+            found = self.stand_ins[id(node)] = stand_in(made, len(self.stand_ins), sorted(outside))
         return found
 
     def generic(self, node: Any, lane: int, skip: str = "") -> Any:
-        target, names = _fields(type(node))
-        made = target.__new__(target)  # every field is set below
+        target, names = _FIELDS.get(node.__class__) or _fields(node.__class__)
+        made: Any = target.__new__(target)  # every field is set below
+        source, fields = node.__dict__, made.__dict__
         for name in names:
-            value = getattr(node, name, None)
-            if name == skip:
+            value = source.get(name)
+            if name == skip or value is None:
                 pass
-            elif isinstance(value, gast.AST):
-                value = self.visit(value, lane)
-            elif isinstance(value, list):
+            elif value.__class__ in _SINGLE:
+                value = _SINGLE[value.__class__]
+            elif value.__class__ is list:
                 if value and isinstance(value[0], gast.stmt):
                     value = self.block(value, lane)
                 else:
                     value = [self.visit(v, lane) if isinstance(v, gast.AST) else v for v in value]
-            setattr(made, name, value)
-        lineno = getattr(node, "lineno", None)
-        if lineno is not None:
-            made.lineno, made.col_offset = lineno, node.col_offset  # type: ignore[attr-defined]
-            made.end_lineno, made.end_col_offset = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+            elif isinstance(value, gast.AST):
+                value = self.visit(value, lane)
+            fields[name] = value
+        if "lineno" in source:
+            fields["lineno"], fields["col_offset"] = source["lineno"], source["col_offset"]
+            fields["end_lineno"], fields["end_col_offset"] = node.end_lineno, node.end_col_offset
         return made
 
     def visit_Name(self, node: Any, lane: int) -> Any:
         if isinstance(node.ctx, gast.Param):
-            annotation = node.annotation and self.visit(node.annotation, _STAGED)
-            return _at(ast.arg(arg=node.id, annotation=annotation, type_comment=node.type_comment), node)
-        return _at(ast.Name(id=node.id, ctx=self.visit(node.ctx, _STAGED)), node)
+            annotation = node.annotation and self.visit(node.annotation, STAGED)
+            return placed(ast.arg, node, arg=node.id, annotation=annotation, type_comment=node.type_comment)
+        return placed(ast.Name, node, id=node.id, ctx=_CONTEXTS[node.ctx.__class__])
 
     def visit_Constant(self, node: Any, lane: int) -> Any:
         runs = getattr(node, "runs", None)
         if runs is not None:
-            return _at(ast.Name(id=runs, ctx=ast.Load()), node)
-        return _at(ast.Constant(value=node.value, kind=node.kind), node)
+            return placed(ast.Name, node, id=runs, ctx=LOAD)
+        return placed(ast.Constant, node, value=node.value, kind=node.kind)
 
     def visit_ExceptHandler(self, node: Any, lane: int) -> Any:
         made = self.generic(node, lane, skip="name")
         made.name = node.name and node.name.id
         return made
 
+    def visit_Try(self, node: Any, lane: int) -> Any:
+        """A `try` that stays Python: while a backend traces, its handlers must not miss what the graph may raise."""
+        made = self.generic(node, lane)
+        if self.scope is None or getattr(node, "python", None) is None:
+            return made
+        thunks = [
+            placed(ast.Constant, node, value=None) if h.type is None
+            else placed(ast.Lambda, node, args=no_parameters(), body=self.visit(h.type, STAGED)) for h in node.handlers
+        ]
+        lines = [placed(ast.Constant, node, value=line) for line in (node.body[0].lineno, node.body[-1].end_lineno)]
+        check = at(ast.Expr(self.call("kept_try", [*lines, *thunks], node)), node)
+        guarded = placed(ast.If, NOWHERE, test=negation(nowhere(self.idle(NOWHERE))), body=[check], orelse=[])
+        if node.handlers:
+            made.orelse = [guarded, *made.orelse]
+        else:
+            made.body = [*made.body, guarded]
+        return made
+
+    visit_TryStar = visit_Try
+
     def visit_FunctionDef(self, node: Any, lane: int) -> Any:
-        return self.function(node)
+        return self.function(node, lane)
 
     def visit_AsyncFunctionDef(self, node: Any, lane: int) -> Any:
-        return self.function(node)
+        return self.function(node, lane)
 
     def visit_Lambda(self, node: Any, lane: int) -> Any:
-        return self.generic(node, _STAGED) if getattr(node, "immediate", False) else self.function(node)
+        return self.generic(node, STAGED) if getattr(node, "immediate", False) else self.function(node, lane)
 
     # --- the plain lane ---
 
     def block(self, body: list[Any], lane: int) -> list[Any]:
         made: list[Any] = []
         for index, node in enumerate(body):
-            if getattr(node, "flag", None) is not None and isinstance(node, gast.Assign) and not node.value.value:
+            if getattr(node, "flag", None) is not None and not node.value.value:
                 # It is set as part of the next statement: no line is seen to run for it.
-                following = next((n for n in body[index:] if getattr(n, "flag", None) is None), node)
-                made.append(self.assign(node.flag, _at(ast.Constant(value=False), following), following))
+                if not isinstance(node, gast.Pass):
+                    place = first_place(body[index:])
+                    made.append(self.assign(node.flag, placed(ast.Constant, place, value=False), place))
+            elif lane and getattr(getattr(node, "value", None), "item", None) is not None:
+                made += self.item(node)
             elif lane and hasattr(node, "staged"):
-                kinds = {gast.If: self.if_, gast.While: self.while_, gast.Match: self.match}
+                kinds = {gast.If: self.if_, gast.While: self.while_, gast.Match: self.match, gast.Try: self.guard,
+                         gast.With: self.guard}
                 made += kinds.get(type(node), self.for_)(node)
             else:
-                made.append(self.visit(node, lane))
                 jump = getattr(node, "jump", None) if lane else None
+                statements = [self.visit(node, lane)]
                 if jump is not None:  # nothing is in the way of the jump itself
                     if isinstance(jump, gast.Break) and self.iterables[-1]:
-                        made.append(self.release(self.iterables[-1], node))
-                    return [*made, _at(self.jump(jump, node), node)]
+                        statements.append(self.release(self.iterables[-1]))
+                    statements.append(at(self.jump(jump, node), node))
+                if getattr(jump, "implicit", False) or (
+                    lane and jump is None and getattr(node, "flag", None) is not None
+                ):
+                    statements = [nowhere(statement) for statement in statements]
+                made += statements
+                if jump is not None:
+                    return made
         return made
 
     def jump(self, jump: Any, node: Any) -> ast.stmt:
@@ -166,265 +251,309 @@ class _Lanes:
     def staged(self, node: Any, argument: Any = None, operator: str = "") -> list[Any]:
         """The operator calls for a statement, with its first operand (already evaluated) replaced by `argument`."""
         *functions, call = node.staged
-        made = [self.visit(f, _STAGED) for f in functions]
-        expression = self.generic(call.value, _STAGED)
+        made = [self.visit(f, STAGED) for f in functions]
+        expression = self.generic(call.value, STAGED)
         if argument is not None:
             expression.args = [argument, *expression.args[1:]]
         if operator:
             expression.func = self.operator(operator, node)
-        return [*made, _at(ast.Expr(expression), call)]
-
-    def operator(self, name: str, origin: Any) -> Any:
-        made = _at(ast.Attribute(value=self.name(self.operators, origin), attr=name, ctx=ast.Load()), origin)
-        made.end_lineno, made.end_col_offset = made.lineno, made.col_offset
-        return made
-
-    def call(self, name: str, arguments: list[Any], origin: Any) -> Any:
-        return _at(ast.Call(func=self.operator(name, origin), args=arguments, keywords=[]), origin)
+        return [*made, at(ast.Expr(expression), call)]
 
     def name(self, name: str, origin: Any, store: bool = False) -> Any:
-        return _at(ast.Name(id=name, ctx=ast.Store() if store else ast.Load()), origin)
+        return placed(ast.Name, origin, id=name, ctx=STORE if store else LOAD)
 
     def assign(self, name: str, value: Any, origin: Any) -> Any:
-        return _at(ast.Assign(targets=[self.name(name, origin, True)], value=value), origin)
-
-    def decide(self, test: Any) -> tuple[list[Any], str]:
-        """Statements that evaluate a test, and the name that then is True, False, or a value to stage on."""
-        if getattr(test, "is_flag", False):
-            return [], test.id
-        name = self.scope.fresh("test_")
-        unsure = _at(ast.BoolOp(op=ast.And(), values=[
-            self.is_(name, True, test, negated=True), self.is_(name, False, test, negated=True),
-            self.plain(name, test)]), test)
-        truth = self.assign(name, self.call("bool", [self.name(name, test)], test), test)
-        settle = _at(ast.If(test=unsure, body=[truth], orelse=[]), test)
-        return [self.assign(name, self.visit(test, _PLAIN), test), settle], name
-
-    def plain(self, name: str, origin: Any) -> Any:
-        """`ag__.type(name) in ag__.plain or ag__.is_plain(name)`: whether Python decides on the value of a name."""
-        known = _at(ast.Compare(left=self.call("type", [self.name(name, origin)], origin), ops=[ast.In()],
-                                comparators=[self.operator("plain", origin)]), origin)
-        return _at(ast.BoolOp(op=ast.Or(), values=[known, self.call("is_plain", [self.name(name, origin)], origin)]),
-                   origin)
-
-    def is_(self, name: str, value: bool, origin: Any, negated: bool = False) -> Any:
-        op = ast.IsNot() if negated else ast.Is()
-        constant = _at(ast.Constant(value=value), origin)
-        return _at(ast.Compare(left=self.name(name, origin), ops=[op], comparators=[constant]), origin)
-
-    def choose(self, name: str, true: list[Any], false: list[Any], staged: list[Any], origin: Any) -> Any:
-        """`if name is True: true; elif name is False: false; else: staged`."""
-        nothing = [_at(ast.Pass(), origin)]
-        second = _at(ast.If(test=self.is_(name, False, origin), body=false or nothing, orelse=staged), origin)
-        return _at(ast.If(test=self.is_(name, True, origin), body=true or nothing, orelse=[second]), origin)
+        return placed(ast.Assign, origin, targets=[self.name(name, origin, True)], value=value)
 
     def if_(self, node: Any) -> list[Any]:
-        before, name = self.decide(node.test)
+        test, name = self.decide(node.test, node)
         staged = self.staged(node, self.name(name, node.test))
-        origin = node.test
-        return [*before, self.choose(
-            name, self.block(node.body, _PLAIN), self.block(node.orelse, _PLAIN), staged, origin)]
+        orelse = self.block(node.orelse, PLAIN) or [placed(ast.Pass, NOWHERE)]
+        flags = flags_of(node.test)
+        if flags:
+            body = [placed(ast.Pass, NOWHERE)]
+            if not all(isinstance(n, gast.Pass) for n in node.body):
+                body = self.block(node.body, PLAIN)
+            decided = placed(ast.If, node, test=test, body=body, orelse=staged)
+            true = placed(ast.If, node, test=self.none_of(flags, negated=True), body=body, orelse=[decided])
+            return [placed(ast.If, node, test=self.none_of(flags), body=orelse, orelse=[true])]
+        second = placed(ast.If, node, test=self.unsure(name, node.test), body=staged, orelse=orelse)
+        return [placed(ast.If, node, test=test, body=self.block(node.body, PLAIN), orelse=[second])]
 
     def match(self, node: Any) -> list[Any]:
         name, place = node.subject_name, node.subject
         before: list[Any] = []
         staged = node.staged
         if not isinstance(place, gast.Name):
-            before = [self.assign(name, self.visit(place, _PLAIN), place)]
+            before = [self.assign(name, self.visit(place, PLAIN), place)]
             staged = staged[1:]
-        native = self.generic(node, _PLAIN, skip="subject")
+        native = self.generic(node, PLAIN, skip="subject")
         native.subject = self.name(name, place)
         test = self.call("stages_any", [self.name(name, place)], place)
-        branch = [self.visit(s, _STAGED) for s in staged] or [_at(ast.Pass(), place)]
-        return [*before, _at(ast.If(test=test, body=branch, orelse=[native]), place)]
+        if any(case.guard is not None for case in node.cases):  # a guard may stage, whatever the subject is
+            test = placed(ast.BoolOp, place, op=OR, values=[negation(self.idle(place)), test])
+        branch = [self.visit(s, STAGED) for s in staged] or [placed(ast.Pass, place)]
+        return [*before, placed(ast.If, place, test=test, body=branch, orelse=[native])]
+
+    def guard(self, node: Any) -> list[Any]:
+        """`try` or `with`: while a backend traces, what its body stages may raise, too."""
+        native = self.generic(node, PLAIN)
+        return [placed(ast.If, node, test=self.idle(first_place([node])), body=[native], orelse=self.staged(node))]
 
     def while_(self, node: Any) -> list[Any]:
-        leave = _at(ast.Break(), node.test)
-        before, name = self.decide(node.test)
+        test, name = self.decide(node.test, node)
         staged = self.staged(node)
         if _calls(node.test):  # what the test has traced is taken back: the operator traces it anew
-            mark = self.scope.fresh("mark_")
-            tracing = _at(ast.Attribute(value=self.operator("ambient", node.test), attr="backend", ctx=ast.Load()),
-                          node.test)
-            take = _at(ast.BoolOp(op=ast.And(), values=[tracing, self.call("checkpoint", [], node.test)]), node.test)
-            before.insert(0, self.assign(mark, take, node.test))
+            mark, place = self.scope.fresh("mark_"), one_line(first_place([node.test]))
+            tracing = placed(ast.Attribute, place, value=self.operator("activity", place), attr="tracing", ctx=LOAD)
+            take = placed(ast.BoolOp, place, op=AND, values=[tracing, self.call("checkpoint", [], place)])
+            marked = self.is_value(self.assign_in(mark, take, place), False, place)  # it never is
+            test = placed(ast.BoolOp, test, op=OR, values=[marked, test])
             back = self.call("rollback", [self.name(mark, node.test)], node.test)
-            staged.insert(0, _at(ast.Expr(back), node.test))
-        decision = self.choose(name, [], [leave], [*staged, leave], node.test)
-        forever = _at(ast.Constant(value=True), node.test)
+            staged.insert(0, at(ast.Expr(back), node.test))
+        end = placed(ast.If, node, test=self.unsure(name, node.test), body=staged, orelse=[])
+        if getattr(node, "tests_itself", False):  # and no line is to be seen to run for the flags
+            end = placed(ast.If, node, test=test, body=[placed(ast.Pass, node.test)], orelse=[end])
+            test = self.none_of(flags_of(node.test))
         self.iterables.append("")
-        body = self.block(node.body, _PLAIN)
+        body = self.block(node.body, PLAIN)
         self.iterables.pop()
-        return [_at(ast.While(test=forever, body=[*before, decision, *body], orelse=[]), node)]
+        return [placed(ast.While, node, test=test, body=body, orelse=[end])]
 
     def for_(self, node: Any) -> list[Any]:
         place = node.iter
         iterable = self.scope.fresh("iterable_", self.iterables)
-        assign = self.assign(iterable, self.visit(place, _PLAIN), place)
-        test = getattr(node, "test", None)
+        assign = self.assign(iterable, self.visit(place, PLAIN), place)
+        flagged = getattr(node, "test", None)
         self.iterables.append(iterable)
-        body = self.block(node.body, _PLAIN)
+        body = self.block(node.body, PLAIN)
         self.iterables.pop()
         start: list[Any] = []
-        if test is not None:  # the operator takes over where a value decides to stage: it needs the iterator
+        if flagged is not None:  # the operator takes over where a value decides to stage: it needs the iterator
             start = [self.assign(iterable, self.call("chain", [self.name(iterable, place)], place), place)]
-            leave = _at(ast.Break(), test)
-            decide, name = self.decide(test)
+            test, name = self.decide(flagged, node)
             rest = self.staged(node, self.name(iterable, place), "resume")
-            body = [*body, *decide, self.choose(name, [], [leave], [*rest, leave], test)]
-        loop = _at(ast.For(target=self.visit(node.target, _PLAIN), iter=self.name(iterable, place), body=body,
-                           orelse=[self.release(iterable, place)]), node)
-        staged = [*self.staged(node, self.name(iterable, place)), self.release(iterable, place)]
-        return [assign, _at(ast.If(test=self.plain(iterable, place), body=[*start, loop], orelse=staged), place)]
+            resume = placed(ast.If, flagged, test=self.unsure(name, flagged), body=rest, orelse=[])
+            left = placed(ast.If, flagged, test=test, body=[placed(ast.Continue, flagged)], orelse=[resume])
+            pending = negation(self.none_of(flags_of(flagged)))
+            check = placed(ast.If, flagged, test=pending, body=[left, placed(ast.Break, flagged)], orelse=[])
+            body = [*body, check]
+        loop = placed(ast.For, node, target=self.visit(node.target, PLAIN), iter=self.name(iterable, place), body=body,
+                           orelse=[self.release(iterable)])
+        staged = [*self.staged(node, self.name(iterable, place)), self.release(iterable)]
+        test = negation(self.plain(iterable, place))
+        return [assign, placed(ast.If, place, test=test, body=staged, orelse=[*start, loop])]
 
-    def release(self, iterable: str, origin: Any) -> Any:
-        return self.assign(iterable, _at(ast.Constant(value=None), origin), origin)
+    def release(self, iterable: str) -> Any:
+        return self.assign(iterable, placed(ast.Constant, NOWHERE, value=None), NOWHERE)
+
+    def item(self, node: Any) -> list[Any]:
+        """`x[i] = value` or `x[i] += value` where Python decides on `x`, else `x = ag__.setitem(x, i, value)`."""
+        call = node.value
+        target = call.item
+        place = target.value
+        before: list[Any] = []
+        _, index, value = call.args
+        native = placed(ast.Subscript, target, value=self.name(place.id, place), slice=self.subscript(index),
+                                   ctx=STORE)
+        operator = getattr(call, "in_place", None)
+        if operator is not None:
+            value = self.visit(value.args[1], PLAIN)
+            direct = placed(ast.AugAssign, node, target=native, op=self.visit(operator, PLAIN), value=value)
+            general = self.visit(node, PLAIN)
+        else:
+            held = self.visit(value, PLAIN)
+            if not isinstance(value, (gast.Name, gast.Constant)):
+                name = self.scope.fresh("value_")
+                before = [self.assign(name, held, place)]
+                held = self.name(name, place)
+            direct = placed(ast.Assign, node, targets=[native], value=held)
+            arguments = [self.name(place.id, place), self.visit(index, PLAIN), held]
+            general = self.assign(place.id, self.call("setitem", arguments, call), node)
+        kind = self.call("type", [self.name(place.id, place)], place)
+        unknown = placed(ast.Compare, place, left=kind, ops=[ast.NotIn()], comparators=[self.operator("plain", place)])
+        test = placed(ast.BoolOp, place, op=AND, values=[
+            unknown, self.call("has_backend", [self.name(place.id, place)], place)])
+        return [*before, placed(ast.If, place, test=test, body=[general], orelse=[direct])]
+
+    def subscript(self, index: Any) -> Any:
+        """The index of an operator as it stands between brackets: a call of `ag__.slice` as a slice."""
+        if isinstance(index, gast.Tuple):
+            return placed(ast.Tuple, index, elts=[self.subscript(e) for e in index.elts], ctx=LOAD)
+        if isinstance(index, gast.Call) and operator_of(index) == "slice":
+            bounds = [self.visit(a, PLAIN) for a in index.args]
+            return placed(ast.Slice, index, lower=bounds[0], upper=bounds[1], step=bounds[2] if bounds[2:] else None)
+        return self.visit(index, PLAIN)
 
     # --- expressions in the plain lane ---
 
     def visit_ListComp(self, node: Any, lane: int) -> Any:
-        return self.generic(node, _NESTED if lane else _STAGED)
+        """A comprehension runs at once, so the temporaries of its parts may be variables of the function; but in what
+        it runs over, Python allows no walrus, and a generator expression may run at any time."""
+        made = self.generic(node, lane, skip="generators")
+        outer, self.place = self.place, one_line(node)
+        made.generators = [self.visit(g, lane) for g in node.generators]
+        self.place = outer
+        return made
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+    visit_SetComp = visit_DictComp = visit_ListComp
 
-    def list_comp(self, node: Any, lane: int) -> Any:
-        native = self.generic(node.native, _NESTED)
+    def visit_comprehension(self, node: Any, lane: int) -> Any:
+        made = self.generic(node, lane, skip="ifs")
+        made.iter = self.visit(node.iter, NESTED if lane else STAGED)
+        made.ifs = [self.condition(test) if lane == PLAIN else self.visit(test, lane) for test in node.ifs]
+        return made
+
+    def visit_GeneratorExp(self, node: Any, lane: int) -> Any:
+        return self.generic(node, NESTED if lane else STAGED)
+
+    def comprehension(self, node: Any, lane: int, operator: str) -> Any:
+        native = getattr(self, f"visit_{type(node.native).__name__}")(node.native, lane)
         source = node.native.generators[0].iter
         name = self.scope.fresh("value_")
-        if lane == _NESTED:
+        place = source if sys.version_info >= (3, 12) and not isinstance(node.native, gast.GeneratorExp) else node
+        if lane == NESTED:
             if not isinstance(source, gast.Name):
-                return native
+                return placed(ast.IfExp, node, test=self.idle(node), body=native, orelse=self.generic(node, STAGED))
             name = source.id
         else:
             first = native.generators[0]
-            first.iter = self.name(name, source)
-        thunks = [self.visit(f, _STAGED) for f in node.args[1:]]
-        staged = self.call("list_comp", [self.name(name, source), *thunks], node)
-        plain = self.plain(name, node)
-        if lane == _PLAIN:
-            value = _at(ast.NamedExpr(target=self.name(name, source, True), value=self.visit(source, lane)), source)
+            first.iter = self.name(name, place)
+        thunks = [self.visit(f, STAGED) for f in node.args[1:]]
+        staged = self.call(operator, [self.name(name, source), *thunks], node)
+        plain = self.plain(name, place)
+        if lane == PLAIN:
+            value = placed(ast.NamedExpr, source, target=self.name(name, source, True), value=self.visit(source, lane))
             plain.values[0].left.args = [value]
-        return _at(ast.IfExp(test=plain, body=native, orelse=staged), node)
+        if node.dynamic:  # while a backend traces, a tensor may decide on items of a plain list, too
+            plain = placed(ast.BoolOp, place, op=AND, values=[plain, self.idle(place)])
+        if isinstance(node.native, gast.GeneratorExp):
+            return placed(ast.IfExp, node, test=plain, body=native, orelse=staged)
+        return placed(ast.IfExp, node, test=negation(plain), body=staged, orelse=native)  # no jump after the loop
+
+    def idle(self, origin: Any) -> Any:
+        """Whether no backend is tracing."""
+        origin = one_line(origin)
+        tracing = placed(ast.Attribute, origin, value=self.operator("activity", origin), attr="tracing", ctx=LOAD)
+        none = placed(ast.Constant, origin, value=None)
+        return placed(ast.Compare, origin, left=tracing, ops=[IS], comparators=[none])
+
+    def either(self, value: Any, node: Any) -> Any:
+        """`a if test else b` as a statement: each in its own, so that what follows comes after the line of either."""
+        if not isinstance(value, ast.IfExp):
+            return at(ast.Expr(value), node)
+        return placed(ast.If, node, test=value.test, body=[self.either(value.body, node)],
+                          orelse=[self.either(value.orelse, node)])
+
+    def visit_Expr(self, node: Any, lane: int) -> Any:
+        call = node.value
+        if lane != PLAIN or not isinstance(call, gast.Call) or operator_of(call) != "assert_":
+            made = self.generic(node, lane)
+            return self.either(made.value, node) if isinstance(getattr(call, "func", None), gast.Call) else made
+        name = self.scope.fresh("test_")
+        test, *message = call.args
+        thunks = [self.visit(m, STAGED) for m in message]
+        value = self.call("assert_", [self.name(name, call), *thunks], call)
+        staged = placed(ast.Compare, call, left=value, ops=[IS], comparators=[placed(ast.Constant, call, value=None)])
+        passed = placed(ast.BoolOp, call, op=AND, values=[self.is_(name, False, call, negated=True), staged])
+        self.place = one_line(node)
+        holds = placed(ast.BoolOp, test, op=OR, values=[self.truth(test, name), passed])
+        return placed(ast.Assert, node, test=holds, msg=self.visit(message[0].body, PLAIN) if message else None)
 
     def visit_Call(self, node: Any, lane: int) -> Any:
-        operator = _operator(node) if lane and self.scope is not None else None
-        if operator == "list_comp":
-            return self.list_comp(node, lane)
-        if operator == "call":
-            return self.callee(node, lane)
-        if lane and self.scope is not None:
-            direct = self.builtin(node, lane)
-            if direct is not None:
-                return direct
-        if lane == _NESTED:
+        operator = operator_of(node) if lane and self.scope is not None else None
+        if operator is not None and hasattr(node, "native"):
+            return self.comprehension(node, lane, operator)
+        if operator is not None and hasattr(node, "plain"):  # a walrus, or an operand that assigns as it is called
+            return self.visit(node.plain, lane)
+        if lane and self.scope is not None and isinstance(node.func, gast.Call) and operator_of(node.func) == "call":
+            return self.callees.call(node, lane)
+        if lane == NESTED:
             operator = None
-        if operator == "not_" and isinstance(node.args[0], gast.Name):
-            name = node.args[0].id
-            known = _at(ast.BoolOp(op=ast.Or(), values=[self.is_(name, True, node), self.is_(name, False, node)]), node)
-            direct = _at(ast.UnaryOp(op=ast.Not(), operand=self.name(name, node)), node)
-            return _at(ast.IfExp(test=known, body=direct, orelse=self.generic(node, _STAGED)), node)
-        if operator in ("and_", "or_", "if_exp") and (len(node.args) > _WIDTH or self.nested >= _WIDTH):
-            return self.generic(node, _STAGED)  # in one lane: the code of both would grow with the square
+        if operator in ("and_", "or_", "if_exp") and (len(node.args) > WIDTH or self.nested >= WIDTH):
+            return self.generic(node, STAGED)  # in one lane: the code of both would grow with the square
+        if operator == "not_":
+            name = self.scope.fresh("value_")
+            known = self.is_plain(name, self.visit(node.args[0], PLAIN), node)
+            direct = placed(ast.UnaryOp, node, op=NOT, operand=self.name(name, node))
+            staged = self.call("not_", [self.name(name, node)], node)
+            return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
         if operator == "in_":
             return self.member(node)
+        if operator == "is_bool":
+            value, wanted = node.args
+            name = self.scope.fresh("value_")
+            kind = placed(ast.Call, node, func=self.operator("type", node), args=[
+                self.assign_in(name, self.visit(value, PLAIN), node)], keywords=[])
+            known = placed(ast.Compare, node, left=kind, ops=[ast.In()], comparators=[self.operator("plain", node)])
+            staged = self.call("is_bool", [self.name(name, node), self.visit(wanted, PLAIN)], node)
+            return placed(ast.IfExp, node, test=known, body=self.is_(name, wanted.value, node), orelse=staged)
         if operator in ("and_", "or_"):
             first, *others = node.args
-            return self.lazy(node, first, [o.body for o in others], operator)
+            return self.lazy(node, self.visit(first, PLAIN), [o.body for o in others], operator)
         if operator == "if_exp":
             test, then, orelse = node.args
-            name = self.scope.fresh("value_")
+            name = self.scope.fresh("test_")
             self.nested += 1
-            direct = _at(ast.IfExp(test=self.name(name, node), body=self.visit(then.body, _PLAIN),
-                                   orelse=self.visit(orelse.body, _PLAIN)), node)
-            thunks = [self.visit(then, _STAGED), self.visit(orelse, _STAGED)]
-            self.nested -= 1
+            thunks = [self.visit(then, STAGED), self.visit(orelse, STAGED)]
             staged = self.call("if_exp", [self.name(name, node), *thunks], node)
-            return _at(ast.IfExp(test=self.is_plain(name, self.visit(test, _PLAIN), node), body=direct, orelse=staged),
-                       node)
+            self.place = one_line(node)
+            made = self.three_ways(self.truth(test, name), self.visit(then.body, PLAIN), staged,
+                                   self.visit(orelse.body, PLAIN), name, test, node)
+            self.nested -= 1
+            return made
+        if lane == PLAIN and self.scope is not None:
+            chained = self.chained(node)
+            if chained is not None:
+                return self.lazy(node, chained[0], [chained[1]], "and_")
         return self.generic(node, lane)
-
-    def builtin(self, node: Any, lane: int) -> Any:
-        """A call of a builtin with one variable: `(len if Python answers else ag__.call(len))(x)`; else None."""
-        callee = node.func
-        if node.keywords or len(node.args) != 1 or not isinstance(node.args[0], gast.Name) or not (
-            isinstance(callee, gast.Call) and _operator(callee) == "call" and isinstance(callee.args[0], gast.Name)
-            and callee.args[0].id in _ASKING
-        ):
-            return None
-        name = callee.args[0]
-        kind = self.call("type", [self.name(node.args[0].id, name)], name)
-        known = _at(ast.Compare(left=kind, ops=[ast.In()], comparators=[self.operator("plain", name)]), name)
-        tracing = _at(ast.Attribute(value=self.operator("ambient", name), attr="backend", ctx=ast.Load()), name)
-        idle = _at(ast.Compare(left=tracing, ops=[ast.Is()], comparators=[_at(ast.Constant(value=None), name)]), name)
-        test = _at(ast.BoolOp(op=ast.And(), values=[known, idle]), name)
-        function = _at(ast.IfExp(test=test, body=self.name(name.id, name), orelse=self.callee(callee, lane)), callee)
-        return _at(ast.Call(func=function, args=[self.visit(node.args[0], lane)], keywords=[]), node)
-
-    def callee(self, node: Any, lane: int) -> Any:
-        """`ag__.call(f)`, without a call of Python code for what was called before and for methods of builtin types."""
-        function = node.args[0]
-        if isinstance(function, gast.Name):
-            kind = self.call("type", [self.name(function.id, function)], function)
-            resolver = _at(ast.Call(func=_at(ast.Attribute(value=self.operator("resolvers", function), attr="get",
-                                                           ctx=ast.Load()), function),
-                                    args=[kind, self.operator("call", function)], keywords=[]), function)
-            return _at(ast.Call(func=resolver, args=[self.name(function.id, function)], keywords=[]), node)
-        general = self.generic(node, lane)
-        if isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name):
-            kind = self.call("type", [self.name(function.value.id, function)], function)
-            known = _at(ast.Compare(left=kind, ops=[ast.In()], comparators=[self.operator("native", function)]),
-                        function)
-            return _at(ast.IfExp(test=known, body=self.visit(function, lane), orelse=general), node)
-        return general
 
     def member(self, node: Any) -> Any:
         """`value in (1, 2)` where Python decides, the operator where a backend does."""
-        if not node.fixed:
-            return self.generic(node, _PLAIN)
         value, held = node.args
+        if not node.fixed:
+            if self.nested > 2 or hasattr(held, "plain"):
+                return self.generic(node, STAGED)
+            self.nested += 1
+            direct = placed(ast.Compare, node, left=self.visit(value, PLAIN), ops=[ast.In()],
+                                     comparators=[self.visit(held, PLAIN)])
+            self.nested -= 1
+            staged = self.call("in_", [self.visit(value, PLAIN), self.visit(held, PLAIN)], node)
+            return placed(ast.IfExp, node, test=self.idle(node), body=direct, orelse=staged)
         name = self.scope.fresh("value_")
-        direct = _at(ast.Compare(left=self.name(name, value), ops=[ast.In()],
-                                 comparators=[self.visit(held, _PLAIN)]), node)
-        staged = self.call("in_", [self.name(name, node), self.visit(held, _PLAIN)], node)
-        return _at(ast.IfExp(test=self.is_plain(name, self.visit(value, _PLAIN), node), body=direct, orelse=staged),
-                   node)
+        direct = placed(ast.Compare, node, left=self.name(name, value), ops=[ast.In()],
+                                 comparators=[self.visit(held, PLAIN)])
+        staged = self.call("in_", [self.name(name, node), self.visit(held, PLAIN)], node)
+        known = self.is_plain(name, self.visit(value, PLAIN), node)
+        return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
 
     def lazy(self, node: Any, first: Any, others: list[Any], operator: str) -> Any:
         """`first and others...` where Python decides, the operator where a backend does."""
         name = self.scope.fresh("value_")
-        rest = self.visit(others[0], _PLAIN) if len(others) == 1 else self.lazy(node, others[0], others[1:], operator)
-        op = ast.And() if operator == "and_" else ast.Or()
-        direct = _at(ast.BoolOp(op=op, values=[self.name(name, node), rest]), node)
-        thunks = [_at(ast.Lambda(args=_no_parameters(), body=self.visit(o, _STAGED)), o) for o in others]
+        second, *more = others
+        thunks = [placed(ast.Lambda, o, args=no_parameters(), body=self.visit(o, STAGED)) for o in others]
         staged = self.call(operator, [self.name(name, node), *thunks], node)
-        return _at(ast.IfExp(test=self.is_plain(name, self.visit(first, _PLAIN), node), body=direct, orelse=staged),
-                   node)
+        rest = self.visit(second, PLAIN)
+        if more:
+            rest = self.lazy(node, rest, more, operator)
+        value = self.name(name, node)
+        true = self.is_value(self.assign_in(name, first, node), True, node)
+        decided = placed(ast.BoolOp, node, op=AND, values=[
+            self.is_(name, False, node, negated=True), self.plain(name, node), value])
+        true = placed(ast.BoolOp, node, op=OR, values=[true, decided])
+        unsure = placed(ast.BoolOp, node, op=AND, values=[
+            self.is_(name, False, node, negated=True), negation(self.plain(name, node))])
+        if operator == "and_":
+            failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=value)
+            return placed(ast.IfExp, node, test=negation(true), body=failed, orelse=rest)
+        failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=rest)
+        return placed(ast.IfExp, node, test=true, body=value, orelse=failed)
 
     def is_plain(self, name: str, value: Any, origin: Any) -> Any:
         """`(name := value) is True or name is False or` Python decides on it."""
-        walrus = _at(ast.NamedExpr(target=self.name(name, origin, True), value=value), origin)
-        first = _at(ast.Compare(left=walrus, ops=[ast.Is()], comparators=[_at(ast.Constant(value=True), origin)]),
-                    origin)
-        return _at(ast.BoolOp(op=ast.Or(), values=[first, self.is_(name, False, origin), self.plain(name, origin)]),
-                   origin)
-
-
-def _at(node: Any, origin: Any) -> Any:
-    node.lineno, node.col_offset = origin.lineno, origin.col_offset
-    node.end_lineno, node.end_col_offset = origin.end_lineno, origin.end_col_offset
-    return node
-
-
-def _no_parameters() -> ast.arguments:
-    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
-
-
-def _operator(node: Any) -> str | None:
-    """The operator that an expression calls."""
-    function = node.func
-    if isinstance(function, gast.Attribute) and getattr(function.value, "is_operators", False):
-        return function.attr  # type: ignore[no-any-return]
-    return None
+        walrus = placed(ast.NamedExpr, origin, target=self.name(name, origin, True), value=value)
+        values = [self.is_value(walrus, True, origin), self.is_(name, False, origin), self.plain(name, origin)]
+        return placed(ast.BoolOp, origin, op=OR, values=values)
 
 
 def _calls(test: Any) -> bool:

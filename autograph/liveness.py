@@ -77,14 +77,15 @@ def _summarise_statement(node: Any) -> None:
             handler.gen = frozenset(type_names.reads | (hg - own))
             handled |= handler.gen
             kill &= hk | own
-        node.gen = frozenset(gen | handled | (g2 - k1))
+        node.gen = frozenset(gen | handled | (g2 - k1)).union(getattr(node, "jumps", ()))
         node.kill = frozenset(kill | k3)
         node.handler_gen = frozenset(handled)
         node.final_gen = g3
     elif isinstance(node, (gast.With, gast.AsyncWith)):
         names = scan(*node.items)
         g, _k = _summarise(node.body)  # a context may swallow an exception, so its body kills nothing for sure
-        node.gen, node.kill = frozenset(names.reads | (g - names.binds)), frozenset(names.binds)
+        node.gen = frozenset(names.reads | (g - names.binds)).union(getattr(node, "jumps", ()))
+        node.kill = frozenset(names.binds)
     elif type(node).__name__ == "Match":
         subject = scan(node.subject)
         gen = subject.reads
@@ -115,14 +116,15 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
             _propagate(node.orelse, out, exceptional)
         elif isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
             after = out | node.final_gen
-            _propagate(node.finalbody, out, exceptional)
+            _propagate(node.finalbody, out | frozenset(getattr(node, "jumps", ())), exceptional)
             _propagate(node.orelse, after, exceptional | node.final_gen)
             orelse_gen = node.orelse[0].gen | node.gen if node.orelse else _EMPTY
             _propagate(node.body, after | orelse_gen, exceptional | node.handler_gen)
             for handler in node.handlers:
                 _propagate(handler.body, after, exceptional | node.final_gen)
         elif isinstance(node, (gast.With, gast.AsyncWith)):
-            _propagate(node.body, out, exceptional | out)
+            jumps = frozenset(getattr(node, "jumps", ()))
+            _propagate(node.body, out | jumps, exceptional | out | jumps)
         elif type(node).__name__ == "Match":
             node.exceptional = exceptional
             for case in node.cases:

@@ -17,7 +17,7 @@ from .tree import (
     parameters_of,
 )
 
-__all__ = ["Names", "Scope", "names_of", "scan", "symbol"]
+__all__ = ["Names", "Scope", "bound_by", "names_of", "scan", "symbol"]
 
 # Calls that change the container they are called on: it is part of the state, though it is not assigned.
 MUTATORS = frozenset(
@@ -73,6 +73,17 @@ def scan(*nodes: Any) -> Names:
     return names
 
 
+def bound_by(body: list[Any]) -> set[str]:
+    """The names that converted statements bind: bodies that conversion made are not looked into."""
+    names = Names()
+    for node in body:
+        if getattr(node, "synthetic", False):
+            names.binds.add(node.name)
+        else:
+            _scan(node, names)
+    return names.binds
+
+
 def names_of(node: Any) -> Names:
     """`scan(node)` for a statement that changes no more: kept on it."""
     found: Names | None = getattr(node, "names_found", None)
@@ -116,6 +127,10 @@ def _scan(root: Any, names: Names) -> None:
         elif cls is gast.Call:
             names.calls = True
             function = node.func
+            bound = getattr(node, "binds", None)
+            if bound is not None:  # a walrus that may or may not run
+                names.binds.add(bound)
+                names.reads.add(bound)
             if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
                 function = function.args[0]
             if isinstance(function, gast.Attribute) and function.attr in MUTATORS:
@@ -170,6 +185,9 @@ def _scan_function(node: Any, names: Names) -> None:
         names.captured |= inner.captured & free
         names.symbols.update(inner.symbols)
         names.calls |= inner.calls
+        names.binds |= inner.binds
+        if getattr(node, "late", False):
+            names.captured |= free
     else:
         names.captured |= free
 
@@ -192,6 +210,7 @@ def _scan_comprehension(node: Any, names: Names) -> None:
     targets = set().union(*(scan(generator.target).binds for generator in node.generators))
     names.reads |= (inner.reads - targets) | scan(node.generators[0].iter).reads
     names.binds |= inner.binds - targets
+    names.reads |= inner.binds - targets  # a walrus, of an item that there may not be
     names.captured |= inner.captured - targets
     names.symbols.update({text: found for text, found in inner.symbols.items() if found[0] not in targets})
     names.calls |= inner.calls
@@ -211,7 +230,9 @@ def free_names(node: Any) -> set[str]:
     cached: set[str] | None = getattr(node, "free_names", None)
     if cached is None:
         inner = scan(*body_of(node))
-        bound = {p.id for p in parameters_of(node.args)} | inner.binds
+        bound = {p.id for p in parameters_of(node.args)}
+        if not getattr(node, "immediate", False):  # what that binds is not its own
+            bound |= inner.binds
         declared = _declared(node, gast.Nonlocal)
         bound -= declared | _declared(node, gast.Global)
         cached = (inner.reads | inner.captured | declared) - bound

@@ -9,18 +9,27 @@ from __future__ import annotations
 import builtins as _builtins
 import itertools as _itertools
 import operator as _operator
+import sys as _sys
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, cast
 
-from .backend import Backend, ambient, backend_of, is_plain, plain, staging_backend
-from .calls import call, native, resolvers
-from .frames import own_errors, prune, settle
-from .state import Body, Restage, State, Test
+from .backend import Backend, activity, ambient, backend_of, has_backend, is_plain, plain, staging_backend
+from .calls import call, functions, native, resolvers
+from .clauses import Clause, items_of, tracing, unpack
+from .frames import own_errors, prune, settle, stand_in
+from .sites import as_method, find_callee, find_method, refuse
+from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
+from .text_bodies import part
+from .tries import Except, classes_of, run_try, run_with, trace_try, trace_with
+from .unseen import unseen
 
 __all__ = [
-    "ambient", "and_", "assert_", "bool", "call", "chain", "cond", "if_exp", "in_", "is_none", "is_plain", "list_comp",
-    "native", "not_", "or_", "plain", "reduce", "resolvers", "setitem", "slice", "type", "while_loop",
+    "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "chain", "checkpoint", "cond",
+    "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "if_exp", "in_",
+    "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note", "or_",
+    "plain", "reduce", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type", "unpack",
+    "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -40,21 +49,26 @@ def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: st
     try:
         if pred is True or (pred is not False and (backend := staging_backend(pred)) is None and pred):
             if if_true is not None:
-                if_true()
+                part(if_true)()
         elif pred is False or backend is None:
             if if_false is not None:
-                if_false()
+                part(if_false)()
         else:
             _stage_cond(backend, pred, if_true, if_false, state)
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
-            raise local from None
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
         raise
 
 
 def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None:
     """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
     try:
+        part(test), part(body)
         tracing = ambient.backend
         if tracing is None:
             while True:
@@ -75,7 +89,11 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
             body()
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
-            raise local from None
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
         raise
 
 
@@ -84,9 +102,16 @@ def reduce(
 ) -> None:
     """`for item in iterable: body(item)`, left when `test()` is false after an iteration."""
     try:
+        part(body)
+        if test is not None:
+            part(test)
         backend = staging_backend(iterable)
         if backend is not None:
-            _stage_reduce(backend, iterable, body, test, state, options)
+            clause = getattr(type(iterable), "__clause__", None)
+            if clause is not None:  # a generator expression: the body goes into its loops
+                _reduce_clause(clause(iterable), body, test, state, options)
+            else:
+                _stage_reduce(backend, iterable, body, test, state, options)
         elif test is None:
             for item in iterable:
                 body(item)
@@ -107,31 +132,73 @@ def reduce(
                     break
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
-            raise local from None
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def try_(
+    body: Thunk, /, *state: str, handlers: Sequence[Except] = (), orelse: Thunk | None = None,
+    final: Thunk | None = None, jumps: Sequence[str] = (),
+) -> None:
+    """`try: body()` with its handlers, `else` and `finally`.
+
+    A handler is a pair: what gives the classes that it catches (None: all), and its body, which may take the error.
+    `jumps` are the flags by which `finally` says that it jumps: then an error ends there.
+    """
+    try:
+        backend = ambient.backend
+        if backend is None:
+            run_try(body, handlers, orelse, final, jumps)
+        else:
+            trace_try(backend, body, handlers, orelse, final, jumps, state)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
+    """At the end of the body of a `try` that stays Python, in these lines, while a backend traces: an error if the
+    graph may raise there what its handlers, of these classes, would not see. Without a handler it has a `finally`."""
+    try:
+        if ambient.backend is not None:
+            classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
+            ambient.backend.refuse_errors(_sys._getframe(1).f_code.co_filename, first, last, tuple(classes))
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequence[str] = ()) -> None:
+    """`with manager as value: body(value)`; the body need not take the value.
+
+    `jumps` are the flags of jumps out of the body: an error that the manager swallows ends them.
+    """
+    try:
+        backend = ambient.backend
+        if backend is None:
+            run_with(manager, body, jumps)
+        else:
+            trace_with(backend, manager, body, jumps, state, cond)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
         raise
 
 
 # How a statement is staged: as pure functions of its state, and of what its bodies turn out to change besides.
-
-
-def _staged(
-    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
-    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
-) -> None:
-    names = state
-    while True:
-        mark = checkpoint()
-        variables = State(names, backend.stages, *functions)
-        try:
-            values = run(variables, names)
-        except Restage:
-            rollback(mark)
-        else:
-            variables.write(values)
-            return
-        found = sorted(variables.discovered)
-        within = tuple(path + step for path in found for step in ".[")
-        names = (*(name for name in names if not name.startswith(within)), *found)
 
 
 def _stage_cond(
@@ -145,7 +212,7 @@ def _stage_cond(
         true_fn, false_fn = Body(if_true, variables, if_false, *item), Body(if_false, variables, if_true)
         return backend.cond(pred, true_fn, false_fn, variables.read(), names)
 
-    _staged(state, backend, (if_true, if_false), run)
+    staged(state, backend, (if_true, if_false), run)
 
 
 def _stage_while(
@@ -154,7 +221,7 @@ def _stage_while(
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
         return backend.while_loop(Test(test, variables), Body(body, variables), variables.read(), names, options)
 
-    _staged(state, backend, (test, body), run)
+    staged(state, backend, (test, body), run)
 
 
 def _stage_reduce(
@@ -165,7 +232,7 @@ def _stage_reduce(
         test_fn = None if test is None else Test(test, variables)
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
-    _staged(state, backend, (body, test), run)
+    staged(state, backend, (body, test), run)
 
 
 def _unroll(
@@ -189,8 +256,10 @@ def _unroll(
 
 
 bool, type, chain = _builtins.bool, _builtins.type, _itertools.chain
+function, method = FunctionType, MethodType
 
 
+@unseen
 def stages_any(value: Any, /) -> _builtins.bool:
     """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
     return staging_backend(value) is not None or (
@@ -207,18 +276,6 @@ def resume(
         _unroll(backend, rest, body, test, state)
 
 
-def checkpoint() -> tuple[Backend, object] | None:
-    """A mark in the graph that is being traced, if one is."""
-    backend = ambient.backend
-    return None if backend is None else (backend, backend.checkpoint())
-
-
-def rollback(mark: tuple[Backend, object] | None, /) -> None:
-    """Take back what was traced since `mark`."""
-    if mark is not None:
-        mark[0].rollback(mark[1])
-
-
 # --- Expressions --------------------------------------------------------------------------------------------
 
 
@@ -226,9 +283,13 @@ def rollback(mark: tuple[Backend, object] | None, /) -> None:
 def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
     """`then() if pred else orelse()`."""
     backend = staging_backend(pred)
-    if backend is not None:
-        return backend.if_exp(pred, then, orelse)
-    return then() if pred else orelse()
+    if backend is None:
+        return part(then)() if pred else part(orelse)()
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        return backend.if_exp(pred, Operand(then, variables), Operand(orelse, variables), variables.read(), names)
+
+    return staged((), backend, (then, orelse), run)[0]
 
 
 @own_errors
@@ -237,9 +298,9 @@ def and_(value: Any, /, *others: Thunk) -> Any:
     for other in others:
         backend = staging_backend(value)
         if backend is not None:
-            value = backend.and_(value, other)
+            value = _stage_operand(backend, backend.and_, value, other)
         elif value:
-            value = other()
+            value = part(other)()
         else:
             return value
     return value
@@ -251,12 +312,19 @@ def or_(value: Any, /, *others: Thunk) -> Any:
     for other in others:
         backend = staging_backend(value)
         if backend is not None:
-            value = backend.or_(value, other)
+            value = _stage_operand(backend, backend.or_, value, other)
         elif value:
             return value
         else:
-            value = other()
+            value = part(other)()
     return value
+
+
+def _stage_operand(backend: Backend, operator: Callable[..., tuple[Any, ...]], left: Any, right: Thunk) -> Any:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        return operator(left, Operand(right, variables), variables.read(), names)
+
+    return staged((), backend, (right,), run)[0]
 
 
 def not_(value: Any, /) -> Any:
@@ -275,11 +343,21 @@ def not_(value: Any, /) -> Any:
 
 @own_errors
 def in_(value: Any, container: Any, /) -> Any:
-    """`value in container`, for a literal or a range."""
+    """`value in container`."""
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+    if ambient.backend is not None and backend_of(container) is None:
+        method = getattr(type(container), "__contains__", None)
+        if type(method) is FunctionType:  # Python's `in` wants a bool of it
+            found = call(method)(container, value)
+            return found if staging_backend(found) is not None else _builtins.bool(found)
     return value in container if backend is None else backend.contains(container, value)
+
+
+def members(*items: Any) -> Any:
+    """`{a, b, ...}` of which `in` is asked: a tuple, if tensors are among them, which Python cannot hash."""
+    return set(items) if all(backend_of(item) is None for item in items) else items
 
 
 def is_sequence(value: Any, length: int, /) -> _builtins.bool:
@@ -287,27 +365,136 @@ def is_sequence(value: Any, length: int, /) -> _builtins.bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 
 
+def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Clause:
+    """A further `for` of a comprehension."""
+    return Clause(iterable, element, test)
+
+
 @own_errors
 def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:
     """`[element(*item) for item in iterable if test(*item)]`; `element` takes an item, or its parts."""
-    code = element.__code__
-    spread = code.co_argcount > 1
+    return _collect([], Clause(iterable, element, test))
+
+
+@own_errors
+def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> None:
+    """`[element(*item) for item in iterable if test(*item)]` as a statement, whose list nobody takes."""
+
+    def for_body(value: Any) -> None:
+        pass
+
+    cast(Any, for_body).place = element
+    _reduce_clause(_inlined(Clause(iterable, element, test)), for_body, None, (), {})
+
+
+def _inlined(clause: Clause) -> Clause:
+    """The clause of a comprehension: part of the user's function; before 3.12, Python makes one of its own of it."""
+    if _sys.version_info >= (3, 12):
+        part(clause.element)
+        if clause.test is not None:
+            part(clause.test)
+    return clause
+
+
+def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
+    # No variable of the user, which the element may change, has the names of these, which are looked for, too.
+    ag__element, ag__test = clause.element, clause.test
+    backend = staging_backend(_inlined(clause).iterable)
 
     def for_body(item: Any) -> None:
-        parts = tuple(item) if spread else (item,)
-        if test is None:
-            out.append(element(*parts))
+        arguments, stager = clause.arguments(item), backend
+
+        def if_true() -> None:
+            nonlocal ag__list
+            value = ag__element(*arguments)
+            if type(value) is Clause:
+                ag__list = _collect(ag__list, value)
+            else:
+                ag__list.append(value if stager is None else stager.list_item(value))
+
+        cast(Any, if_true).place = ag__element
+        if ag__test is None:
+            if_true()
         else:
-            def if_true() -> None:
-                out.append(element(*parts))
+            going = ag__test(*arguments)
+            stager = backend or staging_backend(going)
+            cond(going, if_true, None, "ag__list")
 
-            cast(Any, if_true).place = element
-            cond(test(*parts), if_true, None, "out")
+    cast(Any, for_body).place = ag__element
+    reduce(clause.iterable, for_body, "ag__list")
+    return ag__list
 
-    out: list[Any] = []
-    cast(Any, for_body).place = element
-    reduce(iterable, for_body, "out")
-    return out
+
+def _reduce_clause(
+    clause: Clause, ag__body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    """`reduce` over what a generator expression gives."""
+    ag__element, ag__test = clause.element, clause.test
+
+    def for_body(item: Any) -> None:
+        arguments = clause.arguments(item)
+
+        def if_true() -> None:
+            value = ag__element(*arguments)
+            if type(value) is Clause:
+                _reduce_clause(value, ag__body, test, state, options)
+            else:
+                ag__body(value)
+
+        cast(Any, if_true).place = getattr(ag__body, "place", ag__body)
+        if ag__test is None:
+            if_true()
+        else:
+            cond(ag__test(*arguments), if_true, None, *state)
+
+    cast(Any, for_body).place = getattr(ag__body, "place", ag__body)
+    reduce(clause.iterable, for_body, *state, test=test, **options)
+
+
+@own_errors
+def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> set[Any]:
+    """`{element(*item) for item in iterable if test(*item)}`: the items have to be Python values."""
+    items = items_of(_inlined(Clause(iterable, element, test)), "a set", _NO_SET)
+    return {_hashable(item, "a set", "items") for item in items}
+
+
+@own_errors
+def dict_comp(
+    iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /
+) -> dict[Any, Any]:
+    """`{key: value for item in iterable if test(*item)}`, from the pairs of `element`; the keys are Python values."""
+    pairs = items_of(_inlined(Clause(iterable, element, test)), "a dict", _NO_DICT)
+    return {_hashable(key, "a dict", "keys"): value for key, value in pairs}
+
+
+_NO_SET = "Make it a list: [... for ... in ...]."
+_NO_DICT = "Keep the values in a list, or loop over a known number of Python keys."
+
+
+def _hashable(key: Any, kind: str, what: str) -> Any:
+    backend = staging_backend(key)
+    if backend is not None:
+        raise backend.no_meaning(
+            f"{kind} tells its {what} apart in Python, and a tensor has its value only when the graph runs",
+            _NO_SET if kind == "a set" else _NO_DICT)
+    return key
+
+
+@own_errors
+def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Iterator[Any]:
+    """`(element(*item) for item in iterable if test(*item))`."""
+    if staging_backend(iterable) is None:
+        iterable = iter(iterable)
+    clause = Clause(iterable, element, test)
+    backend = tracing(clause)
+    return items_of(clause, "a generator", "") if backend is None else backend.generator(clause)
+
+
+def is_bool(value: Any, wanted: _builtins.bool, /) -> Any:
+    """`value is wanted`, which a bool tensor is that holds it."""
+    backend = backend_of(value)
+    return value is wanted if backend is None else backend.is_bool(value, wanted)
 
 
 def is_none(value: Any, /) -> Any:
@@ -323,7 +510,7 @@ def assert_(test: Any, message: Thunk | None = None, /) -> None:
     if backend is not None:
         backend.assert_(test, message)
     elif __debug__ and not test:
-        raise AssertionError() if message is None else AssertionError(message())
+        raise AssertionError() if message is None else AssertionError(part(message)())
 
 
 def setitem(target: Any, index: Any, value: Any, /) -> Any:

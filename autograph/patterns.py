@@ -4,61 +4,74 @@ Which patterns can be is `analysis.stageable`'s to say. In the plain lane every 
 """
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import gast
 
-from .expressions import lazy, load, operator_call
+from .names import scan
+from .thunks import bind, lazy, load, operator_call
+from .tree import at
 
 __all__ = ["match_chain"]
 
 Body = list[Any]
 
 
-def match_chain(node: Any, subject: str) -> Body:
+def match_chain(node: Any, subject: str, live: Set[str]) -> Body:
     """The cases of a `match` as `if ... elif ... else`, on the variable `subject`.
 
-    A name that a pattern captures is assigned in the branch that is taken; the guard sees what it would be.
+    A name that a pattern captures is assigned in the branch that is taken; the guard sees what it would be. If that
+    name is `live`, or a later case reads it, it is assigned before the guard, as the guard may fail.
     """
     rest: Body = []
+    live = set(live)
     for case in reversed(node.cases):
         origin = case.pattern
         captured = _captures(case.pattern, load(subject, origin))
         tests = _tests(case.pattern, load(subject, origin))
-        if case.guard is not None:
-            tests.append(_substitute(case.guard, captured))
-        body = [_assign(name, value, origin) for name, value in captured.items()] + case.body
+        body = case.body
+        if case.guard is not None and not live.isdisjoint(captured):
+            binds = [bind(name, value, origin) for name, value in captured.items()]
+            bound = at(gast.Tuple([*binds, case.guard], gast.Load()), origin)
+            last = at(gast.Constant(len(binds), None), origin)
+            tests.append(at(gast.Subscript(bound, last, gast.Load()), origin))
+        else:
+            if case.guard is not None:
+                tests.append(_substitute(case.guard, captured))
+            body = [_assign(name, value, origin) for name, value in captured.items()] + body
+        live |= scan(*([case.guard] if case.guard is not None else []), *case.body).reads - captured.keys()
         if not tests:
             rest = body
             continue
         first, *others = tests
         test = operator_call("and_", [first, *map(lazy, others)], origin) if others else first
-        chosen = gast.copy_location(gast.If(test, body, rest), origin)
+        chosen = at(gast.If(test, body, rest), origin)
         chosen.python, chosen.maybe_none = None, frozenset()
         rest = [chosen]
     return rest
 
 
 def _assign(name: str, value: Any, origin: Any) -> Any:
-    target = gast.copy_location(gast.Name(name, gast.Store(), None, None), origin)
-    return gast.copy_location(gast.Assign([target], value, None), origin)
+    target = at(gast.Name(name, gast.Store(), None, None), origin)
+    return at(gast.Assign([target], value, None), origin)
 
 
 def _tests(pattern: Any, subject: Any) -> list[Any]:
     """What must hold for the pattern to match, in the order in which Python tests it."""
     if isinstance(pattern, gast.MatchValue):
-        return [gast.copy_location(gast.Compare(subject, [gast.Eq()], [pattern.value]), pattern)]
+        return [at(gast.Compare(subject, [gast.Eq()], [pattern.value]), pattern)]
     if isinstance(pattern, gast.MatchSingleton):
         if pattern.value is None:
             return [operator_call("is_none", [subject], pattern)]
-        constant = gast.copy_location(gast.Constant(pattern.value, None), pattern)
-        return [gast.copy_location(gast.Compare(subject, [gast.Is()], [constant]), pattern)]
+        constant = at(gast.Constant(pattern.value, None), pattern)
+        return [operator_call("is_bool", [subject, constant], pattern)]
     if isinstance(pattern, gast.MatchOr):
         first, *others = [_all(_tests(p, subject), p) for p in pattern.patterns]
         return [operator_call("or_", [first, *map(lazy, others)], pattern)]
     if isinstance(pattern, gast.MatchAs):
         return [] if pattern.pattern is None else _tests(pattern.pattern, subject)
-    length = gast.copy_location(gast.Constant(len(pattern.patterns), None), pattern)
+    length = at(gast.Constant(len(pattern.patterns), None), pattern)
     tests = [operator_call("is_sequence", [subject, length], pattern)]
     for index, inner in enumerate(pattern.patterns):
         tests += _tests(inner, _item(subject, index, inner))
@@ -67,14 +80,14 @@ def _tests(pattern: Any, subject: Any) -> list[Any]:
 
 def _all(tests: list[Any], origin: Any) -> Any:
     if not tests:
-        return gast.copy_location(gast.Constant(True, None), origin)
+        return at(gast.Constant(True, None), origin)
     first, *others = tests
     return operator_call("and_", [first, *map(lazy, others)], origin) if others else first
 
 
 def _item(subject: Any, index: int, origin: Any) -> Any:
-    key = gast.copy_location(gast.Constant(index, None), origin)
-    return gast.copy_location(gast.Subscript(subject, key, gast.Load()), origin)
+    key = at(gast.Constant(index, None), origin)
+    return at(gast.Subscript(subject, key, gast.Load()), origin)
 
 
 def _captures(pattern: Any, subject: Any) -> dict[str, Any]:

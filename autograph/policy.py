@@ -60,6 +60,8 @@ def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
         return None
     if parts[0] in PACKAGES:
         return f"the package {parts[0]!r} is left alone"
+    if module == "functools" and "_from_" in code.co_name:  # what total_ordering makes of a comparison of the user's
+        return None
     if filename.startswith("<frozen ") or (
         filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_SITE_PACKAGES)
     ):

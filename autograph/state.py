@@ -5,16 +5,20 @@ Only staging comes here: on plain Python values the bodies run as they are.
 from __future__ import annotations
 
 import ast
+import copy
+import dis
 import functools
-from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
-from .backend import UNBOUND
+from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
 from .heap import Heap
+from .text_bodies import part
 
-__all__ = ["Body", "Restage", "State", "Test"]
+__all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "checkpoint", "rollback", "staged"]
 
 _Path = tuple[Any, ...]
 
@@ -35,10 +39,12 @@ class State:
         self.codes: list[CodeType] = []
         for fn in functions:
             if fn is not None:
+                part(fn)
                 cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
                 self.globals = fn.__globals__
                 self.codes.append(fn.__code__)
         self.of_callees = _add_cells_of_callees(cells)
+        self.globals_of_callees = _globals_assigned(self.codes, cells, self.globals)
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
@@ -67,6 +73,19 @@ class State:
         for path, value in zip(self.paths, values):
             if len(path) > 1:
                 self.set(path, value)
+
+    def no_places(self) -> set[str]:
+        """Those of the names that are, or go through, an attribute that a property or a like descriptor computes, or an
+        item of a staged list, which is state as a whole."""
+        found: set[str] = set()
+        for name in self.names:
+            path = _path(name)
+            for length, step in enumerate(path[1:], 1):
+                holder = self.get(path[:length])
+                if _is_computed(holder, step[1]) if step[0] == "." else hasattr(type(holder), "__become__"):
+                    found.add(name)
+                    break
+        return found
 
     def get(self, path: _Path) -> Any:
         root = path[0]
@@ -129,6 +148,15 @@ def _path(name: str) -> _Path:
     return node.id, *reversed(steps)
 
 
+def _is_computed(holder: Any, attribute: str) -> bool:
+    for cls in type(holder).__mro__:
+        if attribute in vars(cls):
+            found = vars(cls)[attribute]
+            stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
+            return hasattr(type(found), "__set__") and not stored
+    return False
+
+
 def _contents(cell: CellType) -> Any:
     return UNBOUND if _is_empty(cell) else cell.cell_contents
 
@@ -139,12 +167,41 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     pending = list(cells.values())
     for cell in pending:
         callee = None if _is_empty(cell) else cell.cell_contents
-        if type(callee) is FunctionType and not is_internal(callee.__code__.co_filename):
+        if type(callee) is FunctionType and (
+            hasattr(callee, "place") or not is_internal(callee.__code__.co_filename)
+        ):
             for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
                 if name not in cells:
                     cells[name] = inner
                     pending.append(inner)
+                elif name.startswith("ag__") and not any(inner is cell for cell in pending):
+                    pending.append(inner)  # of an operator in another
     return [name for name in cells if name not in known]
+
+
+def _globals_assigned(codes: list[CodeType], cells: dict[str, CellType], namespace: dict[str, Any]) -> set[str]:
+    """Globals of their module that these codes assign, or functions of it that they may call."""
+    callees = [cell.cell_contents for cell in cells.values() if not _is_empty(cell)]
+    pending = codes + [f.__code__ for f in callees if type(f) is FunctionType and f.__globals__ is namespace]
+    found: set[str] = set()
+    seen: set[CodeType] = set()
+    while pending:
+        code = pending.pop()
+        if code in seen or is_internal(code.co_filename):
+            continue
+        seen.add(code)
+        found |= _stores_global(code)
+        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            callee = namespace.get(name)
+            if type(callee) is FunctionType and callee.__globals__ is namespace:
+                pending.append(callee.__code__)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _stores_global(code: CodeType) -> frozenset[str]:
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL")
 
 
 def _is_empty(cell: CellType) -> bool:
@@ -155,11 +212,44 @@ def _is_empty(cell: CellType) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=4096)
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The free variables that a body or one in it assigns or deletes."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    inner = (_assigned(c) for c in code.co_consts if isinstance(c, CodeType))
+    return frozenset(names).union(*inner).difference(code.co_cellvars)
+
+
 _NOTHING = object()
 
 
+class _Noted(threading.local):
+    """Ids of the cells that `bind` and `note` named since the body that is running began."""
+
+    cells: set[int] = set()
+
+
+_noted = _Noted()
+
+
+def bind(variable: Callable[[], Any], value: Any, /) -> Any:
+    """`(y := value)` in an operand, for `variable` a `lambda: y`."""
+    cell = cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]
+    cell.cell_contents = value
+    _noted.cells.add(id(cell))
+    return value
+
+
+def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
+    """`value`, of an operand that may have assigned the variables `lambda: k`."""
+    for variable in variables:
+        _noted.cells.add(id(cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]))
+    return value
+
+
 class Body:
-    """A body as a pure function from state to state. Each call leaves all cells as it found them."""
+    """A body as a pure function from state to state. Each call leaves all cells as it found them: those of `fn`, and of
+    the functions `fn.runs`, if it is one that stands for several."""
 
     def __init__(
         self, fn: Callable[..., Any] | None, state: State, place: Callable[..., Any] | None = None,
@@ -179,20 +269,43 @@ class Body:
             arguments = (self.item,)
         elif len(values) > len(state.paths):
             arguments, values = values[:1], values[1:]
-        cells = [(cell, _contents(cell)) for cell in fn.__closure__ or ()]
+        functions = (fn, *getattr(fn, "runs", ()))
+        cells = [(name, cell, _contents(cell)) for function in functions
+                 for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
         beyond = [(name, state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
+        namespace = [(name, state.globals.get(name, UNBOUND)) for name in state.globals_of_callees - state.names]
         before = state.read()
         state.write(values)
         heap = Heap(state.reachable())
+        outer, _noted.cells = _noted.cells, set()
         try:
-            return self.result(fn(*arguments))
+            result = self.result(fn(*arguments))
+            if ambient.backend is not None:
+                ambient.backend.left_by(None)
+            return result
+        except BaseException as error:
+            if ambient.backend is not None:  # the state is still what it was where this was raised
+                ambient.backend.left_by(error)
+            raise
         finally:
             state.discovered |= heap.take_back(state.names, state.stages)
+            # What the body assigns is state by its text, or nothing reads it any more.
+            own = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
-                name for name, cell, value in beyond
-                if name not in state.names and _contents(cell) is not value and state.stages(_contents(cell))}
+                name for name, cell, value in [*(c for c in cells if c[0] not in own), *beyond]
+                if name not in state.names and _contents(cell) is not value
+                and (id(cell) in _noted.cells or state.stages(_contents(cell)))}
+            _noted.cells |= outer
+            for name, value in namespace:
+                now = state.globals.get(name, UNBOUND)
+                if now is not value and state.stages(now):
+                    state.discovered.add(name)
+                    if value is UNBOUND:
+                        del state.globals[name]
+                    else:
+                        state.globals[name] = value
             state.write(before)
-            for cell, value in cells + [(cell, value) for name, cell, value in beyond if name not in state.names]:
+            for _, cell, value in cells + [entry for entry in beyond if entry[0] not in state.names]:
                 if value is not UNBOUND:
                     cell.cell_contents = value
                 elif not _is_empty(cell):
@@ -209,3 +322,76 @@ class Test(Body):
 
     def result(self, returned: Any) -> Any:
         return returned
+
+
+class Operand(Body):
+    """An operand as a pure function from state to its value and the state."""
+
+    def result(self, returned: Any) -> Any:
+        return (returned, *self.state.read())
+
+
+class Snapshot:
+    """What a statement's bodies can reach and change, as it is now."""
+
+    def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
+        self.state, self.values = state, state.read()
+        self.contents: list[Any] = [copy.copy(value) if type(value) in (list, dict) else None for value in self.values]
+        self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
+        self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
+        self.heap = Heap(state.reachable())
+
+    def take_back(self) -> None:
+        """Make everything what it was."""
+        self.heap.take_back(frozenset(), self.state.stages)
+        for value, content in zip(self.values, self.contents):
+            if type(value) is list:
+                value[:] = content
+            elif type(value) is dict:
+                value.clear()
+                value.update(content)
+        self.state.write(self.values)
+        for cell, value in self.cells:
+            if value is not UNBOUND:
+                cell.cell_contents = value
+            elif not _is_empty(cell):
+                del cell.cell_contents
+
+
+# Staging a statement.
+
+def staged(
+    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
+) -> tuple[Any, ...]:
+    """Write the state that `run` gives; what it gives before that is returned."""
+    names = state
+    if not all(map(str.isidentifier, names)):  # what changes where these are set is found when it does
+        others = State(names, backend.stages, *functions).no_places()
+        names = tuple(name for name in names if name not in others)
+    while True:
+        mark = checkpoint()
+        variables = State(names, backend.stages, *functions)
+        try:
+            values = run(variables, names)
+        except Restage:
+            rollback(mark)
+        else:
+            results = len(values) - len(names)
+            variables.write(values[results:])
+            return values[:results]
+        found = sorted(variables.discovered)
+        within = tuple(path + step for path in found for step in ".[")
+        names = (*(name for name in names if not name.startswith(within)), *found)
+
+
+def checkpoint() -> tuple[Backend, object] | None:
+    """A mark in the graph that is being traced, if one is."""
+    backend = ambient.backend
+    return None if backend is None else (backend, backend.checkpoint())
+
+
+def rollback(mark: tuple[Backend, object] | None, /) -> None:
+    """Take back what was traced since `mark`."""
+    if mark is not None:
+        mark[0].rollback(mark[1])

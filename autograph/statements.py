@@ -1,12 +1,13 @@
-"""Statements become operator calls: `if` -> `ag__.cond`, `while` -> `ag__.while_loop`, `for` -> `ag__.reduce`.
+"""Statements become operator calls: `if` -> `ag__.cond`, `while` -> `ag__.while_loop`, `for` -> `ag__.reduce`,
+`try` -> `ag__.try_`, `with` -> `ag__.with_`.
 
 Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that nothing
 reads outside one pass through the body is a plain local of it. The call names the state: what is written inside
 and may be read after, or around the loop.
 
-Afterwards: the only `if`, `while` and `for` statements left are those that `classify` keeps as Python. What was
-there stays at hand for `lanes.py`: the function's `plain_body`, and on each statement in it that was converted,
-what it was converted to (`staged`).
+Afterwards: the only such statements left are those that `classify` keeps as Python. What was there stays at hand for
+`lanes.py`: the function's `plain_body`, and on each statement in it that was converted, what it was converted to
+(`staged`).
 """
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ from typing import Any
 
 import gast
 
-from .expressions import load, operator_call
+from .expressions import lazy, load, operator_call
 from .liveness import annotate, annotate_chain
-from .names import Names, Scope, names_of, scan
+from .names import Names, Scope, bound_by, names_of, scan
 from .patterns import match_chain
-from .tree import FUNCTIONS, LOOPS, blocks_of
+from .thunks import AG, bound_in_lambdas
+from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, own_of
 
 __all__ = ["convert_statements"]
 
@@ -43,7 +45,7 @@ def _hide_dead_flags(body: Body) -> None:
     for node in body:
         if getattr(node, "flag", None) is not None and node.flag not in node.live_out:
             node.__class__ = gast.Pass
-            node.invisible, node.gen, node.kill = True, frozenset(), frozenset()
+            node.invisible, node.gen, node.kill = True, frozenset(), frozenset()  # `flag` says that it was one
         elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             for _, block in blocks_of(node):
                 _hide_dead_flags(block)
@@ -52,12 +54,15 @@ def _hide_dead_flags(body: Body) -> None:
 class _Statements:
     def __init__(self, node: Any, scope: Scope) -> None:
         self.node, self.scope = node, scope
-        self.bound_anywhere = scan(*node.body).binds
+        self.bound_anywhere = set().union(*(names_of(statement).binds for statement in node.body))
+        self.has_walrus = any(isinstance(n, (gast.NamedExpr, gast.Match)) for n in own_of(node))
         self.around: list[set[str]] = []
         """Variables of the bodies around the one being made."""
         self.free: set[str] = set()
         """Variables that bodies read where no body around them binds them."""
         self.subjects: list[str] = []  # of the matches around
+        self.calls = 0
+        """How many statements have become operator calls."""
 
     def run(self) -> None:
         node, scope = self.node, self.scope
@@ -67,7 +72,7 @@ class _Statements:
         own = scope.globals | scope.nonlocals | scope.parameters
         never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
         unbound = shared | self.free | (scope.locals - self.bound_anywhere)
-        declared = self.declare(unbound - own - scan(*body).binds, node.body[0])
+        declared = self.declare(unbound - own - bound_by(body) | self.bound_in_lambdas(body) - own, node.body[0])
         node.plain_body = node.body[:start] + declarations + never_bound + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
@@ -100,12 +105,14 @@ class _Statements:
         out: Body = []
         shared: set[str] = set()
         for node in body:
-            if isinstance(node, (gast.If, gast.Match, *LOOPS)) and getattr(node, "python", None) is None:
+            if isinstance(node, (gast.If, gast.Match, *GUARDS, *LOOPS)) and getattr(node, "python", None) is None:
                 if not hasattr(node, "staged"):
-                    convert = {gast.If: self.if_, gast.Match: self.match}.get(type(node), self.loop)
+                    methods = {gast.If: self.if_, gast.Match: self.match, gast.Try: self.try_, gast.With: self.with_}
+                    convert = methods.get(type(node), self.loop)
                     node.staged, node.shared = convert(node)
                 out += node.staged
                 shared |= node.shared
+                self.calls += 1
                 continue
             if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) and any(blocks_of(node)):
                 node = copy.copy(node)
@@ -146,7 +153,7 @@ class _Statements:
             name = self.scope.fresh(name, taken)
             taken.add(name)
             shared |= outer
-            out.append(self.function(name, [], body, outer, node))
+            out.append(self.function(name, [], body, outer, node, names))
             arguments.append(load(name, node))
         arguments += self.state(state, node)
         out.append(_at(gast.Expr(operator_call("cond", arguments, node)), node))
@@ -160,7 +167,7 @@ class _Statements:
         if not isinstance(node.subject, gast.Name):
             target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
             out.append(_at(gast.Assign([target], node.subject, None), node.subject))
-        chain = match_chain(node, node.subject_name)
+        chain = match_chain(node, node.subject_name, node.live_out | self.scope.shared)
         annotate_chain(chain, node)
         self.subjects.append(node.subject_name)
         converted, shared = self.block(chain)
@@ -197,7 +204,7 @@ class _Statements:
             out.append(self.function(name, [], [_at(gast.Return(test), test)], test_binds, node))
             keywords = [_at(gast.keyword("test", load(name, node)), node), *options]
         body_name = scope.fresh(f"{prefix}_body")
-        out.append(self.function(body_name, parameters, body, outer & names.binds, node))
+        out.append(self.function(body_name, parameters, body, outer & names.binds, node, names))
         arguments = [load(body_name, node), *self.state(state, node)]
         if is_for:
             call = operator_call("reduce", [node.iter, *arguments], node, keywords)
@@ -205,6 +212,106 @@ class _Statements:
             call = operator_call("while_loop", [load(name, node), *arguments], node, options)
         out.append(_at(gast.Expr(call), node))
         return out, outer
+
+    def try_(self, node: Any) -> tuple[Body, set[str]]:
+        parts = [node.body, *(h.body for h in node.handlers), *(b for b in (node.orelse, node.finalbody) if b)]
+        names = [self.scan(part) for part in parts]
+        flow = node.live_out | node.handler_gen | node.final_gen | self.scope.shared | frozenset(node.jumps)
+        flow |= self.live_in(node.orelse, frozenset())
+        binds = set().union(*(n.binds for n in names)) | {h.name.id for h in node.handlers if self.keeps_name(h, flow)}
+        state = binds & flow
+        state_names = set(state)
+        taken: set[str] = set()
+        out: Body = []
+        shared: set[str] = set()
+
+        def function(base: str, body: Body, parameters: list[str], origin: Any) -> Any:
+            own = self.scan(body)
+            outer = own.binds & (state | self.live_in(body, flow))
+            outer.difference_update(parameters)
+            state_names.update(self.symbols(own, outer | set(parameters)))
+            shared.update(outer)
+            name = self.scope.fresh(base, taken)
+            taken.add(name)
+            out.append(self.function(name, parameters, body, outer, origin, own))
+            return load(name, node)
+
+        body = function("try_body", node.body, [], node)
+        handlers = []
+        for handler in node.handlers:
+            parameters: list[str] = []
+            handled = handler.body
+            if handler.name is not None:
+                parameters = [handler.name.id]
+                if self.keeps_name(handler, flow):
+                    parameters = [self.scope.fresh("error_")]
+                    handled = [self.bind_error(handler, parameters[0]), *handled, self.unbind_error(handler)]
+            kinds = _at(gast.Constant(None, None), handler) if handler.type is None else lazy(handler.type)
+            handlers.append(_at(gast.Tuple([kinds, function("except_body", handled, parameters, handler)], gast.Load()),
+                                handler))
+        keywords = []
+        if handlers:
+            keywords.append(_at(gast.keyword("handlers", _at(gast.Tuple(handlers, gast.Load()), node)), node))
+        for name, base, block in (("orelse", "else_body", node.orelse), ("final", "finally_body", node.finalbody)):
+            if block:
+                keywords.append(_at(gast.keyword(name, function(base, block, [], node)), node))
+        keywords += self.jumps(node)
+        call = operator_call("try_", [body, *self.state(state_names, node)], node, keywords)
+        out.append(_at(gast.Expr(call), node))
+        return out, shared
+
+    def jumps(self, node: Any) -> list[Any]:
+        """The keyword for the flags of jumps that end with an error (`with`), or end one (`finally`)."""
+        flags = getattr(node, "jumps", None)
+        if not flags:
+            return []
+        names = gast.Tuple([_at(gast.Constant(flag, None), node) for flag in flags], gast.Load())
+        return [_at(gast.keyword("jumps", _at(names, node)), node)]
+
+    def keeps_name(self, handler: Any, flow: frozenset[str] | set[str]) -> bool:
+        """Whether code other than the handler reads the name of its error, or shares it."""
+        return handler.name is not None and handler.name.id in flow
+
+    def bind_error(self, handler: Any, parameter: str) -> Any:
+        made = _at(gast.Assign([_at(gast.Name(handler.name.id, gast.Store(), None, None), handler)],
+                               load(parameter, handler), None), handler)
+        made.gen, made.kill = frozenset(), frozenset({handler.name.id})
+        return made
+
+    def unbind_error(self, handler: Any) -> Any:
+        made = _at(gast.Delete([_at(gast.Name(handler.name.id, gast.Del(), None, None), handler)]), handler)
+        made.gen, made.kill = frozenset({handler.name.id}), frozenset()
+        return made
+
+    def with_(self, node: Any) -> tuple[Body, set[str]]:
+        first, *more = node.items
+        body = node.body
+        if more:
+            inner = _at(gast.With(more, node.body), more[0].context_expr)
+            inner.python, inner.live_out, inner.exceptional = None, node.live_out, frozenset()
+            inner.jumps = node.jumps
+            names = scan(*more)
+            inner.gen, inner.kill = frozenset(names.reads | self.live_in(node.body, frozenset())), frozenset()
+            body = [inner]
+        flow = node.live_out | self.scope.shared | frozenset(node.jumps)
+        target = first.optional_vars
+        parameters: list[str] = []
+        if isinstance(target, gast.Name) and target.id not in flow:
+            parameters = [target.id]
+        elif target is not None:
+            parameters = [self.scope.fresh("item_")]
+            assign = _at(gast.Assign([target], load(parameters[0], target), None), target)
+            names = scan(assign)
+            assign.gen, assign.kill = frozenset(names.reads), frozenset(names.binds)
+            body = [assign, *body]
+        names = self.scan(body)
+        outer = names.binds & (flow | self.live_in(body, frozenset(flow)))
+        outer.difference_update(parameters)
+        state = outer & flow | self.symbols(names, outer | set(parameters))
+        name = self.scope.fresh("with_body")
+        call = operator_call("with_", [first.context_expr, load(name, node), *self.state(state, node)], node,
+                             self.jumps(node))
+        return [self.function(name, parameters, body, outer, node, names), _at(gast.Expr(call), node)], outer
 
     def scan(self, body: Body) -> Any:
         """The names of a body; what it calls may assign the variables that nested functions declare nonlocal."""
@@ -234,12 +341,19 @@ class _Statements:
             live = node.gen | (live - node.kill)
         return live
 
-    def function(self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any) -> Any:
-        """The nested function for a body; `outer` are the variables it binds that are not its own."""
+    def function(
+        self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any, names: Names | None = None
+    ) -> Any:
+        """The nested function for a body; `outer` are the variables it binds that are not its own, `names` is
+        `self.scan(body)`."""
         if all(hasattr(s, "gen") for s in body):
             reads = self.live_in(body, frozenset()) & self.scope.locals - set(parameters)
             self.free |= reads.difference(*self.around)
-        self.around.append(self.scan(body).binds - outer | set(parameters))
+        if names is None:
+            names = self.scan(body)
+        own = names.binds - outer | set(parameters)
+        calls = self.calls
+        self.around.append(own)
         body, shared = self.block(body)
         self.around.pop()
         head: Body = []
@@ -247,14 +361,28 @@ class _Statements:
             head.append(_at(gast.Global(sorted(written)), origin))
         if nonlocals := outer - self.scope.globals:
             head.append(_at(gast.Nonlocal(sorted(nonlocals)), origin))
-        if inner := shared - outer - set(parameters):
-            head += self.declare(inner - scan(*body).binds, origin)
+        inner = shared - outer - set(parameters)
+        if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):
+            head += self.declare(inner, origin)
         body = [_without_annotation(s, outer) for s in body]
         arguments = gast.arguments(
             [_at(gast.Name(p, gast.Param(), None, None), origin) for p in parameters], [], None, [], [], None, [])
         node = gast.FunctionDef(name, arguments, head + body, [], None, None, [])
         node.synthetic = True
+        node.outside = self.outside(names, outer, own, self.calls != calls)
         return _at(node, origin)
+
+    def outside(self, names: Names, outer: set[str], own: set[str], calls: bool) -> set[str] | None:
+        """The names that a body takes from outside; None if the text does not say whether the operators are one."""
+        found = (names.reads | names.captured | outer) - own
+        if calls:
+            found.add(AG)
+        elif names.captured and AG not in names.reads:  # a function of the user's: it is converted at another time
+            return None
+        return found
+
+    def bound_in_lambdas(self, body: Body) -> set[str]:
+        return bound_in_lambdas(body) if self.has_walrus else set()
 
     def symbols(self, names: Any, variables: set[str]) -> set[str]:
         """State that is not a variable: attributes, items, and containers changed by their methods."""
@@ -278,7 +406,7 @@ class _Statements:
 
 def _at(node: Any, origin: Any) -> Any:
     """`node` at the place of `origin`: of a compound statement, its first line."""
-    gast.copy_location(node, origin)
+    at(node, origin)
     if node.end_lineno != node.lineno and isinstance(origin, gast.stmt):
         header = getattr(origin, "test", None) or getattr(origin, "iter", None) or origin
         one_line = header.end_lineno == node.lineno

@@ -14,9 +14,11 @@ import gast
 
 from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap
 from .capture import capture, parse
+from .depth import deepest_line
 from .errors import ConversionError, NoSourceError
 from .expressions import AG, name_operators
 from .frames import is_converted
+from .nodes import to_gast
 from .policy import left_alone
 from .recursion import with_room
 from .tree import FUNCTIONS, functions_in, own_nodes, walk
@@ -51,7 +53,9 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     try:
         return with_room(lambda: _code_of(obj, stage))
     except RecursionError:
-        raise ConversionError(f"{obj.__name__!r} is nested too deeply to convert", filename=module_file(obj), lineno=1,
+        filename = module_file(obj)
+        lineno = deepest_line("".join(linecache.getlines(filename)))
+        raise ConversionError(f"{obj.__name__!r} is nested too deeply to convert", filename=filename, lineno=lineno,
                               line="", remedy="Split it.") from None
 
 
@@ -60,7 +64,7 @@ def _code_of(obj: Any, stage: str | None) -> str:
         return convert_source(_module_text(obj), module_file(obj), stage=stage)
     if isinstance(obj, type):
         text, filename = _module_text(obj), module_file(obj)
-        tree = gast.ast_to_gast(_class_node(obj, text, filename))
+        tree = to_gast(_class_node(obj, text, filename))
         used = identifiers(tree)
         for child, owner in functions_in(tree, tree.name):
             convert_tree(child, used, stage, True, owner)
@@ -131,12 +135,13 @@ def convert_source(
     try:
         return with_room(lambda: _converted_source(text, filename, function, stage, recursive))
     except RecursionError:
-        raise ConversionError("the source is nested too deeply to convert", filename=filename, lineno=1,
+        raise ConversionError("the source is nested too deeply to convert", filename=filename,
+                              lineno=deepest_line(text), line="",
                               remedy="Split its most deeply nested function.") from None
 
 
 def _converted_source(text: str, filename: str, function: str | None, stage: str | None, recursive: bool) -> str:
-    tree = gast.ast_to_gast(parse(text, filename))
+    tree = to_gast(parse(text, filename))
     if any(_is_operator_import(s) for s in tree.body):
         return text
     used = identifiers(tree)
@@ -184,7 +189,7 @@ def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Ite
 
 def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
     """`explain` for the functions and methods of a module's text (those at its top and in its classes)."""
-    tree = gast.ast_to_gast(parse(text, filename))
+    tree = to_gast(parse(text, filename))
     named = [(name, node) for name, node, _ in _qualified(tree.body, "", None) if not isinstance(node, gast.Lambda)]
     if function is not None:
         named = [(name, node) for name, node in named if name == function]

@@ -15,7 +15,8 @@ from autograph.frames import is_body, is_internal, settle
 from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.graph import Graph, Position, user_position
 from runtime.ops.effects import raise_error
-from runtime.trace import current_graph, tracing
+from runtime.ops.tries import caught_by
+from runtime.trace import current_graph, raising, tracing
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "staging_error", "subject",
@@ -78,7 +79,14 @@ def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[An
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
             raise
         except Exception as exc:
-            raise_error(settle(exc) or exc)
+            with raising(exc):
+                raise_error(settle(exc) or exc)
+            return None
+        except BaseException as exc:
+            if caught_by(exc) is None:  # else it stands for what a handler was given, and raises again
+                raise
+            with raising(exc):
+                raise_error(exc)
             return None
         finally:
             _open.bodies = outer
@@ -134,7 +142,7 @@ def line_of(body: Branch, name: str) -> int:
     """The line where `body` assigns `name`, else that of its first statement."""
     fn = getattr(body, "fn", None)
     code: CodeType | None = getattr(getattr(fn, "place", fn), "__code__", None)
-    if code is None:
+    if code is None or is_internal(code.co_filename):
         return body.lineno
     lines = [(start, line) for start, _, line in code.co_lines() if line is not None]
     stores = [i.offset for i in dis.get_instructions(code) if i.opname.startswith("STORE_") and i.argval == name]
@@ -143,7 +151,10 @@ def line_of(body: Branch, name: str) -> int:
     return min((line for _, line in lines if line != code.co_firstlineno), default=body.lineno)
 
 
-_SUBJECTS: Final = {"": "the value of this expression", "return_": "the value returned"}
+_SUBJECTS: Final = {
+    "": "the value of this expression", "return_": "the value returned", "ag__list": "the list", "ag__sum": "the sum",
+    "ag__item": "the item", "ag__found": "whether there is one",
+}
 
 
 def subject(name: str) -> str:

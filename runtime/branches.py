@@ -24,23 +24,31 @@ from runtime.specs import (
     shared,
     text,
 )
-from runtime.state import copied, lower, named, rebuild_all
+from runtime.state import copied, lower, named, passed_on, rebuild_all
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.types import TensorType
 
-__all__ = ["stage_cond", "stage_logical"]
+__all__ = ["Traced", "stage_cond", "stage_logical"]
 
 
-class _Traced:
-    """A branch: its graph, and what the variables hold after it (None: it raises)."""
+class Traced:
+    """A branch: its graph, and what the variables hold after it (None: it raises).
 
-    def __init__(self, name: str, body: Branch, init: Sequence[Any]) -> None:
+    It starts with copies of `init`, or with what `enter` makes in the graph.
+    """
+
+    def __init__(
+        self, name: str, body: Branch, init: Sequence[Any], names: Sequence[str],
+        enter: Callable[[Graph, Origins], Sequence[Any]] | None = None,
+    ) -> None:
         self.body = body
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
-        self.values: Sequence[Any] | None = trace_body(
-            self.graph, body, lambda: [copied(value, self.origins) for value in init])
+        entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
+        values = trace_body(self.graph, body, lambda: entry)
+        with tracing(self.graph):
+            self.values = None if values is None else passed_on(values, names, entry, body)
 
     def describe(self, i: int) -> Spec:
         assert self.values is not None
@@ -74,7 +82,7 @@ def stage_cond(
 
     StagingError if a variable cannot be what both branches make it.
     """
-    true, false = _Traced("true", true_fn, init), _Traced("false", false_fn, init)
+    true, false = Traced("true", true_fn, init, names), Traced("false", false_fn, init, names)
     if true.values is None and false.values is None:
         specs: list[Spec] = []
     else:
@@ -91,7 +99,7 @@ def stage_cond(
 
 
 def _join(
-    pred: Tensor, true: _Traced, false: _Traced, i: int, name: str, init: Sequence[Any],
+    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any],
 ) -> Spec:
     for branch, other in ((true, false), (false, true)):
         if other.values is None:
@@ -107,12 +115,12 @@ def _join(
     earlier = shared(true.values, i)
     if earlier is not None and false.values[earlier] is false.values[i]:
         return Shared(earlier)
+    a, b = true.values[i], false.values[i]
+    if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
+        return Static(_Either(pred, a, b))
     try:
         return join(true.describe(i), false.describe(i))
     except Conflict as conflict:
-        a, b = true.values[i], false.values[i]
-        if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS):
-            return Static(_Either(pred, a, b))
         _refuse(conflict, true, false, i, name)
 
 
@@ -124,17 +132,17 @@ class _Either:
         self.__name__ = getattr(true_fn, "__name__", "function")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        def calls(fn: Callable[..., Any]) -> Callable[[], tuple[Any, ...]]:
-            return lambda: (call(fn)(*args, **kwargs),)
+        def calls(fn: Callable[..., Any]) -> Callable[[Any], tuple[Any, ...]]:
+            return lambda _: (call(fn)(*args, **kwargs),)
 
-        (result,) = stage_cond(self._pred, Step(calls(self._true)), Step(calls(self._false)), (), ("",))
+        (result,) = stage_cond(self._pred, Step(calls(self._true)), Step(calls(self._false)), (None,), ("",))
         return result
 
 
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, _Either)
 
 
-def _refuse(conflict: Conflict, true: _Traced, false: _Traced, i: int, name: str) -> NoReturn:
+def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) -> NoReturn:
     left, right = text(true.describe(i)), text(false.describe(i))
     raise staging_error(
         f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "

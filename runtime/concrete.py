@@ -3,16 +3,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from autograph.frames import prune
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
-from runtime.execute.numpy import executable
+from runtime.executors import Executable, make
 from runtime.graph import Graph, user_position
 from runtime.inline import inline
 from runtime.maybe import MaybeTensor
 from runtime.results import Pack, result_specs
+from runtime.rewrite import rewrite
 from runtime.signature import (
     Call,
     InvalidArgumentsError,
@@ -26,27 +27,26 @@ from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.trace import convert_to_tensor, current_graph
 from runtime.types import ListType, TensorSpec, TensorType, Type
 
-__all__ = ["EXECUTORS", "ConcreteFunction"]
-
-EXECUTORS: Final[dict[str, Callable[[Graph], Callable[..., tuple[Any, ...]]]]] = {"numpy": executable}
-"""What makes a function from arrays to arrays of a graph, by the name that `rt.function(executor=...)` takes."""
+__all__ = ["ConcreteFunction"]
 
 
 class ConcreteFunction:
     """A function traced for certain types of its tensors and certain values of everything else
     (`tf.types.experimental.ConcreteFunction`).
 
-    graph                       the graph; print it, or see `runtime.draw`
+    graph                       the graph as it was traced; print it, or see `runtime.draw`
+    optimized                   the graph that runs: what `runtime.rewrite` makes of it
     structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
     structured_outputs          the result, with TensorSpecs for tensors
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_pack", "_signature", "graph", "name", "raises", "run",
+        "__weakref__", "_arrays", "_executable", "_pack", "_signature", "graph", "name", "optimized", "raises", "run",
         "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
-        self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str
+        self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
+        fast_math: bool = False,
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -57,7 +57,9 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
-        self._arrays = EXECUTORS[executor](graph)
+        self.optimized = rewrite(graph)
+        self._executable: Executable = make(self.optimized, executor, fast_math)
+        self._arrays = self._executable.function()
         self.run = self._runner(isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor))
 
     def _runner(self, single: bool) -> Callable[..., Any]:
@@ -160,6 +162,27 @@ class ConcreteFunction:
     def outputs(self) -> list[GraphTensor | GraphList]:
         """The graph's results."""
         return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
+
+    @property
+    def executor(self) -> str:
+        """What runs the graph: "native" or "numpy"."""
+        return self._executable.executor
+
+    def compile(self) -> ConcreteFunction:
+        """The trace, ready to run: it is compiled when it is made."""
+        return self
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        """The LLVM IR of the native code: as LLVM optimised it, or as it was written. ValueError if there is none."""
+        return self._executable.inspect_llvm(optimized)
+
+    def inspect_asm(self) -> str:
+        """The assembly of the native code. ValueError if there is none."""
+        return self._executable.inspect_asm()
+
+    def explain_native(self) -> str:
+        """What became of the graph: what fused into one loop, what runs block by block, what calls Python and why."""
+        return self._executable.explain()
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The types of arguments and result: `f(x: float32[?,3], n=3) -> float32[?]`."""

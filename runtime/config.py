@@ -1,18 +1,24 @@
 """Settings of the runtime (`tf.config`): they hold for all threads."""
 from __future__ import annotations
 
+import os
 from typing import Final
 
+import numpy as np
+
 __all__ = [
-    "autograph_unroll_budget", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly",
-    "functions_run_eagerly", "run_functions_eagerly", "set_autograph_unroll_budget", "settings",
+    "autograph_unroll_budget", "default_executor", "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "native_cache", "run_functions_eagerly",
+    "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings", "threading", "threads",
 ]
 
 
 class _Settings:
-    __slots__ = ("run_eagerly", "unroll_budget")
+    __slots__ = ("executor", "native_cache", "run_eagerly", "unroll_budget")
 
     def __init__(self) -> None:
+        self.executor: str | None = os.environ.get("RUNTIME_EXECUTOR") or None
+        self.native_cache: str | None = os.environ.get("RUNTIME_CACHE") or None
         self.run_eagerly = False
         self.unroll_budget = 1000
 
@@ -50,3 +56,55 @@ def set_autograph_unroll_budget(iterations: int) -> None:
 def autograph_unroll_budget() -> int:
     """What `set_autograph_unroll_budget` has set; 1000 from the start."""
     return settings.unroll_budget
+
+
+def set_default_executor(executor: str | None) -> None:
+    """What runs the functions traced from now on that name no executor: "native", "numpy", or None for the best.
+
+    At the start it is what the environment variable RUNTIME_EXECUTOR says. ValueError for another name.
+    """
+    if executor not in (None, "native", "numpy"):
+        raise ValueError(f"no executor {executor!r}: there are 'native', 'numpy'")
+    settings.executor = executor
+
+
+def default_executor() -> str | None:
+    """What `set_default_executor` or RUNTIME_EXECUTOR has set."""
+    return settings.executor
+
+
+def set_native_cache(folder: str | os.PathLike[str] | None) -> None:
+    """Where machine code is kept between processes; None: nowhere. At the start it is what RUNTIME_CACHE says."""
+    settings.native_cache = None if folder is None else os.fspath(folder)
+
+
+def native_cache() -> str | None:
+    """What `set_native_cache` or RUNTIME_CACHE has set."""
+    return settings.native_cache
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+threads: Final = np.array([_cpus()], np.int64)
+"""How many threads large loops of native code use: int64[1], which native code reads."""
+
+
+class threading:
+    """How many threads native code uses (`tf.config.threading`)."""
+
+    @staticmethod
+    def set_intra_op_parallelism_threads(num_threads: int) -> None:
+        """Use that many threads for large loops; 0: as many as there are CPUs. Results do not depend on it.
+
+        ValueError if it is negative.
+        """
+        if num_threads < 0:
+            raise ValueError(f"the number of threads is at least 0, not {num_threads}")
+        threads[0] = num_threads or _cpus()
+
+    @staticmethod
+    def get_intra_op_parallelism_threads() -> int:
+        """How many threads large loops use."""
+        return int(threads[0])

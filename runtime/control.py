@@ -43,7 +43,7 @@ def cond(pred: Any, true_fn: Function | None = None, false_fn: Function | None =
         if not callable(fn):
             raise TypeError(f"{what} must be callable.")
     assert true_fn is not None and false_fn is not None
-    return BACKEND.if_exp(pred, true_fn, false_fn)
+    return _either(pred, true_fn, false_fn)()
 
 
 def case(
@@ -77,7 +77,7 @@ def case(
 
 
 def _either(pred: Any, then: Function, orelse: Function) -> Function:
-    return lambda: BACKEND.if_exp(pred, then, orelse)
+    return lambda: BACKEND.if_exp(pred, lambda: (then(),), lambda: (orelse(),))[0]
 
 
 def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:

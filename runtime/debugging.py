@@ -106,6 +106,7 @@ def _check_rule(condition: Type, *values: Type, text: Template, style: Any) -> t
 
 
 CHECK: Final = Op("check", _check_kernel, _check_rule, effect=True,
+                  errors=(InvalidArgumentError,),
                   doc="InvalidArgumentError with a text unless all elements of the first operand hold.")
 
 
@@ -161,6 +162,7 @@ def _compare_rule(
 
 
 COMPARE: Final = Op("assert_compare", _compare_kernel, _compare_rule, effect=True, agree=slice(0, 2),
+                    errors=(InvalidArgumentError,),
                     doc="InvalidArgumentError unless `relation` holds between all elements of the first two operands.")
 
 
@@ -332,6 +334,7 @@ def _numerics_samples(rng: np.random.Generator) -> Iterable[Any]:
 
 
 CHECK_NUMERICS: Final = Op("check_numerics", _numerics_kernel, _numerics_rule, effect=True, samples=_numerics_samples,
+                           errors=(InvalidArgumentError,),
                            doc="The operand; InvalidArgumentError if it has an infinite or NaN element.")
 
 

@@ -13,8 +13,9 @@ from runtime.execute.numpy import compile_graph
 from runtime.graph import Graph, Value, prune, user_position
 from runtime.nest import flatten, map_structure, pack_sequence_as
 from runtime.op import CAST
+from runtime.rewrite import rewrite
 from runtime.tensor import Tensor
-from runtime.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
+from runtime.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.types import (
     TensorSpec,
     TensorType,
@@ -43,11 +44,12 @@ class ElementFunction:
         self.graph = graph = Graph(self.name, current_graph())
         inputs = [add_input(graph, leaf.type) for leaf in flatten(spec)]
         element = pack_sequence_as(spec, inputs)
-        with tracing(graph), Creation(False, {}):
+        with tracing(graph), watching(None), Creation(False, {}):
             converted = ag.convert(fn)
             self.result = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
             set_outputs(graph, flatten(self.result))
         prune(graph)
+        self._optimized = rewrite(graph, keep_captures=True)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
 
     def result_spec(self) -> Any:
@@ -62,7 +64,7 @@ class ElementFunction:
     def bind(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Callable[..., Sequence[Any]]]:
         """The sources of the dataset before, and the function from arrays to arrays."""
         count = len(arrays) - len(self.captures)
-        return arrays[:count], compile_graph(self.graph).bind(arrays[count:])
+        return arrays[:count], compile_graph(self._optimized).bind(arrays[count:])
 
 
 def located(error: Exception) -> Exception:

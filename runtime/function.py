@@ -15,11 +15,13 @@ from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
+from autograph.classes import meeting
 from autograph.frames import prune
 from runtime.bodies import trace_function
-from runtime.concrete import EXECUTORS, ConcreteFunction
+from runtime.concrete import ConcreteFunction
 from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, StagingError, locate
+from runtime.executors import EXECUTORS
 from runtime.graph import Graph, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
@@ -48,10 +50,10 @@ class Function:
 
     def __init__(
         self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
-        autograph: bool = True, reduce_retracing: bool = False, executor: str = "numpy", name: str | None = None,
-        max_traces: int = 64, instance: weakref.ref[Any] | None = None,
+        autograph: bool = True, reduce_retracing: bool = False, executor: str | None = None, name: str | None = None,
+        max_traces: int = 64, fast_math: bool = False, instance: weakref.ref[Any] | None = None,
     ) -> None:
-        if executor not in EXECUTORS:
+        if executor is not None and executor not in EXECUTORS:
             raise ValueError(f"no executor {executor!r}: there are {', '.join(map(repr, sorted(EXECUTORS)))}")
         if max_traces < 1:
             raise ValueError(f"max_traces must be at least 1, not {max_traces}")
@@ -60,6 +62,7 @@ class Function:
         self.autograph = autograph
         self.reduce_retracing = reduce_retracing
         self.executor = executor
+        self.fast_math = fast_math
         self.max_traces = max_traces
         self.name: str = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         functools.update_wrapper(self, python_function)
@@ -188,7 +191,7 @@ class Function:
                 made = type(self)(
                     self.python_function, input_signature=self.input_signature, autograph=self.autograph,
                     reduce_retracing=self.reduce_retracing, executor=self.executor, name=self.name,
-                    max_traces=self.max_traces, instance=reference)
+                    max_traces=self.max_traces, fast_math=self.fast_math, instance=reference)
                 entry = methods[key] = reference, made
         return Method(entry[1], instance)
 
@@ -314,12 +317,14 @@ class Function:
                  if isinstance(leaf, EagerTensor)}
         with tracing(graph), Creation(first, known) as creation:
             args, kwargs = call.replace(inputs)
-            returned = trace_function(lambda: fn(*args, **kwargs))
+            with meeting(fn if self.autograph else None, (args, kwargs) if self.autograph else ()):
+                returned = trace_function(lambda: fn(*args, **kwargs))
             outputs: list[Any] = []
             pack = plan(returned, outputs, getattr(self.python_function, "__func__", self.python_function))
             set_outputs(graph, outputs)
         prune_graph(graph)
-        return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor), bool(creation.created)
+        return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor, self.fast_math), bool(
+            creation.created)
 
     def _input_names(self, call: Call) -> list[str]:
         names: list[str] = []
@@ -358,9 +363,38 @@ class Function:
         with self._lock:
             return list(self._watched)
 
+    def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor: calls with
+        such arguments then start at once (JAX's `jit(f).lower(...).compile()`; `get_concrete_function` by its name).
+        `.optimized` is its graph, `.compile()` is itself.
+        """
+        return self.get_concrete_function(*args, **kwargs)
+
+    def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
+        """The optimised LLVM IR of the trace for these arguments (without any: of the newest trace)."""
+        return self._inspected(args, kwargs).inspect_llvm()
+
+    def inspect_asm(self, *args: Any, **kwargs: Any) -> str:
+        """The assembly of the trace for these arguments (without any: of the newest trace)."""
+        return self._inspected(args, kwargs).inspect_asm()
+
+    def explain_native(self, *args: Any, **kwargs: Any) -> str:
+        """What became of the trace for these arguments (without any: of the newest trace): what fused into one loop,
+        what runs block by block, and what calls Python and why."""
+        return self._inspected(args, kwargs).explain_native()
+
+    def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if args or kwargs or not self.concrete_functions:
+            return self.get_concrete_function(*args, **kwargs)
+        return self.concrete_functions[-1]
+
     def explain(self) -> str:
         """Whether the last call was traced again and why: which argument differed from earlier calls, and how."""
         return self._history.explain(self._calls, len(self._watched), self._count)
+
+    def __reduce__(self) -> str:
+        """Pickled and copied as a Python function is: by its module and name."""
+        return getattr(self, "__qualname__", self.name)
 
     def __repr__(self) -> str:
         return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
@@ -447,20 +481,22 @@ def function(func: F, **options: Any) -> F: ...
 @overload
 def function(
     func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
-    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
-    name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
 ) -> Callable[[F], F]: ...
 def function(
     func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
-    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str = "numpy",
-    name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
 ) -> Any:
     """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
 
     input_signature   a TensorSpec for each argument: then there is one trace, and arguments convert to it
     autograph         convert control flow that depends on tensors; else it must be written with `rt.cond` and the like
     reduce_retracing  take a dimension as unknown at the second shape that comes, not at the third
-    executor          what runs the graphs
+    executor          what runs the graphs: "native", machine code for each; or "numpy", the reference; None: native
+                      where llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
+    fast_math         native code may reorder float arithmetic and take NaN and infinity not to occur
     name              what to call it in graphs and messages
     max_traces        how many traces to keep; the one not used for longest goes
     verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
@@ -475,7 +511,7 @@ def function(
     options: dict[str, Any] = {
         "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
         "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
-        "max_traces": max_traces}
+        "max_traces": max_traces, "fast_math": fast_math}
     make = VerifiedFunction if verify else Function
     if func is None:
         return functools.partial(_decorate, options, make=make)

@@ -27,9 +27,9 @@ import numpy as np
 
 from autograph.errors import format_error
 from autograph.frames import is_internal
-from runtime.errors import GraphError, StagingError, locate
-from runtime.op import Op
-from runtime.types import DType, Type
+from runtime.errors import GraphError, ShapeError, StagingError, locate
+from runtime.op import Errors, Op
+from runtime.types import DType, ListType, Shape, Type
 
 __all__ = ["Graph", "Node", "Position", "UnrollingWarning", "Value", "param_text", "prune", "user_position", "verify"]
 
@@ -157,12 +157,37 @@ class Node:
         return (self.op.effect or self.params.get("stream") is not None
                 or any(graph.effect for graph in self.subgraphs.values()))
 
+    @property
+    def own_errors(self) -> Errors:
+        """What it may raise, not counting what its sub-graphs do (see `Op.errors`)."""
+        if self.subgraphs:
+            return () if self.params.get("stream") is None else (Exception,)
+        declared = self.op.errors
+        found = declared(self) if callable(declared) else declared
+        shapes = [shape for value in self.operands if (shape := shape_of(value.type))]
+        fits = len(shapes) < 2 or None not in [dim for shape in shapes for dim in shape]
+        return found if fits or ShapeError in found else (*found, ShapeError)
+
+    @property
+    def errors(self) -> Errors:
+        """What running it may raise."""
+        if not self.subgraphs:
+            return self.own_errors
+        if callable(self.op.errors):
+            return self.op.errors(self)
+        return tuple(dict.fromkeys([*self.own_errors, *(e for g in self.subgraphs.values() for e in g.errors)]))
+
     def infer(self) -> Type | tuple[Type, ...]:
         """The types that the op's rule gives for the inputs as they are now."""
         return self.op.rule(*[value.type for value in self.operands], **self.params)
 
     def __repr__(self) -> str:
         return f"<node {self.op.name} at {self.position}>"
+
+
+def shape_of(type: Type) -> Shape:
+    """The shape of a tensor; of a list that of its elements."""
+    return type.element.shape if isinstance(type, ListType) else type.shape
 
 
 class Graph:
@@ -189,6 +214,11 @@ class Graph:
     @property
     def effect(self) -> bool:
         return any(node.effect for node in self.nodes)
+
+    @property
+    def errors(self) -> Errors:
+        """What running it may raise, in the order of the nodes."""
+        return tuple(dict.fromkeys([error for node in self.nodes for error in node.errors]))
 
     def add_input(self, type: Type, hint: str | None = None) -> Value:
         value = Value(self, type, hint=hint)
@@ -408,19 +438,26 @@ def _verify_captures(graph: Graph, node: Node, fail: Callable[[Node, str], NoRet
                 fail(node, f"its graph {name} captures {outer!r} as {inner.type}")
 
 
-def prune(graph: Graph) -> int:
-    """Drop nodes without effect whose results nobody uses, and unused captures. Returns how many nodes."""
+Rows = frozenset[tuple[Value, Value]]
+
+
+def prune(graph: Graph, rows: Rows = frozenset()) -> int:
+    """Drop nodes that nobody could tell from not being there, and unused captures. Returns how many nodes.
+
+    That is, those whose results nobody uses, and which have no effect and cannot raise. `rows`: tensors of this graph
+    with an index that is less than the number of their rows.
+    """
     used = set(graph.outputs)
     kept: list[Node] = []
     dropped = 0
     for node in reversed(graph.nodes):
-        if not node.effect and not any(value in used for value in node.outputs):
+        if not any(value in used for value in node.outputs) and not node.effect and not _may_raise(node, rows):
             dropped += 1
             continue
         if node.subgraphs:
             operands = node.operands
-            for sub in node.subgraphs.values():
-                dropped += prune(sub)
+            for name, sub in node.subgraphs.items():
+                dropped += prune(sub, _rows_in(node, name, rows))
             node.inputs = operands + [outer for sub in node.subgraphs.values() for outer, _ in sub.captures]
         used.update(node.inputs)
         kept.append(node)
@@ -430,3 +467,36 @@ def prune(graph: Graph) -> int:
     graph._captured = {key: pair for key, pair in graph._captured.items() if id(pair[1]) in live}
     graph.executable = None
     return dropped
+
+
+def _may_raise(node: Node, rows: Rows) -> bool:
+    if not node.errors:
+        return False
+    if node.op.name == "getitem" and node.params["index"] == ("?",):
+        return (node.inputs[0], node.inputs[1]) not in rows
+    if not node.subgraphs or node.own_errors or callable(node.op.errors):
+        return True
+    return any(_may_raise(inner, _rows_in(node, name, rows))
+               for name, sub in node.subgraphs.items() for inner in sub.nodes)
+
+
+def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
+    """The rows of `prune` in a sub-graph: those around, and in the body of a loop over the rows of a tensor these."""
+    captures = node.params[name].captures
+    found = {(x, i) for outer_x, x in captures for outer_i, i in captures if (outer_x, outer_i) in rows}
+    if node.op.name == "reduce" and name == "body" and node.params.get("stream") is None:
+        found |= {(x, node.params[name].inputs[0]) for outer, x in captures if _counts(node.inputs[0], outer)}
+    return frozenset(found)
+
+
+def _counts(length: Value, x: Value) -> bool:
+    """Whether a length is surely not more than the number of rows of a tensor."""
+    node = length.node
+    if node is not None and node.op.name == "cast":
+        return _counts(node.inputs[0], x)
+    if node is not None and node.op.name == "minimum":
+        return any(_counts(value, x) for value in node.inputs)
+    if node is not None and node.op.name == "dim":
+        return node.inputs[0] is x and node.params["axis"] == 0
+    rows = shape_of(x.type)[:1]
+    return length.constant is not None and rows != () and rows[0] is not None and int(length.constant) <= rows[0]

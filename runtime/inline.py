@@ -15,6 +15,8 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
 
     `inputs` are tensors and lists for the graph's inputs; gives those for its outputs. `graph` stays as it is.
     """
+    if trace.is_watched() and (errors := graph.errors):
+        trace.announce_errors(into, errors)
     made: dict[Value, Value] = {}
     for x, value in zip(inputs, graph.inputs, strict=True):
         made[value] = trace.capture(into, x)

@@ -1,8 +1,9 @@
 """What a staged `for` runs over: a count with an item for each index, or a stream of elements.
 
 `Counted` and `Stream` are what the `reduce` op takes; `as_iterable` finds one of them for a value. The other classes
-stand for Python's `range`, `enumerate`, `zip`, `reversed` and `map` where an argument is a tensor: nothing is
-materialised. Where Python gives an int (an item of `range`, a length), the staged value is a weak int32.
+stand for Python's `range`, `enumerate`, `zip` and `reversed` where an argument is a tensor: nothing is materialised.
+`map` is a generator (`generators.py`).
+Where Python gives an int (an item of `range`, a length), the staged value is a weak int32.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from runtime.trace import apply, constant_array, convert_to_tensor, user_positio
 from runtime.types import TensorSpec, TensorType, promote, type_of_array
 
 __all__ = [
-    "Counted", "Staged", "StagedEnumerate", "StagedMap", "StagedRange", "StagedReversed", "StagedZip", "Stream",
+    "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
     "as_iterable", "counted", "is_staged", "weak_int",
 ]
 
@@ -344,20 +345,7 @@ class StagedZip(_Lazy):
     name = "zip"
 
     def __init__(self, *iterables: Any, strict: bool = False) -> None:
-        self._found = _zipped([counted(x, "zip") for x in iterables], tuple, strict)
-
-    def __iterable__(self) -> Iterable_:
-        return self._found
-
-
-class StagedMap(_Lazy):
-    """`map` of a function over something staged; the function is called (and staged) in the loop's body."""
-
-    name = "map"
-
-    def __init__(self, function: Callable[..., Any], *iterables: Any) -> None:
-        parts = [counted(x, "map") for x in iterables]
-        self._found = _zipped(parts, lambda items: function(*items), False)
+        self._found = _zipped([counted(x, "zip") for x in iterables], strict)
 
     def __iterable__(self) -> Iterable_:
         return self._found
@@ -379,12 +367,12 @@ class StagedReversed(_Lazy):
         return Counted(found.length, lambda i: found.item(found.length - 1 - i))
 
 
-def _zipped(parts: Sequence[Iterable_], combine: Callable[[Sequence[Any]], Any], strict: bool) -> Iterable_:
+def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
     """One iterable over several, up to the end of the shortest."""
     lengths = [part.length for part in parts if isinstance(part, Counted)]
     if len(lengths) == len(parts):
         length = _shortest(lengths, strict)
-        return Counted(length, lambda i: combine([part.item(i) for part in parts]))  # type: ignore[union-attr]
+        return Counted(length, lambda i: tuple([part.item(i) for part in parts]))  # type: ignore[union-attr]
     if strict:
         raise TypeError("zip() of datasets does not take strict=True: their lengths are not known")
     limit = [_shortest(lengths, False)] if lengths else []
@@ -405,7 +393,7 @@ def _zipped(parts: Sequence[Iterable_], combine: Callable[[Sequence[Any]], Any],
                 items.append(part.pack(list(itertools.islice(rest, next(n)))))
             else:
                 items.append(part.item(index))
-        return combine(items)
+        return tuple(items)
 
     types = [TensorType(t.int32, (), weak=True), *itertools.chain(*[part.types for part in streams])]
     return Stream([*limit, *itertools.chain(*[part.sources for part in streams])], tuple(types), stream, pack)

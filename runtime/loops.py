@@ -35,8 +35,19 @@ from runtime.specs import (
     shared,
     text,
 )
-from runtime.state import lower, named, rebuild_all
-from runtime.trace import add_input, apply, capture, convert_to_tensor, current_graph, set_outputs, tracing, wrap
+from runtime.state import lower, named, passed_on, rebuild_all
+from runtime.trace import (
+    add_input,
+    announce_errors,
+    apply,
+    capture,
+    convert_to_tensor,
+    current_graph,
+    raising,
+    set_outputs,
+    tracing,
+    wrap,
+)
 from runtime.types import TensorShape, TensorType
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
@@ -134,7 +145,10 @@ class _Loop:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             return [*(item() for item in items), *self.entry]
 
-        self.out: Sequence[Any] | None = trace_body(graph, self.body_fn, values)
+        out = trace_body(graph, self.body_fn, values)
+        with tracing(graph):
+            self.out: Sequence[Any] | None = (
+                None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
 
     def _add_inputs(self, graph: Graph) -> list[Any]:
         return [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
@@ -284,6 +298,22 @@ class _Test:
         return self.truth(self.test_fn(*values))
 
 
+class _Pulling:
+    """A body after which the next element is pulled from a stream, which may raise."""
+
+    def __init__(self, body_fn: Branch) -> None:
+        self.filename, self.lineno = body_fn.filename, body_fn.lineno
+        self.body_fn, self.fn = body_fn, getattr(body_fn, "fn", None)
+
+    def __call__(self, *values: Any) -> Any:
+        result = self.body_fn(*values)
+        graph = current_graph()
+        assert graph is not None
+        with raising(None):
+            announce_errors(graph, (Exception,))
+        return result
+
+
 def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
     """Make the input at `position` a capture of `outer`."""
     inner = graph.inputs.pop(position)
@@ -353,7 +383,7 @@ def stage_reduce(
             inputs = [add_input(graph, type, "item") for type in items.types]
             return [lambda: items.pack(inputs)]
 
-    loop = _Loop(body_fn, init, names, options)
+    loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
     loop.settle(make_items)
     loop.finish()
     params["body"] = loop.graph

@@ -12,12 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError
+from runtime.errors import DTypeError, ShapeError
 from runtime.types import DType, TensorType, Type, as_dtype, dtype_of, type_of_array
 
-__all__ = ["CAST", "CONST", "REGISTRY", "Op", "Sample", "Samples"]
+__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "unknown_shape"]
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
+Errors = tuple[type[BaseException], ...]
+ANY: Final = (Exception, BaseException)
+"""Where one is declared, errors of classes derived from it may come, too."""
 Samples = Callable[["np.random.Generator"], Iterable[Sample]]  # quoted, as importing np.random is slow
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -39,6 +42,9 @@ class Op:
     effect   it runs in program order and is never removed.
     agree    which operands must have one dtype: Python scalars among them adapt before `rule` sees them.
     foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
+    errors   the classes of what the kernel may raise for operands that the rule takes, or a function from the node to
+             these; Exception and BaseException stand for any class derived from them, too. Shapes that only the run
+             knows to differ are not in it (see `Node.errors`), nor are MemoryError and interrupts.
     samples  `samples(rng)` yields arguments `((array, ...), {param: value})` for the tests.
     """
 
@@ -48,6 +54,7 @@ class Op:
     effect: bool = False
     agree: slice | None = None
     foreign: bool = False
+    errors: Errors | Callable[[Any], Errors] = ()
     samples: Samples = _no_samples
     doc: str = ""
 
@@ -61,6 +68,13 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return REGISTRY.__getitem__, (self.name,)
+
+
+def unknown_shape(node: Any) -> Errors:
+    """The errors of an op that takes any operand of a known shape."""
+    types = [value.type for value in node.operands]
+    known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
+    return () if known and len(types) == 1 else (ShapeError,)
 
 
 # The two ops that tracing itself needs.

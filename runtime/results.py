@@ -36,7 +36,7 @@ def plan(returned: Any, outputs: list[Any], fn: Any = None) -> Pack:
         return _take(outputs, returned)
     if isinstance(returned, EagerTensor):
         return lambda values: returned
-    if type(returned) is str:
+    if isinstance(returned, str):
         return _plan_text(returned, outputs)
     if isinstance(returned, StagedRecords):
         return _plan_records(returned, outputs)

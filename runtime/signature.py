@@ -1,12 +1,11 @@
 """The arguments of a traced function: in canonical order, as tensors and the rest, with a key that tells calls apart.
 
-Tensors and NumPy arrays are told apart by dtype and shape; Python values by type and value; lists, tuples, dicts and
-dataclasses by their structure; other objects by identity.
+Tensors and NumPy arrays are told apart by dtype and shape; Python values by type and value; lists, tuples, dicts,
+dataclasses and attrs classes by their structure; other objects by identity.
 """
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.nest import flatten
+from runtime.nest import fields_of, flatten
 from runtime.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.trace import convert_to_tensor
 from runtime.types import ListType, TensorSpec, TensorType, Type, type_of_array
@@ -29,7 +28,7 @@ Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
-    """The labelled parts of a container: of a list, tuple, mapping or dataclass instance. None for a leaf."""
+    """The labelled parts of a list, tuple, mapping, or instance of a dataclass or attrs class. None for a leaf."""
     if isinstance(value, (list, tuple)):
         fields = getattr(value, "_fields", None)
         if fields is not None:
@@ -37,9 +36,8 @@ def children(value: Any) -> list[tuple[str, Any]] | None:
         return [(f"[{i}]", child) for i, child in enumerate(value)]
     if isinstance(value, Mapping):
         return [(f"[{key!r}]", value[key]) for key in _keys(value)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(f".{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name)]
-    return None
+    names = fields_of(value)
+    return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
 
 
 def _keys(mapping: Mapping[Any, Any]) -> list[Any]:
@@ -60,9 +58,8 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
         new.update((key, by_key[key]) for key in value)
         return new if isinstance(value, dict) else kind(new)
     new = copy.copy(value)
-    names = (f.name for f in dataclasses.fields(value) if hasattr(value, f.name))
-    for name, part in zip(names, parts, strict=True):
-        object.__setattr__(new, name, part)  # also where the dataclass is frozen
+    for name, part in zip(fields_of(value) or (), parts, strict=True):
+        object.__setattr__(new, name, part)  # also where the class is frozen
     return new
 
 

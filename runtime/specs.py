@@ -21,6 +21,7 @@ from autograph.backend import UNBOUND
 from runtime import nest
 from runtime.errors import DTypeError
 from runtime.graph import Graph
+from runtime.made_anew import made_anew
 from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
@@ -63,7 +64,7 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Nested:
-    """A list, tuple, dict or dataclass like `like`. `target`: the object that the new contents go into."""
+    """A list, tuple, dict, dataclass or attrs class like `like`. `target`: the object that the new contents go into."""
 
     like: Any
     keys: tuple[Any, ...]
@@ -189,10 +190,8 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
         return dict(enumerate(value))
     if isinstance(value, dict):
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value)]
-        return {name: getattr(value, name) for name in names if hasattr(value, name)}
-    return None
+    names = nest.fields_of(value)
+    return None if names is None else {name: getattr(value, name) for name in names}
 
 
 def as_loop_state(spec: Spec) -> Spec:
@@ -259,6 +258,8 @@ def join(a: Spec, b: Spec) -> Spec:
         return a
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b)
+    if isinstance(a, Static) and isinstance(b, Static) and (function := made_anew(a.value, b.value)) is not None:
+        return Static(function)
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         target = _target(a, b)
         if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
@@ -303,8 +304,17 @@ def _join_optional(a: Spec, b: Spec) -> Spec:
     children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
     if not children:  # unbound or None
         return Optional(Static(None), unbound, False)
-    child = children[0] if len(children) == 1 else join(*children)
+    child = _apart(children[0]) if len(children) == 1 else join(*children)
     return Optional(_as_leaves(child), unbound, none)
+
+
+def _apart(spec: Spec) -> Spec:
+    """The spec of an object that is in a variable on one way only: on the other, it is not the variable's to change."""
+    if isinstance(spec, Nested):
+        return dataclasses.replace(spec, children=tuple(map(_apart, spec.children)), target=None)
+    if isinstance(spec, Custom):
+        return dataclasses.replace(spec, target=None, replaces=None)
+    return spec
 
 
 def _settled(spec: Nested | Custom) -> Spec:

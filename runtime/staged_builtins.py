@@ -14,11 +14,21 @@ from autograph import operators
 from autograph.backend import backend_of
 from runtime import types as t
 from runtime.errors import ShapeError, StagingError, locate
+from runtime.generators import (
+    StagedGenerator,
+    any_of,
+    collected,
+    enumerated,
+    first_of,
+    known_items,
+    mapped,
+    sum_of,
+    zipped,
+)
 from runtime.iterables import (
     Counted,
     Staged,
     StagedEnumerate,
-    StagedMap,
     StagedRange,
     StagedReversed,
     StagedZip,
@@ -181,24 +191,39 @@ def _range(*args: Any) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    if _is_map(iterable):
+        return enumerated(iterable, start)
     return StagedEnumerate(iterable, start) if _stages(iterable, start) else builtins.enumerate(iterable, start)
 
 
+def _is_map(x: Any) -> builtins.bool:
+    """Whether it is a generator with an item for each of what it runs over."""
+    return isinstance(x, StagedGenerator) and not x.began and x.clause.is_map
+
+
 def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if any(map(_is_map, iterables)):
+        return zipped(iterables, strict)
     return StagedZip(*iterables, strict=strict) if _stages(*iterables) else builtins.zip(*iterables, strict=strict)
 
 
 def _map(function: Any, *iterables: Any) -> Any:
     function = operators.call(function)
-    return StagedMap(function, *iterables) if _stages(*iterables) else builtins.map(function, *iterables)
+    return mapped(function, iterables) if _stages(*iterables) else builtins.map(function, *iterables)
 
 
 def _filter(function: Any, iterable: Any) -> Any:
     """`filter`: staged, the list of the items that are kept."""
     keep = _bool if function is None else operators.call(function)
+    iterable = _settled(iterable)
     if not _stages(iterable):
         return builtins.filter(keep, iterable)
     return collect(iterable, keep)
+
+
+def _settled(iterable: Any) -> Any:
+    """A generator as the list of its items; anything else as it is."""
+    return collected(iterable) if isinstance(iterable, StagedGenerator) else iterable
 
 
 def _reversed(sequence: Any) -> Any:
@@ -207,6 +232,7 @@ def _reversed(sequence: Any) -> Any:
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
     """`sorted` of the scalars of a vector, staged list or Python list, as a list."""
+    iterable = _settled(iterable)
     if not _stages(iterable):
         items = builtins.list(iterable)
         if not _stages(*items):
@@ -221,6 +247,8 @@ def _list(iterable: Any = ()) -> Any:
     """`list`: a Python list of what is there in a known number, else a staged list."""
     if not _stages(iterable):
         return builtins.list(iterable)
+    if isinstance(iterable, StagedGenerator):
+        return collected(iterable)
     if isinstance(iterable, StagedList):
         return iterable.copy()
     found = as_iterable(iterable)
@@ -233,7 +261,9 @@ def _list(iterable: Any = ()) -> Any:
 
 def _tuple(iterable: Any = ()) -> Any:
     """`tuple` of what is there in a known number."""
-    if _stages(iterable):
+    if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
+        iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
+    elif _stages(iterable):
         iterable = _list(iterable)
         if isinstance(iterable, StagedList):
             _fail(StagingError("a tuple has a known length, and the number of items is known only when the graph runs",
@@ -247,6 +277,8 @@ def _iter(x: Any, *sentinel: Any) -> Any:
 
 def _next(iterator: Any, *default: Any) -> Any:
     """`next`: an iterator that stages its elements takes the default itself, by `__next_or__(default)`."""
+    if isinstance(iterator, StagedGenerator):
+        return first_of(iterator, *default)
     if default and _stages(iterator) and hasattr(type(iterator), "__next_or__"):
         return iterator.__next_or__(*default)
     return builtins.next(iterator, *default)
@@ -271,6 +303,7 @@ def _least(
     name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
+        args = tuple(map(_settled, args)) if len(args) == 1 else args
         items: Any = args
         if len(args) == 1:
             items = args if _stages(*args) or current_graph() is None else builtins.list(args[0])
@@ -287,7 +320,7 @@ def _least(
             return result
         x = _vector(args[0], name)
         size = dim(x, 0)
-        empty = ValueError(f"{name}() iterable argument is empty")
+        empty = _error_of(python)
         if isinstance(size, builtins.int):
             if size:
                 return reduction(x)
@@ -301,6 +334,15 @@ def _least(
 
     extreme.__name__ = extreme.__qualname__ = name
     return extreme
+
+
+def _error_of(python: Callable[..., Any]) -> ValueError:
+    """What `min` or `max` of nothing raises; the text is not that of each Python."""
+    try:
+        python(())
+    except ValueError as error:
+        return ValueError(str(error))
+    raise AssertionError("min and max of nothing raise")
 
 
 def _pick(name: str, chosen: Any, x: Any, y: Any) -> Any:
@@ -318,6 +360,8 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
         if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool:
             iterable = apply(CAST, iterable, dtype=t.int32)
         return builtins.sum(iterable, start)
+    if isinstance(iterable, StagedGenerator):
+        return sum_of(iterable, start)
     if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
         return fold(iterable, lambda item, total: (total + item,), (start,), ("sum",))[0]
     x = convert_to_tensor(iterable)
@@ -335,6 +379,8 @@ def _quantifier(
     def quantified(iterable: Any, /) -> Any:
         if not _stages(iterable):
             return python(iterable) if current_graph() is None else over_python(iterable)
+        if isinstance(iterable, StagedGenerator):
+            return any_of(iterable, stop, _bool)
         if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
             return fold(iterable, step, (not stop,), (name,))[0]
         x = convert_to_tensor(iterable)

@@ -1,25 +1,34 @@
 """The runtime as a backend of autograph: control flow of converted code on tensors becomes graph."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Body, Values, announce
+from autograph.backend import Body, Handler, Values, announce
+from autograph.clauses import Clause
 from runtime import trace
 from runtime.bodies import Mark, Step, checkpoint, rollback, staging_error
 from runtime.branches import stage_cond, stage_logical
+from runtime.caught import is_caught
 from runtime.config import settings
-from runtime.errors import ShapeError, StagingError, locate
+from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
+from runtime.generators import StagedGenerator, known_items
 from runtime.graph import user_position
-from runtime.iterables import Staged, StagedRange, as_iterable
+from runtime.iterables import Staged, as_iterable
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
+from runtime.membership import contains
 from runtime.ops.indexing import setitem
 from runtime.staged_builtins import BUILTINS
+from runtime.staged_list import StagedList
 from runtime.tensor import OPERATORS, EagerTensor, GraphList, GraphTensor, Tensor
-from runtime.trace import convert_to_tensor, current_graph, wrap
+from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
+from runtime.tries import may_raise, refuse_errors, stage_try, stops
 
 __all__ = ["BACKEND", "Staging", "truth"]
+
+Operand = Callable[..., Values]
+"""From state to a value and the state."""
 
 
 def truth(value: Any) -> Any:
@@ -165,41 +174,84 @@ class Staging:
             "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
             " budget with rt.config.set_autograph_unroll_budget(n).")
 
+    def try_(
+        self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
+    ) -> Values:
+        return stage_try(body, handlers, init, names, read)
+
+    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
+        assert isinstance(mark, list)
+        return may_raise(mark, kinds)
+
+    def stops(self, mark: Any) -> bool:
+        return stops(mark)
+
+    def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
+        refuse_errors(filename, first, last, kinds)
+
+    def left_by(self, error: BaseException | None) -> None:
+        tell_watchers(error)
+
+    def is_staged_error(self, error: BaseException) -> bool:
+        return is_caught(error)
+
+    def hides(self, error: BaseException) -> bool:
+        return isinstance(error, (StagingError, InaccessibleTensorError))
+
     # Expressions.
 
-    def if_exp(self, pred: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    def if_exp(
+        self, pred: Any, then: Operand, orelse: Operand, init: Values = (), names: tuple[str, ...] = ()
+    ) -> Values:
         pred = truth(pred)
         if isinstance(pred, bool):
-            return then() if pred else orelse()
-        (value,) = stage_cond(
-            pred, Step(lambda _: (_read(then()),)), Step(lambda _: (_read(orelse()),)), (None,), ("",))
-        return value
+            return (then if pred else orelse)(*init)
 
-    def and_(self, left: Any, right: Callable[[], Any]) -> Any:
-        return self._logical("and", left, right, False)
+        def branch(operand: Operand) -> Step:
+            def run(_: None, *state: Any) -> Values:
+                value, *rest = operand(*state)
+                return (_read(value), *rest)
 
-    def or_(self, left: Any, right: Callable[[], Any]) -> Any:
-        return self._logical("or", left, right, True)
+            return Step(run)
 
-    def _logical(self, name: str, left: Any, right: Callable[[], Any], decisive: bool) -> Any:
-        """`left`, if its truth is `decisive`, else `right()`."""
+        return stage_cond(pred, branch(then), branch(orelse), (None, *init), ("", *names))
+
+    def and_(self, left: Any, right: Operand, init: Values = (), names: tuple[str, ...] = ()) -> Values:
+        return self._logical("and", left, right, False, init, names)
+
+    def or_(self, left: Any, right: Operand, init: Values = (), names: tuple[str, ...] = ()) -> Values:
+        return self._logical("or", left, right, True, init, names)
+
+    def _logical(
+        self, name: str, left: Any, right: Operand, decisive: bool, init: Values, names: tuple[str, ...]
+    ) -> Values:
+        """`left`, if its truth is `decisive`, else what `right` gives; and the state."""
         pred = truth(left)
         if isinstance(pred, bool):
-            return left if pred is decisive else right()
-        if _is_bool(left):
-            simple = stage_logical(name, left, Step(right))
+            return (left, *init) if pred is decisive else right(*init)
+        if _is_bool(left) and not names:
+            simple = stage_logical(name, left, Step(lambda: right()[0]))
             if simple is not None:
-                return simple
+                return (simple,)
         mark = checkpoint()
 
-        def choose(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-            return self.if_exp(pred, first, second) if decisive else self.if_exp(pred, second, first)
+        def choose(value: Any, other: Operand) -> Values:
+            def stays(*state: Any) -> Values:
+                return (value, *state)
+
+            first, second = (stays, other) if decisive else (other, stays)
+            return self.if_exp(pred, first, second, init, names)
+
+        def truth_of_right(*state: Any) -> Values:
+            value, *rest = right(*state)
+            return (truth(value), *rest)
 
         try:
-            return choose(lambda: decisive if _is_bool(left) else left, right)
+            return choose(decisive if _is_bool(left) else left, right)
         except StagingError as error:  # no type fits both values, but they may be wanted for their truth only
             rollback(mark)
-            return _Truth(choose(lambda: decisive, lambda: truth(right())), error)
+            held, *state = choose(decisive, truth_of_right)
+            return (_Truth(held, error), *state)
 
     def not_(self, value: Any) -> Any:
         pred = truth(value)
@@ -216,22 +268,33 @@ class Staging:
             return value.content is None
         return ~present
 
+    def is_bool(self, value: Any, wanted: bool) -> Any:
+        value = _read(value)
+        value = value.__tensor__() if isinstance(value, MaybeTensor) else value
+        if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:
+            return value is wanted
+        if isinstance(value, EagerTensor):
+            return bool(value) is wanted
+        return value if wanted else self.not_(value)
+
     def contains(self, container: Any, value: Any) -> Any:
-        if isinstance(container, (range, StagedRange)):
-            offset = value - container.start
-            index = offset // container.step
-            length = container.length if isinstance(container, StagedRange) else len(container)
-            within = OPERATORS["and"](index >= 0, index < length)
-            return OPERATORS["and"](within, offset % container.step == 0)
-        found: Any = False
-        for item in container:
-            same = truth(value == item)
-            if isinstance(same, bool):
-                if same:
-                    return True
-            else:
-                found = same if found is False else found | same
-        return found
+        return contains(container, value, truth)
+
+    def generator(self, clause: Clause) -> StagedGenerator:
+        return StagedGenerator(clause)
+
+    def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+        return known_items(iterable, what, remedy)
+
+    def list_item(self, value: Any) -> Any:
+        if value is None:
+            raise staging_error("an item of this list is None, and a list that is made while the graph runs holds "
+                                "tensors", "Make it a `for` statement if nobody needs the list, or give each item "
+                                "a value.")
+        return convert_to_tensor(value) if isinstance(value, StagedList) else value
+
+    def no_meaning(self, what: str, remedy: str) -> Exception:
+        return staging_error(what, remedy)
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         if not __debug__:

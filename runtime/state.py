@@ -6,7 +6,6 @@ gives code that is traced containers of its own.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,10 @@ import numpy as np
 
 from autograph.backend import UNBOUND
 from runtime.aliases import replace_aliases
+from runtime.bodies import Branch, line_of
+from runtime.graph import Position
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
+from runtime.nest import fields_of
 from runtime.op import CAST, CONST
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
@@ -22,10 +24,10 @@ from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec,
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
 from runtime.tensor import Tensor
-from runtime.trace import adapt, apply, constant_array, convert_to_tensor, hint
+from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, hint, raising
 from runtime.types import ListType, Type
 
-__all__ = ["copied", "lower", "named", "rebuild", "rebuild_all"]
+__all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all"]
 
 
 # Leaves of values.
@@ -99,6 +101,30 @@ def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) ->
 
 # Values from leaves.
 
+def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any], body: Branch) -> list[Any]:
+    """The values of the variables `names` after `body`, which had `entry` before it. What the body gave one variable
+    of another that may be unbound has been read there: Python would have raised."""
+    return [value if value is before else _read(value, name, body)
+            for value, name, before in zip(values, names, entry, strict=True)]
+
+
+def _read(value: Any, name: str, body: Branch) -> Any:
+    if type(value) is tuple:
+        parts = [_read(part, name, body) for part in value]
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
+    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.name == name or value.presence.bound is None:
+        return value
+    graph = current_graph()
+    assert graph is not None
+    before = len(graph.nodes)
+    with raising(None):
+        value.presence.check_bound()
+    for node in graph.nodes[before:]:
+        node.position = Position(body.filename, line_of(body, name))
+    present = value.presence.present
+    return value.content if present is None else attach(value.content, Presence(value.presence.name, None, present))
+
+
 def copied(value: Any, copies: Origins) -> Any:
     """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change."""
     if isinstance(value, MaybeObject):
@@ -112,7 +138,7 @@ def copied(value: Any, copies: Origins) -> Any:
     if hasattr(type(value), "__leaves__"):
         changes = hasattr(type(value), "__become__")
         return _noted(value.__rebuild__(value.__leaves__()), value, copies) if changes else value
-    parts = None if dataclasses.is_dataclass(value) else parts_of(value)
+    parts = None if fields_of(value) is not None else parts_of(value)
     if parts is None:
         return value
     children = [copied(part, copies) for part in parts.values()]

@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from runtime.graph import Value
 from runtime.types import ListType, TensorType, dtype_of
 
-__all__ = ["Hole", "Template", "describe", "optional", "placeholder", "show"]
+__all__ = ["Hole", "Template", "describe", "optional", "placeholder", "show", "text_of"]
 
 _numbers: Final = count(1)
 _number: Final[WeakKeyDictionary[Value, int]] = WeakKeyDictionary()
 _value: Final[WeakValueDictionary[int, Value]] = WeakValueDictionary()
-_VALUE: Final = r'(?:Tensor|List)\("[^"]*", [^"]*?id=(\d+)\)'
+_VALUE: Final = r'(?:Tensor|List|Text)\("[^"]*", [^"]*?id=(\d+)\)'
 _PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}]*)\}})")
 
 Show = Callable[[Any, str], str]
@@ -38,6 +38,11 @@ def describe(value: Value, name: str) -> str:
     shape = ", ".join("None" if dim is None else str(dim) for dim in value.type.shape)
     comma = "," if len(value.type.shape) == 1 else ""
     return f'Tensor("{name}", shape=({shape}{comma}), dtype={value.type.dtype.name}, id={number})'
+
+
+def text_of(value: Value, name: str) -> str:
+    """The placeholder for the text that the value holds in UTF-8."""
+    return describe(value, name).replace("Tensor(", "Text(", 1)
 
 
 def placeholder(value: Value, name: str, spec: str = "", present: Value | None = None) -> str:
@@ -74,6 +79,7 @@ def _python_number(x: Any, spec: str) -> Any:
     return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))
 
 
+_TEXT: Final = "!text"
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 
 
@@ -98,6 +104,8 @@ class Hole:
 
     def text(self, arrays: Iterator[Any], show: Show) -> str:
         array = next(arrays)
+        if self.spec == _TEXT:
+            return bytes(array).decode()
         if self.optional and not next(arrays):
             return format(None, "" if self.spec is None or self.spec == "!r" else self.spec)
         return show_tensor(array) if self.spec is None else show(array, self.spec)
@@ -113,6 +121,7 @@ class Template:
     @classmethod
     def parse(cls, text: str) -> tuple[Template, list[Value]]:
         """The text taken apart, and the operands for its holes."""
+        text = str.__str__(text)  # a placeholder alone refuses to be looked into
         pieces = [""]
         holes: list[Hole] = []
         operands: list[Value] = []
@@ -125,7 +134,9 @@ class Template:
             pieces[-1] += text[end:match.start()]
             pieces.append("")
             type, spec = known[0].type, match[4]
-            if spec is None and isinstance(type, TensorType) and type.weak and not type.shape:
+            if match[0].startswith("Text"):
+                spec = _TEXT
+            elif spec is None and isinstance(type, TensorType) and type.weak and not type.shape:
                 spec = ""  # it stands for a Python number
             holes.append(Hole(spec, len(known) > 1))
             operands += known
@@ -147,6 +158,9 @@ class Template:
         for hole, piece in zip(self.holes, self.pieces[1:], strict=True):
             value = next(values)
             present = next(values) if hole.optional else None
+            if hole.spec == _TEXT:
+                parts += text_of(value, "text"), piece
+                continue
             text = describe(value, "text") + _condition(present)
             parts += text if hole.spec is None else f"{{{text}:{hole.spec}}}", piece
         return "".join(parts)

@@ -8,27 +8,45 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from autograph.backend import Backend, ambient
 from runtime.errors import DTypeError, InaccessibleTensorError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
-from runtime.op import CAST, CONST, Op
+from runtime.op import CAST, CONST, Errors, Op
 from runtime.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.types import ALL, DType, ListType, TensorType, Type, as_dtype, dtype_of, promote, type_of_array
 
 __all__ = [
-    "adapt", "add_input", "apply", "capture", "constant_array", "convert_to_tensor", "current_graph", "hint",
-    "init_scope", "set_outputs", "tracing", "user_position", "wrap",
+    "adapt", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
+    "current_graph", "hint", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers", "tracing",
+    "user_position", "watching", "wrap",
 ]
 
 backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging`
 
 
+NOW: Final = object()
+
+
+class Watcher(Protocol):
+    """Who wants to know where a graph may raise."""
+
+    def before(self, graph: Graph, errors: Errors) -> None:
+        """A node is about to come into `graph` that may raise `errors`. With no errors: what was done before a node may
+        not be the last that was done when the graph runs."""
+
+    def left_by(self, error: BaseException | None) -> None:
+        """Code that is traced has raised `error`, or (None) a body has come to its end. What becomes a node because of
+        that does so after the bodies are left: while `raising`."""
+
+
 class _State(threading.local):
     graph: Graph | None = None
+    watchers: tuple[Watcher, ...] = ()
+    raising: object = NOW
 
 
 _state: Final = _State()
@@ -37,6 +55,64 @@ _state: Final = _State()
 def current_graph() -> Graph | None:
     """The graph that this thread is tracing, or None: then ops compute at once."""
     return _state.graph
+
+
+class watching(AbstractContextManager[None]):
+    """Tell `watcher` what may raise in graphs that are traced; with None, tell nobody: they run at another time."""
+
+    def __init__(self, watcher: Watcher | None) -> None:
+        self.watcher = watcher
+
+    def __enter__(self) -> None:
+        self.previous = _state.watchers
+        _state.watchers = () if self.watcher is None else (*self.previous, self.watcher)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _state.watchers = self.previous
+
+
+class raising(AbstractContextManager[None]):
+    """While what becomes a node is due to `error`, which code that is traced has raised, or (None) to the end of a
+    body, and not to what is traced now."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def __enter__(self) -> None:
+        _state.raising = self.error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _state.raising = NOW
+
+    @staticmethod
+    def cause() -> object:
+        """That error or None; else NOW."""
+        return _state.raising
+
+
+def is_watched() -> bool:
+    """Whether somebody wants to know what may raise."""
+    return bool(_state.watchers)
+
+
+def announce_errors(graph: Graph, errors: Errors) -> None:
+    """Tell the watchers that `graph`, which is being traced, may raise here."""
+    watchers, _state.watchers = _state.watchers, ()
+    try:
+        for watcher in watchers:
+            watcher.before(graph, errors)
+    finally:
+        _state.watchers = watchers
+
+
+def tell_watchers(error: BaseException | None) -> None:
+    """Tell the watchers that code that is traced has raised `error`, or (None) that a body has come to its end."""
+    for watcher in _state.watchers:
+        watcher.left_by(error)
 
 
 class tracing(AbstractContextManager[Graph | None]):
@@ -331,6 +407,12 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
             assert param.parent is graph, f"sub-graph {param.name} is not nested in {graph.name}"
             resolved.extend(outer for outer, _ in param.captures)
     node = graph.add_node(op, resolved, params, types_out, user_position())
+    if _state.watchers and (errors := node.own_errors):
+        graph.nodes.pop()
+        announce_errors(graph, errors)
+        graph.nodes.append(node)
+        if node.subgraphs:  # which were traced before, and run after what the watchers did
+            announce_errors(graph, ())
     return wrap(node.outputs[0]) if node.single else tuple(map(wrap, node.outputs))
 
 

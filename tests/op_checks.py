@@ -13,7 +13,7 @@ from list_samples import LIST_SAMPLES
 
 import runtime  # noqa: F401  registers every op
 from runtime.execute.numpy import run
-from runtime.graph import Graph
+from runtime.graph import Graph, Node, Value
 from runtime.op import REGISTRY, Op, Sample
 from runtime.tensor import EagerList
 from runtime.trace import add_input, apply, set_outputs, tracing
@@ -26,8 +26,11 @@ NEED_A_PLACE = {
     "check": "it raises: test_effects.py",
     "check_bound": "it raises: test_staging.py",
     "cond": "its params are graphs: test_staging.py",
+    "error_part": "it belongs to a try_: test_tries.py",
+    "error_text": "it belongs to a try_: test_tries.py",
     "iterator_next": "its param is a dataset's iterator: test_data.py",
     "iterator_start": "its param is a dataset: test_data.py",
+    "keep": "it belongs to a try_: test_tries.py",
     "numpy_function": "it runs the user's code: test_effects.py",
     "print": "it prints: test_effects.py",
     "py_function": "it runs the user's code: test_effects.py",
@@ -35,6 +38,8 @@ NEED_A_PLACE = {
     "raise_unless": "it raises: test_effects.py",
     "read_variable": "its param is a variable: test_variable.py",
     "reduce": "its params are graphs: test_staging.py",
+    "reraise": "it belongs to a try_: test_tries.py",
+    "try_": "its params are graphs: test_tries.py",
     "while_loop": "its params are graphs: test_staging.py",
 }
 """Ops that cannot have samples, and where they are tested."""
@@ -140,6 +145,40 @@ def check_staged(op: Op, sample: Sample) -> None:
             else:
                 for x, y in zip(a, b, strict=True):
                     np.testing.assert_array_equal(x, y)
+
+
+SPECIAL: dict[str, list[Any]] = {
+    "b": [False, True], "i": [0, 1, -1, 2, -128, 127], "u": [0, 1, 2, 255],
+    "f": [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, 1e30], "c": [0, 1j, complex(np.nan, np.inf), 2],
+}
+
+
+def check_silence(op: Op, sample: Sample) -> None:
+    """A node that declares no errors raises none for any operands of its types, whatever their unknown dims are."""
+    arguments, params = with_params(op, sample)
+    if not all(isinstance(a, (np.ndarray, np.generic)) for a in arguments):
+        return
+    kept = last_dim_needed(op, [type_of(a) for a in arguments])
+    for hidden in [(), range(len(arguments)), *([i] for i in range(len(arguments)))]:
+        hidden = [i for i in hidden if i not in kept]
+        graph = Graph(op.name)
+        inputs = [Value(graph, forgotten(type_of(a)) if i in hidden else type_of(a)) for i, a in enumerate(arguments)]
+        try:
+            types = op.rule(*[value.type for value in inputs], **params)
+        except (TypeError, ValueError):
+            continue
+        if Node(graph, op, inputs, params, types).errors:
+            continue
+        rng = np.random.default_rng(1)
+        for _ in range(6):
+            shapes = [rng.integers(0, 4, a.ndim) if i in hidden else a.shape for i, a in enumerate(arguments)]
+            with np.errstate(all="ignore"):
+                pools = [np.array(SPECIAL[a.dtype.kind]).astype(a.dtype) for a in arguments]
+                values = [rng.choice(pool, shape)[()] for pool, shape in zip(pools, shapes, strict=True)]
+                try:
+                    op.kernel(*values, **copy.deepcopy(params))
+                except Exception as error:
+                    raise AssertionError(f"{op.name} declares no errors for {inputs}, but raises {error!r}") from error
 
 
 CHECKS = (check_kernel, check_forgetting, check_staged)

@@ -121,6 +121,57 @@ def test_processes_that_write_at_once_agree(program: Path, tmp_path: Path) -> No
     assert run(program, directory, "found").returncode == 0
 
 
+PACKAGE = """\
+import autograph
+
+autograph.install("shop")
+import shop.till
+print(shop.till.total([3, -1, 4]), shop.till.Till(2).add(5), shop.till.total.__code__.co_firstlineno)
+"""
+TILL = """\
+class Till:
+    def __init__(self, amount=0):
+        self.amount = amount
+
+    def add(self, price):
+        if price > 0:
+            self.amount += price
+        return self.amount
+
+
+def total(prices):
+    till = Till()
+    for price in prices:
+        till.add(price)
+    return till.amount
+"""
+
+
+@pytest.mark.parametrize("change, added", [("", 0), ("\n", 1)])
+def test_installed_modules_are_kept_too(tmp_path: Path, change: str, added: int) -> None:
+    package, program, directory = tmp_path / "shop", tmp_path / "program.py", tmp_path / "cache"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "till.py").write_text(TILL)
+    program.write_text(PACKAGE)
+    first = run(program, directory)
+    assert first.stdout == "7 7 11\n", first.stderr
+    kept = entries(directory)
+    assert len(kept) == 2  # of both modules
+    (package / "till.py").write_text(change + TILL)
+    if not added:  # what is kept is what is run
+        program.write_text(PACKAGE.replace("import autograph\n", "import autograph.importing\n"
+                                           "autograph.importing._compile = None\n", 1))
+    again = run(program, directory)
+    assert again.stdout == f"7 7 {11 + added}\n", again.stderr
+    assert len(entries(directory)) == len(kept) + added
+    for path in entries(directory):
+        path.write_bytes(path.read_bytes()[:40])
+    program.write_text(PACKAGE)
+    assert run(program, directory).stdout == again.stdout
+    assert sum(path.stat().st_size > 40 for path in entries(directory)) == len(kept)
+
+
 def positive(x):
     return 1 if x > 0 else negated(x)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import functools
 import gc
 import linecache
@@ -480,3 +481,28 @@ def test_text_of_another_code_under_the_same_name_is_not_used():
         assert calls.call(namespace["made"]) is not namespace["made"]
     finally:
         del linecache.cache["<made>"]
+
+
+class Says:
+    def __call__(self, *args):
+        return 100
+
+
+@pytest.mark.parametrize("name", ["ascii", "divmod"])
+@pytest.mark.parametrize("other", [lambda *args: 100, Says()], ids=["function", "object"])
+def test_a_builtin_that_is_replaced_for_a_while(name, other, monkeypatch):
+    """A call of a builtin's name that finds another callee first, as with `mock.patch("builtins.open")`."""
+    source = f"def f(*args):\n    return {name}(*args)\n"
+    linecache.cache["<replaced>"] = len(source), None, source.split("\n"), "<replaced>"
+    namespace = {"__name__": "replaced"}
+    exec(compile(source, "<replaced>", "exec"), namespace)
+    try:
+        f = ag.convert(namespace["f"])
+    finally:
+        del linecache.cache["<replaced>"]
+    arguments = (7, 2) if name == "divmod" else ("x",)
+    monkeypatch.setattr(builtins, name, other)
+    assert f(*arguments) == 100
+    monkeypatch.undo()
+    assert f(*arguments) == getattr(builtins, name)(*arguments)
+    assert f(*arguments) == getattr(builtins, name)(*arguments)

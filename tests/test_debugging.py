@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import io
+import os
 import pdb
 import subprocess
 import sys
 import textwrap
 import traceback
+from pathlib import Path
 
 import pytest
 
 import autograph as ag
+
+ROOT = str(Path(__file__).resolve().parent.parent)
 
 
 def test_a_breakpoint_in_a_converted_loop_body_stops(tmp_path, monkeypatch):
@@ -63,7 +67,8 @@ def test_coverage_finds_the_lines_of_a_converted_function(tmp_path):
     (tmp_path / "main.py").write_text(
         "import autograph as ag, covered\nf = ag.convert(covered.f)\nf([1, -1, 5, 2, 11])\nf([1, 5])\n")
     run = [sys.executable, "-m", "coverage"]
-    subprocess.run([*run, "run", "--include=covered.py", "main.py"], cwd=tmp_path, check=True)
+    subprocess.run([*run, "run", "--include=covered.py", "main.py"], cwd=tmp_path, check=True,
+                   env={**os.environ, "PYTHONPATH": ROOT})
     report = subprocess.run([*run, "report", "-m"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert "13, 17" in report.stdout, report.stdout
 
@@ -105,6 +110,6 @@ def test_full_tracebacks_on_demand(tmp_path):
     for value, shown in (("1", True), ("0", False)):
         run = subprocess.run(
             [sys.executable, str(script)], capture_output=True, text=True,
-            env={**__import__("os").environ, "AUTOGRAPH_FULL_TRACEBACK": value})
+            env={**os.environ, "PYTHONPATH": ROOT, "AUTOGRAPH_FULL_TRACEBACK": value})
         assert ("calls.py" in run.stderr) is shown
         assert "ZeroDivisionError" in run.stderr

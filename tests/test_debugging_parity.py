@@ -1,29 +1,24 @@
 """What debuggers, tracers, profilers and tracebacks show of converted code is what they show of the user's own."""
 from __future__ import annotations
 
-import calendar
+import bdb
 import cProfile
-import heapq
+import inspect
 import io
-import itertools
+import os
 import pdb
 import pstats
 import re
-import shlex
-import statistics
-import string
+import subprocess
 import sys
-import textwrap
 import traceback
 import warnings
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
 
 import autograph as ag
-from autograph import policy
 
 
 class Box:
@@ -59,68 +54,43 @@ def stepped(items, flag):
     return sorted(out), box.value if box else None
 
 
-def stops(fn: Callable[..., Any], command: str) -> list[str]:
-    """Where a debugger is, and what `where` shows there, as it takes `command` again and again."""
+def session(fn: Callable[..., Any], commands: str) -> str:
+    """What a debugger shows as it takes these commands."""
     output = io.StringIO()
-    debugger = pdb.Pdb(stdin=io.StringIO(f"where\n{command}\n" * 400), stdout=output, nosigint=True, readrc=False)
+    bdb.Breakpoint.clearBreakpoints()
+    debugger = pdb.Pdb(stdin=io.StringIO(commands + "continue\n" * 30), stdout=output, nosigint=True, readrc=False)
     debugger.use_rawinput = False
-    assert debugger.runcall(fn, [1, 2, 3], True) == ([1, 1], 7)
-    lines = [line.removeprefix("(Pdb) ") for line in output.getvalue().splitlines()]
-    frames = [line for line in lines if re.match(r"(> |  )\S+\(\d+\)|--", line)]
-    return [line for line, _ in itertools.groupby(frames)]
+    debugger.runcall(fn, [1, 2, 3], True)
+    bdb.Breakpoint.clearBreakpoints()
+    return output.getvalue()
 
 
-def test_step_and_where_show_the_users_frames_alone():
-    shown = "\n".join(stops(ag.convert(stepped), "step"))
-    assert "/autograph/" not in shown
-    ours = [line for line in shown.splitlines() if line.startswith("> ") and __file__ in line]
-    theirs = [line for line in stops(stepped, "step") if line.startswith("> ") and __file__ in line]
-    assert [line for line, _ in itertools.groupby(ours)] == [line for line, _ in itertools.groupby(theirs)]
+LINE = {text: stepped.__code__.co_firstlineno + number for number, text in enumerate(
+    inspect.getsource(stepped).splitlines())}
+BUMP, POP, BREAK = LINE["        box.bump(x)"], LINE["        out.pop()"], LINE["            break"]
+SESSIONS = {
+    "step": "where\nstep\n" * 400,
+    "next": "where\nnext\n" * 200,
+    "until": "where\nuntil\n" * 100,
+    "return": "step\n" * 4 + "where\nreturn\nwhere\nreturn\nwhere\n" * 3 + "continue\n",
+    "up and down": "step\n" * 3 + "where\nup\np box, x, out\nlist\ndown\np self, args\ndown\nargs\n" * 2 + "continue\n",
+    "a condition": f"break {BUMP}, x == 2\ncontinue\np x, box.value\nwhere\nargs\ncontinue\n",
+    "breakpoints": f"break {BUMP}\nbreak {POP}\ntbreak {BREAK}\n" + "continue\nwhere\np x, out, box.value\n" * 8,
+    "a change": f"break {POP}\ncontinue\np out\n!out.append(0)\np out\ncontinue\np out\nclear {BUMP}\n",
+    "a function": "break Box.bump\ncontinue\nargs\nup\np x\ncontinue\nreturn\nstep\nwhere\ndisable 1\ncontinue\n",
+    "a jump": f"break {BUMP}\ncontinue\njump {BUMP + 1}\nwhere\njump {BUMP}\nclear 1\ncontinue\n",
+}
 
 
-def test_next_and_until_stay_in_the_function():
-    ours = [line for line in stops(ag.convert(stepped), "next") if line.startswith("> ")]
-    theirs = [line for line in stops(stepped, "next") if line.startswith("> ")]
-    assert [line for line, _ in itertools.groupby(ours)] == [line for line, _ in itertools.groupby(theirs)]
-
-
-def lines_run(filename: str, fn: Callable[..., Any], *args: Any) -> tuple[set[int], Any]:
-    seen: set[int] = set()
-
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
-        if frame.f_code.co_filename != filename:
-            return None
-        if event == "line":
-            seen.add(frame.f_lineno)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        result = fn(*args)
-    finally:
-        sys.settrace(before)
-    return seen, result
-
-
-@pytest.mark.parametrize("fn, args", [
-    (textwrap.dedent, ("  a\n\n    b\n  c\n",)), (shlex.split, ("a 'b c' \"d \\\" e\" f\\ g",)),
-    (statistics.median, ([3, 1, 2, 5],)),
-    (statistics.mode, ("abracadabra",)), (calendar.month, (2024, 2)), (string.capwords, ("one two  three",)),
-    (heapq.nlargest, (2, [5, 1, 8, 3])),
-], ids=lambda value: getattr(value, "__name__", ""))
-def test_lines_of_the_standard_library_run_as_they_do_unconverted(fn, args):
-    module = sys.modules[fn.__module__]
-    filename = str(module.__file__)
-    added = {fn.__module__} - policy._included
-    try:
-        converted = ag.convert(fn)
-        expected = lines_run(filename, fn, *args)
-        ag.include(fn.__module__)
-        lines, result = lines_run(filename, converted, *args)
-        assert (sorted(lines ^ expected[0]), result) == ([], expected[1])
-    finally:
-        policy._included.difference_update(added)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_debugger_shows_the_same(name: str) -> None:
+    """No line twice, no frame of the tool, the same variables: the whole transcript is the same."""
+    converted = ag.convert(stepped)
+    converted([1], True)
+    address = re.compile(r"0x[0-9a-f]+")
+    theirs, ours = (address.sub("0x", session(fn, SESSIONS[name])) for fn in (stepped, converted))
+    assert theirs.count("(Pdb)") > 5
+    assert ours == theirs
 
 
 def divides(items):
@@ -168,8 +138,25 @@ def unpacks(x):
     return a
 
 
+def in_list(xs):
+    return [x or {}[None] for x in xs]
+
+
+def in_filtered_list(xs):
+    return [x for x in xs if not (x or {}[None])]
+
+
+def in_set(xs):
+    return {{}[None] if x else 1 for x in xs}
+
+
+def in_dict(xs):
+    return {0: [x and 0 < {}[None] < 1 for x in xs] for _ in "a"}
+
+
 @pytest.mark.parametrize("fn, arg", [
-    (divides, [1, 2]), (looks_up, {"a": 1, "b": {}}), (calls_badly, [1]), (calls_badly, 0), (asserts, 1), (raises, 1),
+    (in_list, [0]), (in_filtered_list, [0]), (in_set, [1]), (in_dict, [1]), (divides, [1, 2]),
+    (looks_up, {"a": 1, "b": {}}), (calls_badly, [1]), (calls_badly, 0), (asserts, 1), (raises, 1),
     (unbound, 1), (unpacks, [1]),
 ], ids=lambda value: getattr(value, "__name__", repr(value)))
 def test_tracebacks_are_the_same_to_the_column(fn, arg):
@@ -216,3 +203,28 @@ def test_a_warning_is_of_the_callers_line():
         seen.append([(w.filename, w.lineno) for w in caught])
     assert seen[0] == seen[1]
     assert seen[0][0] == (__file__, warns.__code__.co_firstlineno + 3)
+
+
+def test_line_profiler_counts_the_same_lines():
+    line_profiler = pytest.importorskip("line_profiler", reason="line_profiler is not installed")
+    counts = []
+    for fn in (stepped, ag.convert(stepped)):
+        fn([1], True)
+        profiler = line_profiler.LineProfiler(fn)
+        assert profiler.runcall(fn, [1, 2, 3], True) == ([1, 1], 7)
+        timings = profiler.get_stats().timings
+        counts.append({key: [(line, hits) for line, hits, _ in lines] for key, lines in timings.items()})
+    assert list(counts[0]) == [(__file__, stepped.__code__.co_firstlineno, "stepped")]
+    assert len(counts[0][__file__, stepped.__code__.co_firstlineno, "stepped"]) > 10
+    assert counts[1] == counts[0]
+
+
+def test_importing_autograph_imports_no_parser_and_no_runtime():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", "import autograph; print(autograph.__name__)"],
+                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}, check=True)
+    lines = done.stderr.splitlines()
+    assert done.stdout == "autograph\n" and all(line.startswith("import time:") for line in lines)
+    imported = {line.rpartition("|")[2].strip() for line in lines}
+    assert "autograph" in imported
+    assert not imported & {"gast", "astunparse", "numpy", "llvmlite", "runtime", "ast", "inspect", "pdb"}

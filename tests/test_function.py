@@ -1,8 +1,10 @@
 """rt.function: traces, their keys, retracing, methods, threads, errors."""
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
+import pickle
 import re
 import sys
 import threading
@@ -576,7 +578,7 @@ def test_arguments_of_the_decorator():
     assert rt.function(lambda x: x + 1, jit_compile=True, experimental_implements="f")(rt.constant(1)) == 2
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         rt.function(lambda x: x, colour=1)
-    with pytest.raises(ValueError, match="no executor 'abacus': there are 'numpy'"):
+    with pytest.raises(ValueError, match="no executor 'abacus': there are 'native', 'numpy'"):
         rt.function(lambda x: x, executor="abacus")
     with pytest.raises(ValueError, match="max_traces must be at least 1, not 0"):
         rt.function(lambda x: x, max_traces=0)
@@ -931,3 +933,50 @@ def test_eager_tensors_of_the_outside_are_captured():
         return w
 
     assert f(rt.constant(2.0)).numpy().tolist() == [2.0, 4.0]
+
+
+@rt.function
+def negated_at_top_level(x):
+    if x > 0:
+        return -x
+    return x
+
+
+@ag.convert
+def converted_at_top_level(x):
+    if x > 0:
+        return -x
+    return x
+
+
+@pytest.mark.parametrize("fn", [negated_at_top_level, converted_at_top_level])
+def test_pickled_and_copied_as_a_python_function_is(fn):
+    assert pickle.loads(pickle.dumps(fn)) is fn is copy.deepcopy(fn) is copy.copy(fn)
+
+    @rt.function
+    def local(x):
+        return x
+
+    with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+        pickle.dumps(local)
+
+
+def test_what_may_raise_is_kept_though_nobody_uses_it():
+    def ops(fn, *args):
+        return {node.op.name for node in rt.function(fn).get_concrete_function(*args).graph.walk()}
+
+    def counted(xs, ys):
+        n = 0
+        for x in xs:
+            for i in range(n):
+                xs[i]
+            n += 1
+        for x, y in zip(xs, ys):
+            n += 1
+        return n
+
+    spec = rt.TensorSpec([None], rt.int32)
+    assert "getitem" in ops(counted, spec, spec), "range(n) is not the number of rows"
+    assert "getitem" not in ops(lambda xs, ys: [1 for x, y in zip(xs, ys)], spec, spec), "the rows of a loop are there"
+    assert "floordiv" in ops(lambda x, y: [x // y] and x, rt.constant(1), rt.constant(2))
+    assert "floordiv" not in ops(lambda x: [x // 2] and x, rt.constant(1)), "which cannot raise"

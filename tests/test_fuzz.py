@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 from fuzz.campaign import campaign
 from fuzz.compare import judge
-from fuzz.generate import generate
+from fuzz.generate import PRELUDE, generate
 from fuzz.shrink import shrink
 
 PLAIN, TENSOR = 120, 80
@@ -29,11 +29,22 @@ def test_a_seed_is_a_program() -> None:
     assert generate(7, tensor=True) == generate(7, tensor=True) != generate(8, tensor=True)
 
 
-def test_programs_use_all_statements() -> None:
-    text = "".join(generate(seed, tensor=False) for seed in range(300))
-    for part in ("while True", "else:", "break", "continue", "return", "try:", "finally:", "with ", "match ", "case _",
-                 "yield", "nonlocal ", "lambda", ":= ", "del ", "raise", "assert ", "class C", "for d['k'] in"):
-        assert part in text, part
+BOTH = (
+    "while True", "else:", "break", "continue", "return", "match ", "case _", "nonlocal ", "lambda", ":= ", "del gone",
+    "raise", "assert ", "for i", ", (j", "print(f'", " in (1, 2, 3)", " and ", " or ", " if ", "box.v +=", "d['k'] -=",
+    "box.items[0] +=", ".append(", ".pop(", ".insert(", "), v", "sum([", "low=b", "^=", " is None",
+)
+PLAIN_ONLY = (
+    "try:", "except ", "finally:", "with ", "yield", "yield from", "async def", "await ", "class C", "for d[0] in",
+    "*rest", "**d", "del xs[0]", "global_", "raise KeyError('other')", "{q % 2 for", "suppress(", "from error",
+)
+
+
+@pytest.mark.parametrize("tensor", [False, True])
+def test_programs_use_all_of_python(tensor: bool) -> None:
+    text = "".join(generate(seed, tensor).removeprefix(PRELUDE) for seed in range(400))
+    assert [part for part in BOTH if part not in text] == []
+    assert [part for part in PLAIN_ONLY if (part in text) is tensor] == []
 
 
 def test_a_difference_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,17 +78,21 @@ def pure_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def environment(packages: Path) -> dict[str, str]:
+    """For another interpreter: it finds these packages, autograph and the programs."""
+    return {
+        **{key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "VIRTUAL_ENV")},
+        "PYTHONPATH": os.pathsep.join([str(packages), str(ROOT), str(ROOT / "tests")]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
 @pytest.mark.skipif(not FOUND, reason="no other interpreter of 3.10 to 3.14 on PATH or in ~/.pyenv/versions")
 @pytest.mark.parametrize("version", FOUND, ids=lambda v: f"{v[0]}.{v[1]}")
 def test_programs_on_another_interpreter(version: tuple[int, int], pure_packages: Path) -> None:
-    environment = {
-        **{key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "VIRTUAL_ENV")},
-        "PYTHONPATH": os.pathsep.join([str(pure_packages), str(ROOT), str(ROOT / "tests")]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
     done = subprocess.run(
         [FOUND[version], "-c", RUN, str(ROOT / "tests" / "golden")], capture_output=True, text=True,
-        env=environment, timeout=120)
+        env=environment(pure_packages), timeout=120)
     assert done.returncode == 0, done.stderr
     ran, count, failures = json.loads(done.stdout.splitlines()[-1])
     assert tuple(ran) == version

@@ -1,6 +1,7 @@
 """Every op in the registry: its rule, its kernel and its graph agree, on its own samples and on random ones."""
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,24 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from op_checks import CHECKS, NEED_A_PLACE, check_forgetting, check_kernel, sampled_ops, samples
+from op_checks import (
+    CHECKS,
+    NEED_A_PLACE,
+    check_forgetting,
+    check_kernel,
+    check_silence,
+    sampled_ops,
+    samples,
+    type_of,
+    value_of,
+)
 
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError
+from runtime.graph import Graph
 from runtime.op import REGISTRY, Op
 from runtime.ops import families
+from runtime.trace import add_input, apply, tracing
 
 OPS = list(sampled_ops())
 
@@ -138,3 +151,33 @@ def test_random_gathers(shape: tuple[int, ...], more: tuple[int, ...], batch: in
     got = REGISTRY["gather"].kernel(*sample[0], **sample[1])
     for place in np.ndindex(shape[:batch]):
         np.testing.assert_array_equal(got[place], x[place].take(index[place], axis - batch))
+
+
+def _disturbed(sample: Any, rng: np.random.Generator) -> list[Any]:
+    """The operands with other numbers in those that hold ints: 0, negative ones, and ones that are too big."""
+    return [rng.choice([-7, -1, 0, 1, 5, 99], np.shape(x)).astype(np.asarray(x).dtype)
+            if isinstance(x, (np.ndarray, np.generic)) and np.asarray(x).dtype.kind == "i" else x for x in sample]
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_no_errors_is_declared_truly(op: Op) -> None:
+    for sample in samples(op):
+        check_silence(op, sample)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_errors_are_declared(op: Op) -> None:
+    """Whatever a kernel raises for operands of the types that the rule takes, its node said that it may."""
+    rng = np.random.default_rng(3)
+    for sample, params in samples(op):
+        graph = Graph("g")
+        with tracing(graph):
+            apply(op, *[add_input(graph, type_of(x)) for x in sample], **params)
+        declared = graph.errors
+        for _ in range(20):
+            operands = _disturbed(sample, rng)
+            try:
+                with np.errstate(all="ignore"):
+                    op.kernel(*map(value_of, operands), **copy.deepcopy(params))
+            except Exception as error:
+                assert type(error) in declared, f"{op.name} raises {error!r} for {operands}, and declares {declared}"

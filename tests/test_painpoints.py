@@ -1,4 +1,4 @@
-"""What users of such systems suffer from, one test a row; the rows that other files keep are named at the end."""
+"""What users of such systems suffer from, one test a row; docs/painpoints.md names what else keeps them."""
 from __future__ import annotations
 
 import contextlib
@@ -6,18 +6,25 @@ import functools
 import gc
 import io
 import linecache
+import pdb
+import re
+import subprocess
 import sys
 import time
 import traceback
 import weakref
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from line_events import traced
+from test_interpreters import FOUND, ROOT, environment, pure_packages
 
 import autograph as ag
 import runtime as rt
 
+__all__ = ["pure_packages"]
 FIVE = rt.constant(5)
 
 
@@ -47,12 +54,22 @@ def test_01_conversion_is_never_silently_left_out() -> None:
     for bad in (namespace["made"], len, dict, 3):
         with pytest.raises(ag.ConversionError):
             ag.convert(bad)
+    with pytest.raises(ag.ConversionError) as caught:
+        ag.convert_source("def f(x):\n    return (x\n", "bad.py")
+    assert (caught.value.filename, caught.value.lineno, caught.value.col) == ("bad.py", 2, 11)
+    assert str(caught.value).startswith("bad.py:2: syntax error: '(' was never closed\n    2 |     return (x\n")
 
 
 def test_02_text_without_a_file_converts() -> None:
     text = "def f(x):\n    if x > 0:\n        return 1\n    return 0\n"
     assert "ag__.cond" in ag.convert_source(text)
     assert rt.function(defined(text, "<cell 7>")["f"])(FIVE).numpy() == 1
+    namespace: dict[str, Any] = {}
+    exec(text, namespace)
+    with pytest.raises(ag.NoSourceError) as caught:
+        ag.convert(namespace["f"])
+    for remedy in ("in a file or a notebook cell", "autograph.convert_source(text, filename)", "linecache"):
+        assert remedy in str(caught.value)
 
 
 def test_03_converted_modules_run_without_their_source() -> None:
@@ -68,6 +85,41 @@ def test_04_newer_grammar_is_kept() -> None:
     text = ag.convert_source("def f[T](x: T) -> T:\n    type A = T\n    if x > 0:\n        x = 1\n    return x\n")
     assert "type A = T" in text
     compile(text, "kept", "exec")
+
+
+def test_04_nothing_is_pinned_from_above() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert "gast" in text and not re.search(r"(gast|astunparse|numpy)[^\n\"]*(<|==|~=)", text)
+
+
+@pytest.mark.parametrize("version", FOUND, ids=lambda v: f"{v[0]}.{v[1]}")
+def test_05_every_supported_python_converts(version: tuple[int, int], pure_packages: Path) -> None:
+    program = "import autograph as ag, textwrap; f = ag.convert(textwrap.dedent); print(f('  a\\n  b'))"
+    done = subprocess.run([FOUND[version], "-c", program], capture_output=True, text=True, timeout=60,
+                          env=environment(pure_packages))
+    assert (done.stdout, done.stderr) == ("a\nb\n", "")
+
+
+def test_06_match_on_a_tensor() -> None:
+    @rt.function
+    def f(x, pair):
+        match x:
+            case 1 | 2:
+                y = 10
+            case n if n > 100:
+                y = n
+            case _:
+                y = 0
+        match pair:
+            case (a, 0):
+                return y + a
+            case (a, b):
+                return y + b
+
+    pairs = [(1, 7, 0), (2, 7, 5), (500, 7, 0), (3, 7, 5)]
+    tensors = [(rt.constant(x), (rt.constant(a), rt.constant(b))) for x, a, b in pairs]
+    assert [int(f(x, pair)) for x, pair in tensors] == [17, 15, 507, 5]
+    assert f.experimental_get_tracing_count() == 1
 
 
 def test_07_lambdas_on_one_line() -> None:
@@ -187,6 +239,15 @@ def test_15_a_list_grows_and_a_leak_names_its_origin() -> None:
         leaked[0] + 1
 
 
+def test_16_comprehensions_over_tensors() -> None:
+    @rt.function
+    def f(xs):
+        return [x * x for x in xs if x > 1], sum(x for x in xs if x > 1)
+
+    squares, total = f(rt.constant([3, 1, 2]))
+    assert ([int(s) for s in squares], int(total)) == ([9, 4], 5)
+
+
 def test_17_a_branch_not_taken_may_be_wrong() -> None:
     @rt.function
     def f(x):
@@ -213,14 +274,36 @@ def test_18_raise_is_staged_with_its_line() -> None:
     assert last.line == 'raise ValueError("below zero")'
 
 
-def test_19_a_handler_around_the_call_sees_it() -> None:
+def test_19_handlers_see_what_the_graph_raises() -> None:
+    done = rt.Variable(0)
+
     @rt.function
-    def f(x):
+    def f(x, d):
+        steps = 0
+        try:
+            steps = 1
+            if x < 0:
+                steps = 2
+                raise ValueError("below zero")
+            steps = x // d
+        except ValueError:
+            return -steps
+        except ZeroDivisionError:
+            return steps * 100
+        finally:
+            done.assign_add(1)
+        return steps
+
+    assert [int(f(rt.constant(x), rt.constant(d))) for x, d in ((6, 2), (-6, 2), (6, 0))] == [3, -2, 100]
+    assert int(done) == 3
+
+    @rt.function
+    def g(x):
         return 10 // x
 
     try:
-        f(rt.constant(0))
-    except ZeroDivisionError as error:
+        g(rt.constant(0))
+    except ZeroDivisionError as error:  # around the call
         assert "10 // x" in str(error)
     else:
         pytest.fail("no error")
@@ -229,6 +312,36 @@ def test_19_a_handler_around_the_call_sees_it() -> None:
 def test_20_code_is_at_the_users_lines() -> None:
     code = ag.convert(sign).__code__
     assert (code.co_filename, code.co_firstlineno) == (__file__, sign.__code__.co_firstlineno)
+
+
+def stopped(items: Any) -> Any:
+    total = 0
+    for item in items:
+        if item > 1 and total >= 0:
+            total += item
+    return total
+
+
+def test_20_a_breakpoint_stops_and_shows_no_generated_code() -> None:
+    line = stopped.__code__.co_firstlineno + 4
+    commands = f"break {line}\ncontinue\nwhere\np item, total\ncontinue\np item, total\nstep\nclear 1\ncontinue\n"
+    output = io.StringIO()
+    debugger = pdb.Pdb(stdin=io.StringIO(commands), stdout=output, nosigint=True, readrc=False)
+    debugger.use_rawinput = False
+    assert debugger.runcall(ag.convert(stopped), [1, 2, 3]) == 5
+    text = output.getvalue()
+    assert text.count(f"> {__file__}({line})stopped()") >= 2
+    assert "(Pdb) (2, 0)\n" in text and "(Pdb) (3, 2)\n" in text
+    assert f"> {__file__}({line - 2})stopped()" in text  # after the step
+    assert "ag__" not in text and f"{ROOT / 'autograph'}" not in text
+
+
+def test_21_coverage_reports_no_converted_line_as_missed() -> None:
+    converted = ag.convert(stopped)
+    original, seen = (traced(lambda: fn([1, 2, 3]), {__file__}) for fn in (stopped, converted))
+    assert seen == original
+    lines = {line for event, name, line in seen if name == "stopped" and event == "line"}
+    assert lines == set(range(stopped.__code__.co_firstlineno + 1, stopped.__code__.co_firstlineno + 6))
 
 
 def test_22_a_traceback_shows_the_users_lines_alone() -> None:
@@ -363,4 +476,3 @@ def test_30_the_shown_text_is_short_and_runs() -> None:
     assert shown.count("\n") == 12
 
 
-# 5: test_interpreters.py. 6 and 16: programs/patterns.py, programs/collections_.py. 21: test_debugging.py.

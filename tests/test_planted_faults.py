@@ -211,7 +211,8 @@ STAGING: dict[str, tuple[str, Callable[..., Any]]] = {
     "cond loses its state": ("cond", lambda real: lambda p, t, f, init, names: (real(p, t, f, init, names), init)[1]),
     "while loses its state": ("while_loop", lambda real: lambda t, b, init, *rest: (real(t, b, init, *rest), init)[1]),
     "for forgets to be left": ("reduce", lambda real: lambda xs, body, test, *rest: real(xs, body, None, *rest)),
-    "ternary takes the other value": ("if_exp", lambda real: lambda p, then, orelse: real(p, orelse, then)),
+    "ternary takes the other value": (
+        "if_exp", lambda real: lambda p, then, orelse, *state: real(p, orelse, then, *state)),
     "and is or": ("and_", lambda real: BACKEND.or_),
     "not is identity": ("not_", lambda real: lambda value: value),
     "assert passes": ("assert_", lambda real: lambda test, message: None),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_checks import check_forgetting, check_kernel, check_staged, samples
+from op_checks import check_forgetting, check_kernel, check_silence, check_staged, samples
 
 from runtime.op import REGISTRY
 from runtime.types import TensorType, float64, int32
@@ -15,7 +15,7 @@ from runtime.types import TensorType, float64, int32
 
 def planted(name: str, **changed: Any) -> Any:
     """The op with another kernel or rule, not in the registry."""
-    fields = ("name", "kernel", "rule", "samples", "agree", "effect", "foreign")
+    fields = ("name", "kernel", "rule", "samples", "agree", "effect", "foreign", "errors")
     return SimpleNamespace(**{field: getattr(REGISTRY[name], field) for field in fields} | changed)
 
 
@@ -62,6 +62,10 @@ def wrong_count(x: TensorType, **params: Any) -> Any:
     (check_forgetting, planted("exp", rule=knows_too_much)),
     (check_forgetting, planted("dim", rule=lambda x, axis: TensorType(int32 if None not in x.shape else float64))),
     (check_staged, planted("exp", rule=knows_too_much)),
+    (check_silence, planted("mod", errors=())),
+    (check_silence, planted("reshape", errors=())),
+    (check_silence, planted("gather", errors=())),
+    (check_silence, planted("det", errors=())),
 ], ids=lambda x: x.name if isinstance(x, SimpleNamespace) else x.__name__)
 def test_a_planted_fault_is_caught(check: Callable[[Any, Any], None], op: Any) -> None:
     with pytest.raises((AssertionError, ValueError)):

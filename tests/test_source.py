@@ -11,10 +11,13 @@ import zipfile
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import autograph as ag
+from autograph.depth import deepest_line
+from autograph.importing import compile_module
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 
@@ -207,10 +210,42 @@ def test_deep_source_converts(name: str) -> None:
         assert converted(x) == f(x)
 
 
-def test_what_is_too_deep_says_so() -> None:
-    text = "def f(x):\n    return " + "-" * 80_000 + "x\n"
-    with pytest.raises(ag.ConversionError, match=r"deep.py:\d+: "):
-        ag.convert_source(text, "deep.py")
+TOO_DEEP = {
+    "operators": "\n\ndef f(x):\n    y = 2\n    return " + "-" * 80_000 + "x\n",
+    "brackets": "\n\ndef f(x):\n    y = (2)\n    return " + "(" * 150 + "x" + ")" * 150 + "\n",
+    "additions": "\n\ndef f(x):\n    y = 2\n    return x" + " + x" * 100_000 + "\n",
+    "blocks": "\nif x:\n if x:\n  if x:\n   def f(x):\n    return " + "~" * 90_000 + "x\n",
+}
+
+
+@pytest.mark.parametrize("name", TOO_DEEP)
+def test_what_is_too_deep_says_where(name: str) -> None:
+    text = TOO_DEEP[name]
+    for convert in (ag.convert_source, compile_module):
+        try:
+            convert(text, "deep.py")  # newer interpreters have room for more
+        except ag.ConversionError as error:
+            assert error.lineno == (6 if name == "blocks" else 5)
+            if "too deeply" in error.what:
+                assert str(error).startswith(f"deep.py:{error.lineno}: the source is nested too deeply")
+                assert str(error).splitlines()[1] in (
+                    "Python cannot compile it either.", "Split its most deeply nested function.")
+        else:
+            assert name != "operators"
+
+
+def test_the_deepest_line() -> None:
+    assert deepest_line("x = 1\ny = [[(x)]]\nz = [1]\n") == 2
+    assert deepest_line("x = 1\nif x:\n    while x:\n        y = x +\nz = ((1))\n") == 4
+    assert deepest_line("") == 1
+
+
+def test_a_null_byte_is_found() -> None:
+    with pytest.raises(ag.ConversionError) as caught:
+        ag.convert_source("x = 1\n\ny = '\0'\n", "null.py")
+    assert str(caught.value) == "null.py:3: the source holds a null byte\nPython cannot compile it either."
+    with pytest.raises(ag.ConversionError, match=r"^half\.py:2: the source cannot be encoded: "):
+        ag.convert_source("x = 1\ny = '\ud800'\n", "half.py")
 
 
 # --- Packages ---
@@ -240,23 +275,36 @@ def test_install(load: Any) -> None:
     assert not any(type(f).__module__ == "autograph.importing" for f in sys.meta_path)
 
 
-def test_converted_text_runs_without_a_parser(tmp_path: Path) -> None:
-    (tmp_path / "ahead.py").write_text(ag.convert_source(SIGN + "print(f(3), f(-3), len([1]))\n", "ahead.py"))
-    program = "import sys; sys.modules.update(gast=None, astunparse=None); import runpy; runpy.run_path(sys.argv[1])"
-    assert run("-c", program, str(tmp_path / "ahead.py")) == "1 -1 1\n"
+def test_files_are_read_though_a_mock_stands_for_open(tmp_path: Path) -> None:
+    """A callee may be met first within `mock.patch("builtins.open")`, or within one of what linecache uses."""
+    path = tmp_path / "mocked.py"
+    path.write_bytes("# coding: latin-1\ndef f(x):\n    if x:\n        return 'é'\n    return 1".encode("latin-1"))
+    module: dict[str, Any] = {"__name__": "mocked"}
+    exec(compile(path.read_bytes(), str(path), "exec"), module)
+    with mock.patch("builtins.open") as opened, mock.patch("tokenize._builtin_open") as read:
+        converted = ag.convert(module["f"])
+        assert (converted(1), converted(0)) == ("é", 1)
+    assert not opened.called and not read.called
+    ours: Any = linecache.cache.pop(str(path))
+    linecache.getlines(str(path))
+    assert linecache.cache.pop(str(path)) == ours
 
 
-SAMPLE = ("abc", "bisect", "calendar", "heapq", "json.decoder", "textwrap", "shlex", "sched", "cmd", "tokenize")
-EVERY = bool(os.environ.get("AUTOGRAPH_WHOLE_LIBRARY"))
+def test_what_is_compiled_warns_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another module stands for `warnings`, as in the tests of that module."""
+    def f(items: Any) -> Any:
+        return [len(x) for x in items if max(x, key=abs)]
+
+    other: Any = import_fresh(monkeypatch, "warnings")
+    monkeypatch.setitem(sys.modules, "warnings", other)
+    with other.catch_warnings(record=True) as seen:
+        other.simplefilter("always")
+        assert ag.convert(f)([[1], [0]]) == [1]
+    assert not seen
 
 
-@pytest.mark.parametrize("name", sys.stdlib_module_names if EVERY else SAMPLE)
-def test_modules_of_the_standard_library_convert_once(name: str) -> None:
-    spec = importlib.util.find_spec(name)
-    if spec is None or not (spec.origin or "").endswith(".py"):
-        pytest.skip(f"{name} has no source")
-    with open(spec.origin, "rb") as file:  # type: ignore[arg-type]
-        text = importlib.util.decode_source(file.read())
-    converted = ag.convert_source(text, name)
-    compile(converted, name, "exec")
-    assert ag.convert_source(converted, name) == converted
+def import_fresh(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
+    monkeypatch.delitem(sys.modules, name)
+    made = importlib.import_module(name)
+    monkeypatch.undo()
+    return made

@@ -1041,6 +1041,20 @@ def test_error_list_of_mixed_elements():
         "A list whose length changes in staged code holds tensors of one type, or structures of such tensors.")
 
 
+def test_error_a_function_made_anew_in_a_loop():
+    def last(n):
+        for i in range(n):
+            def add(x):
+                return x + i
+
+            add(i)
+        return add(1)
+
+    assert error_of(last, rt.constant(3)) == message(
+        last, 6, f"'add' of line {line(last, 2)} is made anew in each iteration or branch, and here it may be any of "
+        "these functions", "Call it where it is made, or make it before the loop or branch.", col=15)
+
+
 def test_error_recursion():
     def factorial(n):
         if n <= 1:

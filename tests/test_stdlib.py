@@ -2,30 +2,40 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import pytest
+from stdlib import __main__ as command
 from stdlib import compare as comparing
-from stdlib.compare import Comparison, compare
-from stdlib.modules import EXPLAINED, MODULES, SELECTION, has_tests, subjects
-from stdlib.rate import conversion_rate, files, functions_of
+from stdlib.compare import MODES, Comparison, Converted, Times, compare
+from stdlib.modules import INHERENT, MODULES, PROOFS, RECURSIVE, SELECTION, has_tests, subjects
+from stdlib.page import page, summary
+from stdlib.rate import Rate, conversion_rate, files, functions_of
+
+import autograph as ag
+import runtime as rt
 
 needs_tests = pytest.mark.skipif(
     not has_tests(), reason="this Python comes without CPython's tests (the package `test`)")
 
 
 @needs_tests
-@pytest.mark.parametrize("name", SELECTION)
-def test_same_outcome_converted(name: str) -> None:
+@pytest.mark.parametrize("name, mode", [*((n, "converted") for n in SELECTION), *((n, "recursive") for n in RECURSIVE)])
+def test_same_outcome_converted(name: str, mode: str) -> None:
     found = subjects((name,))
     if not found:
         pytest.skip(f"this Python has no tests for {name}")
-    result = compare(found[0])
+    result = compare(found[0], (mode,))
     assert isinstance(result, Comparison), result
-    assert result.tests and result.functions
-    assert not result.errors, "\n".join(result.errors)
-    assert not result.unexplained, "\n".join(
-        f"{test}: {result.differences[test]}\n{result.details[test]}" for test in result.unexplained)
+    after = result.modes[mode]
+    assert result.original and after.functions
+    assert not after.errors, "\n".join(after.errors)
+    assert not after.unlisted, "\n".join(
+        f"{test}: {after.differences[test]}\n{after.details[test]}" for test in after.unlisted)
+    assert not after.missing, f"listed as inherent, and the same: {after.missing}"
 
 
 _FAULTY = """
@@ -47,11 +57,24 @@ def test_a_wrong_function_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     script = tmp_path / "faulty.py"
     script.write_text(_FAULTY.format(folder=os.path.dirname(comparing.__file__)))
     monkeypatch.setattr(comparing, "_CHILD", str(script))
+    monkeypatch.setattr(comparing, "_ATTEMPTS", 1)
     result = compare(subjects(("heapq",))[0])
     assert isinstance(result, Comparison)
+    after = result.modes["converted"]
     assert {"test.test_heapq.TestHeapC.test_nsmallest", "test.test_heapq.TestHeapPython.test_nsmallest"} <= {
-        *result.regressions}
-    assert "test.test_heapq.TestHeapC.test_push_pop" not in result.differences
+        *after.regressions}
+    assert "test.test_heapq.TestHeapC.test_push_pop" not in after.differences
+    assert not after.good and not result.good
+
+
+@needs_tests
+def test_a_listed_test_that_is_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = "test.test_heapq.TestHeapC.test_push_pop"
+    monkeypatch.setitem(INHERENT, test, "bytecode")
+    result = compare(subjects(("heapq",))[0])
+    assert isinstance(result, Comparison)
+    assert result.modes["converted"].missing == (test,)
+    assert not result.modes["converted"].unlisted and not result.good
 
 
 @needs_tests
@@ -65,10 +88,83 @@ def test_tests_that_do_not_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None
 def test_table() -> None:
     names = [subject.name for subject in MODULES]
     assert len(names) >= 100 and names == sorted(names) and len(set(names)) == len(names)
-    assert set(SELECTION) <= set(names)
-    assert all(reason.endswith(".") for reason in EXPLAINED.values())
+    assert {*SELECTION, *RECURSIVE} <= set(names)
+    assert set(INHERENT.values()) == set(PROOFS)
     with pytest.raises(LookupError, match="no tests are known for nothing"):
         subjects(("nothing",))
+
+
+def test_modules_that_have_to_be_there() -> None:
+    named = """_pydecimal argparse ast asyncio bisect calendar collections configparser contextlib copy csv
+        dataclasses datetime difflib doctest email enum fnmatch fractions functools glob graphlib heapq html inspect
+        ipaddress json logging pathlib pprint random reprlib shlex shutil statistics string tarfile tempfile textwrap
+        tokenize traceback typing unittest urllib xml zipfile"""
+    assert {*named.split()} <= {subject.name for subject in MODULES}
+
+
+_PROOF = """
+def g(x):
+    if x > 0:
+        return 1
+    return -1
+
+def f(x):
+    return g(x)
+"""
+
+
+def test_proof_bytecode(tmp_path: Path) -> None:
+    path = tmp_path / "proof.py"
+    path.write_text(_PROOF)
+    module: dict[str, Any] = {"__name__": "proof"}
+    exec(compile(_PROOF, str(path), "exec"), module)
+    f = module["f"]
+    assert f.__code__.co_names == ("g",)
+    same_code = FunctionType(f.__code__, f.__globals__)
+    converted = ag.convert(f)
+    spec = rt.TensorSpec([], rt.int32)
+    with pytest.raises(rt.errors.OperatorNotAllowedInGraphError):  # Python asks for the truth of a tensor
+        rt.function(ag.do_not_convert(same_code)).get_concrete_function(spec)
+    assert int(rt.function(converted)(rt.constant(-3))) == -1
+    assert converted.__code__.co_names != ("g",)
+
+
+def _comparison(differences: dict[str, tuple[str, str]], missing: tuple[str, ...] = ()) -> Comparison:
+    converted = Converted(5, differences, dict.fromkeys(differences, "a text"), (), missing, Times(3.0, 4.0))
+    outcomes = {"test.a.A.one": "ok", "test.a.A.two": "expected failure", "test.a.A.three": "skip"}
+    return Comparison("a", outcomes, Times(1.0, 2.0), dict.fromkeys(MODES, converted))
+
+
+def test_page() -> None:
+    listed = next(iter(INHERENT))
+    found = [_comparison({listed: ("ok", "fail")})]
+    assert summary(found, MODES[:1]).splitlines()[1:] == [
+        "converted: 0 tests differ, and 1 that are listed as inherent; the tests took 3.00 times the processor time "
+        "and 2.00 times the time"]
+    text = page(found, [], Rate(7, (), 0.007))
+    assert "| a | 5 | 3 | 2 | 1 | 1 | 3.00x | 1 | 3.00x |" in text
+    assert f"- `{listed}`\n" in text and PROOFS["bytecode"].strip() in text and "What differs:" not in text
+    found = [_comparison({"test.a.A.one": ("ok", "fail")}, (listed,))]
+    text = page(found, ["b: the tests do not run"], Rate(7, (), 0.007))
+    assert "- `test.a.A.one`, converted: ok unconverted, fail converted." in text
+    assert f"- `{listed}`, recursive: is listed below, and does not differ." in text
+    assert "Not measured:\n\n- b: the tests do not run\n" in text
+
+
+@pytest.mark.parametrize("result, status", [
+    (_comparison({}), 0), (_comparison({"test.a.A.one": ("ok", "fail")}), 1), (_comparison({}, ("test.b",)), 1),
+    ("a: the tests do not run unconverted: why", 1),
+])
+def test_what_differs_fails_the_run(
+    result: Comparison | str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "compare", lambda subject, modes: result)
+    monkeypatch.setattr(command, "has_tests", lambda: True)
+    monkeypatch.setattr(sys, "argv", ["tests.stdlib", "heapq", "--details"])
+    assert command.main() == status
+    shown = capsys.readouterr().out
+    assert ("DIFFERS a, converted" in shown or "do not run" in shown) == bool(status)
+    assert shown.count("a text") == (2 if "ok -> fail" in shown else 0)
 
 
 def test_functions_of_a_file_are_all_found() -> None:

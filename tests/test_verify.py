@@ -1,6 +1,7 @@
 """`verify=True`: calls are compared with Python's, and the first difference names the line."""
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from autograph import verification
+from autograph import api, verification
+from runtime import staging
 
 
 def line_of(fn: Any, text: str) -> int:
@@ -266,3 +268,36 @@ def test_what_does_not_stage_says_so() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="'y'"):
         mixed(rt.constant(1))
+
+
+def test_a_fault_of_a_pass_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_odd(items: list[int]) -> int:
+        count = 0
+        for x in items:
+            if x % 2:
+                count += 1
+            else:
+                count += 0
+        return count
+
+    def swap_branches(tree: Any, scope: Any) -> None:
+        for node in ast.walk(tree):
+            if type(node).__name__ == "If":
+                node.body, node.orelse = node.orelse, node.body
+
+    monkeypatch.setattr(api, "PASSES", (("planted", swap_branches), *api.PASSES))
+    with pytest.raises(ag.VerificationError, match="the result of count_odd is 3 as Python, but 1 converted") as caught:
+        ag.convert(count_odd, verify=True)([1, 2, 3, 5])
+    assert caught.value.lineno == line_of(count_odd, "return count")
+
+
+def test_a_fault_of_staging_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def larger(a: Any, b: Any) -> Any:
+        if a > b:
+            return a
+        return b
+
+    staged_cond = staging.stage_cond
+    monkeypatch.setattr(staging, "stage_cond", lambda pred, true, false, *rest: staged_cond(pred, false, true, *rest))
+    with pytest.raises(ag.VerificationError, match="the result of larger is .*7.* as Python, but .*2.* converted"):
+        rt.function(larger, verify=True)(rt.constant(2), rt.constant(7))

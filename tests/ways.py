@@ -5,6 +5,7 @@ import contextlib
 import copy
 import functools
 import importlib
+import importlib.util
 import io
 import math
 import re
@@ -18,7 +19,11 @@ from programs import Dataset, Fixed, Program
 import autograph as ag
 from autograph import operators
 
-__all__ = ["EXACT", "RUNNERS", "Outcome", "difference", "reference", "run", "runtime_has"]
+__all__ = ["EXACT", "HAS_LLVM", "RUNNERS", "Outcome", "difference", "reference", "run", "runtime_has"]
+
+
+HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
+"""Whether the native executor can run."""
 
 
 def runtime_has(name: str) -> bool:
@@ -124,27 +129,27 @@ def run_eager(program: Program, arguments: tuple[Any, ...]) -> Outcome:
 
 
 @functools.cache
-def staged(fn: Callable[..., Any]) -> Any:
+def staged(fn: Callable[..., Any], executor: str) -> Any:
     """One traced function for all calls of a program, so that a call could disturb a later one."""
-    return importlib.import_module("runtime").function(fn)
+    return importlib.import_module("runtime").function(fn, executor=executor)
 
 
-def run_staged(program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    function = staged(program.fn)
+def run_staged(executor: str, program: Program, arguments: tuple[Any, ...]) -> Outcome:
+    function = staged(program.fn, executor)
     outcome = observe(function, tuple(as_tensors(a) for a in arguments))
     if outcome.error is None:
         function.get_concrete_function(*(as_tensors(a) for a in arguments)).graph.verify()
     return outcome
 
 
-def run_relaxed(program: Program, arguments: tuple[Any, ...]) -> Outcome:
+def run_relaxed(executor: str, program: Program, arguments: tuple[Any, ...]) -> Outcome:
     """Staged for tensors whose first dimension is unknown while the function is traced."""
     rt = importlib.import_module("runtime")
     tensors = tuple(as_tensors(a) for a in arguments)
     specs = [rt.TensorSpec([None, *t.shape[1:]] if t.ndim else [], t.dtype) for t in tensors]
 
     def call(*values: Any) -> Any:
-        concrete = staged(program.fn).get_concrete_function(*specs)
+        concrete = staged(program.fn, executor).get_concrete_function(*specs)
         concrete.graph.verify()
         return concrete(*values)
 
@@ -152,8 +157,9 @@ def run_relaxed(program: Program, arguments: tuple[Any, ...]) -> Outcome:
 
 
 RUNNERS: dict[str, Callable[[Program, tuple[Any, ...]], Outcome]] = {
-    "python": run_python, "converted": run_converted, "shown": run_shown, "eager": run_eager, "staged": run_staged,
-    "relaxed": run_relaxed,
+    "python": run_python, "converted": run_converted, "shown": run_shown, "eager": run_eager,
+    "staged": functools.partial(run_staged, "numpy"), "relaxed": functools.partial(run_relaxed, "numpy"),
+    "native": functools.partial(run_staged, "native"), "native relaxed": functools.partial(run_relaxed, "native"),
 }
 
 

@@ -16,7 +16,7 @@ from runtime.graph import Graph, Node, Value
 from runtime.persistent import Items
 from runtime.types import type_of_array
 
-__all__ = ["Program", "compile_graph", "executable", "run"]
+__all__ = ["Program", "compile_graph", "executable", "kernel_of", "refusal", "run"]
 
 Slots = Any  # an int, or a slice: how `itemgetter` and item assignment take one or several slots
 
@@ -56,7 +56,7 @@ class Program:
                 out = slice(size, size + len(node.outputs))
                 slot.update((value, size + k) for k, value in enumerate(node.outputs))
                 size += len(node.outputs)
-            self.steps.append((_kernel(node), _getter(inputs), out, node))
+            self.steps.append((kernel_of(node), _getter(inputs), out, node))
         self.template += [None] * (size - len(graph.parameters) - len(self.template))
         self.results = _getter([slot[value] for value in graph.outputs])
 
@@ -69,7 +69,7 @@ class Program:
         except Exception as exc:
             if node is None or node.op.foreign or node.subgraphs:
                 raise
-            better = None if isinstance(exc, OpError) else _refused(node, get(slots))
+            better = refusal(node, get(slots), exc)
             locate(better or exc, node.position)
             if better is not None:
                 raise better from None
@@ -83,8 +83,10 @@ class Program:
         return lambda *inputs: run([*inputs, *rest])
 
 
-def _refused(node: Node, inputs: Sequence[Any]) -> OpError | None:
-    """What the rule of the op says of types that only the run knows: more than NumPy's message does."""
+def refusal(node: Node, inputs: Sequence[Any], exc: Exception) -> OpError | None:
+    """What the rule of the op says of types that only the run knows: more than NumPy's message `exc` does."""
+    if isinstance(exc, OpError):
+        return None
     try:
         node.op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **node.params)
     except OpError as error:
@@ -101,7 +103,7 @@ def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:
     return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
 
 
-def _kernel(node: Node) -> Callable[..., Any]:
+def kernel_of(node: Node) -> Callable[..., Any]:
     subgraphs = node.subgraphs
     if subgraphs:
         return _control_flow(node, subgraphs)

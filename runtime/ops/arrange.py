@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample
+from runtime.op import Op, Sample, unknown_shape
 from runtime.ops.creation import range as range_
 from runtime.ops.families import apply_one, named
 from runtime.ops.gather import gather
@@ -110,6 +110,7 @@ def _split_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SPLIT: Final = Op("split", _split_kernel, _split_rule, samples=_split_samples,
+                  errors=unknown_shape,
                   doc="Parts along an axis: `sections` equal ones, or of the sizes in `sections`.")
 
 
@@ -192,6 +193,7 @@ def _pad_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 PAD: Final = Op("pad", _pad_kernel, _pad_rule, agree=slice(0, 2), samples=_pad_samples,
+                errors=(InvalidArgumentError,),
                 doc="Elements added before and after each axis: `pairs`, or if None the operand, says how many.")
 
 

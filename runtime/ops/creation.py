@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample
+from runtime.op import Errors, Op, Sample
 from runtime.ops.families import REAL, apply_one, check_dtype, named
 from runtime.ops.known import axis_of
 from runtime.ops.logic import equal, less, where
@@ -110,7 +110,15 @@ def _range_samples(rng: np.random.Generator) -> Iterable[Sample]:
     yield (np.int32(5), np.int32(0), np.int32(-2)), {"length": 3}
 
 
+def _range_errors(node: Any) -> Errors:
+    limits, delta = node.operands[:2], node.operands[2].constant
+    if limits[0].type.dtype.is_floating:
+        return InvalidArgumentError, ValueError  # NumPy refuses an infinity or nan
+    return () if delta is not None and delta else (InvalidArgumentError,)
+
+
 RANGE: Final = Op("range", _range_kernel, _range_rule, agree=slice(0, 3), samples=_range_samples,
+                  errors=_range_errors,
                   doc="start, start + delta, ... before limit; `length`: how many, where it is known.")
 
 

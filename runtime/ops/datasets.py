@@ -39,5 +39,7 @@ def _next_rule(*, iterator: Iteration) -> tuple[TensorType, ...]:
     return iterator.types
 
 
-START: Final = Op("iterator_start", _start_kernel, _start_rule, effect=True, doc="`iter(dataset)` in a graph.")
-NEXT: Final = Op("iterator_next", _next_kernel, _next_rule, effect=True, doc="`next(iterator)`.")
+START: Final = Op("iterator_start", _start_kernel, _start_rule, effect=True, errors=(Exception,),
+                  doc="`iter(dataset)` in a graph.")
+NEXT: Final = Op("iterator_next", _next_kernel, _next_rule, effect=True, errors=(Exception,),
+                 doc="`next(iterator)`.")

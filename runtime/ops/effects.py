@@ -5,6 +5,7 @@ are resolved when the effect runs.
 """
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import sys
@@ -20,6 +21,7 @@ from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.graph import user_position
 from runtime.op import Op
+from runtime.ops.tries import RERAISE, Region, caught_by
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.text import Show, Template, show
 from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
@@ -35,8 +37,9 @@ from runtime.types import (
 )
 
 __all__ = [
-    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "numpy_function",
-    "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
+    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "made_of",
+    "numpy_function", "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert",
+    "stage_print",
 ]
 
 
@@ -172,6 +175,22 @@ def _resolve(value: Any, arrays: Sequence[Any]) -> Any:
     return value
 
 
+def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """An exception of the class with these arguments, without a call of a constructor that the user wrote.
+
+    TypeError for a class that cannot be without its constructor, such as ExceptionGroup.
+    """
+    native: Any = next(base for base in cls.__mro__ if "__new__" in vars(base) and not base.__flags__ & _HEAP_TYPE)
+    error: BaseException = native.__new__(cls)
+    with contextlib.suppress(TypeError):  # a UnicodeError wants more than text; it has its arguments alone
+        native.__init__(error, *args)
+    error.args = args
+    if isinstance(error, OSError) and len(args) > 1:  # which takes these in its constructor alone
+        error.errno, error.strerror = args[:2]
+    return error
+
+
+_HEAP_TYPE: Final = 1 << 9
 Place = tuple[str, int, str]  # filename, line and function
 
 
@@ -183,25 +202,29 @@ class Raised:
     args: tuple[Any, ...]
     attributes: dict[str, Any]
     trail: tuple[Place, ...]
+    cause: Region | None = None
+    """Of the handler whose error is the cause."""
 
     @classmethod
     def of(cls, exception: BaseException, operands: list[Any]) -> Raised:
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
         trail = tuple(_trail(exception.__traceback__))
-        return cls(exception.with_traceback(None), args, attributes, trail)
+        return cls(exception.with_traceback(None), args, attributes, trail, caught_by(exception.__cause__))
 
     def fresh(self, arrays: Sequence[Any]) -> BaseException:
         """A new exception of the type, with the values of this run."""
         old = self.exception
         cls = type(old)
+        args = tuple([_resolve(arg, arrays) for arg in self.args])
         if isinstance(cls.__init__, FunctionType) or isinstance(cls.__new__, FunctionType):
-            new: BaseException = BaseException.__new__(cls)  # the user's constructor has run already
+            new = made_of(cls, args)  # the user's constructor has run already
         else:
             new = copy.copy(old)
-        new.args = tuple([_resolve(arg, arrays) for arg in self.args])
+            new.args = args
         new.__dict__.update({name: _resolve(value, arrays) for name, value in self.attributes.items()})
-        new.__cause__, new.__suppress_context__ = old.__cause__, old.__suppress_context__
+        new.__cause__ = old.__cause__ if self.cause is None else self.cause.error
+        new.__suppress_context__ = old.__suppress_context__
         return new
 
     def __repr__(self) -> str:
@@ -252,6 +275,7 @@ def _raise_rule(*types: Type, raised: Raised) -> tuple[()]:
 
 
 RAISE: Final = Op("raise", _raise_kernel, _raise_rule, effect=True, foreign=True,
+                  errors=lambda node: (type(node.params["raised"].exception),),
                   doc="Raise a fresh copy of an exception, with the user's frames in its traceback.")
 
 
@@ -267,6 +291,7 @@ def _unless_rule(condition: Type, *types: Type, raised: Raised) -> tuple[()]:
 
 
 RAISE_UNLESS: Final = Op("raise_unless", _unless_kernel, _unless_rule, effect=True, foreign=True,
+                         errors=lambda node: (type(node.params["raised"].exception),),
                          doc="Raise, as `raise` does, if the first operand is false.")
 
 
@@ -277,6 +302,10 @@ def raise_error(exception: BaseException) -> None:
     """
     if current_graph() is None:
         raise exception
+    region = caught_by(exception)
+    if region is not None:
+        apply(RERAISE, region=region)
+        return
     operands: list[Any] = []
     raised = Raised.of(exception, operands)
     apply(RAISE, *operands, raised=raised)
@@ -321,6 +350,7 @@ def _bound_rule(bit: Type, *, name: str, kind: str) -> tuple[()]:
 
 
 CHECK_BOUND: Final = Op("check_bound", _bound_kernel, _bound_rule, effect=True,
+                        errors=lambda node: (TypeError if node.params["kind"] == "none" else UnboundLocalError,),
                         doc="Raise what reading a variable raises that is unbound (or None, where it is used).")
 
 
@@ -379,8 +409,10 @@ def _py_rule(*inputs: Type, func: Callable[..., Any], types: Types, single: bool
 
 
 PY_FUNCTION: Final = Op("py_function", _py_kernel, _py_rule, effect=True, foreign=True,
+                        errors=(Exception,),
                         doc="Call a Python function on eager tensors.")
 NUMPY_FUNCTION: Final = Op("numpy_function", _numpy_kernel, _py_rule, effect=True, foreign=True,
+                           errors=(Exception,),
                            doc="Call a Python function on NumPy arrays.")
 
 

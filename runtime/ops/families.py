@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import DTypeError
-from runtime.op import Op, Sample, Samples
+from runtime.op import Errors, Op, Sample, Samples
 from runtime.tensor import Tensor
 from runtime.trace import apply, hint
 from runtime.types import DType, TensorType, broadcast_shapes
@@ -111,6 +111,7 @@ def unary(
 def binary(
     name: str, kernel: Callable[..., Any], dtypes: DTypes, *, out: DType | None = None, doc: str = "",
     low: float = -4, high: float = 4, public: str | None = None, samples: Samples | None = None,
+    errors: Callable[[Any], Errors] | Errors = (),
 ) -> Binary:
     """An element-wise op of two operands of one dtype, which broadcast. The result has it too, or has `out`."""
 
@@ -126,7 +127,7 @@ def binary(
             for left, right in (((), ()), ((3,), ()), ((2, 1), (3,)), ((2, 3), (2, 3)), ((0, 3), (1, 1))):
                 yield tuple(random_array(rng, dtype, shape, low, high) for shape in (left, right)), {}
 
-    op = Op(name, kernel, rule, agree=slice(0, 2), samples=samples or random_samples, doc=doc)
+    op = Op(name, kernel, rule, agree=slice(0, 2), samples=samples or random_samples, errors=errors, doc=doc)
 
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         return apply(op, x, y) if name is None else named(apply(op, x, y), name)

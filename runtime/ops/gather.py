@@ -72,6 +72,7 @@ def _gather_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 GATHER: Final = Op("gather", _gather_kernel, _gather_rule, samples=_gather_samples,
+                   errors=(IndexOutOfRangeError,),
                    doc="Slices along an axis, by index; the first `batch_dims` dimensions go together.")
 
 
@@ -125,6 +126,7 @@ def _gather_nd_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 GATHER_ND: Final = Op("gather_nd", _gather_nd_kernel, _gather_nd_rule, samples=_gather_nd_samples,
+                      errors=(IndexOutOfRangeError,),
                       doc="Slices by rows of indices, each of which indexes the leading dimensions.")
 
 
@@ -202,6 +204,7 @@ def _scatter_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_samples,
+                    errors=(IndexOutOfRangeError,),
                     doc="A tensor with updates at rows of indices; `mode`: update, add, max or min.")
 
 

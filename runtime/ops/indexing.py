@@ -12,7 +12,7 @@ import numpy as np
 
 from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, OpError, ShapeError, locate
 from runtime.graph import user_position
-from runtime.op import Op, Sample
+from runtime.op import Errors, Op, Sample
 from runtime.ops.creation import range as range_
 from runtime.ops.families import apply_one, named
 from runtime.ops.gather import boolean_mask, gather, scatter
@@ -108,7 +108,21 @@ def _getitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
     yield (rng.random((0, 2)),), {"index": ((1, None, None), 1)}
 
 
+def _index_errors(node: Any) -> Errors:
+    """None where the rule has seen all ints and the sizes that they index; a slice takes any start and stop."""
+    sizes = iter(node.operands[0].type.shape)
+    found: dict[type[BaseException], None] = {}
+    for entry in node.params["index"]:
+        size = None if entry is None else next(sizes)
+        if entry == "?" or (type(entry) is int and size is None):
+            found[IndexOutOfRangeError] = None
+        elif type(entry) is tuple and entry[2] == "?":
+            found[InvalidArgumentError] = None
+    return tuple(found)
+
+
 GETITEM: Final = Op("getitem", _getitem_kernel, _getitem_rule, samples=_getitem_samples,
+                    errors=_index_errors,
                     doc="x[index]: ints, slices and new axes; the operands stand at the '?' of the index.")
 
 
@@ -149,6 +163,7 @@ def _setitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SETITEM: Final = Op("setitem", _setitem_kernel, _setitem_rule, agree=slice(0, 2), samples=_setitem_samples,
+                    errors=_index_errors,
                     doc="x with `value` at x[index]; for the index see getitem.")
 
 
@@ -182,6 +197,7 @@ def _slice_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
+                  errors=(IndexOutOfRangeError,),
                   doc="The part from `begin`, of shape `size`, whose known dims are `dims`; -1 is all the rest.")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample
+from runtime.op import Errors, Op, Sample, unknown_shape
 from runtime.ops import math
 from runtime.ops.creation import eye
 from runtime.ops.creation import range as range_
@@ -160,7 +160,15 @@ def _einsum_samples(rng: np.random.Generator) -> Iterable[Sample]:
         yield tuple(rng.random(shape) for shape in shapes), {"equation": equation}
 
 
+def _einsum_errors(node: Any) -> Errors:
+    """None where all sizes are known, unless a letter that occurs twice in a tensor has the sizes n and 1 there."""
+    labels = node.params["equation"].split("->")[0].split(",")
+    known = all(None not in value.type.shape for value in node.operands)
+    return () if known and all(len(set(label)) == len(label) for label in labels) else (ShapeError,)
+
+
 EINSUM: Final = Op("einsum", _einsum_kernel, _einsum_rule, agree=slice(None), samples=_einsum_samples,
+                   errors=_einsum_errors,
                    doc="A product of tensors summed over letters: an equation with `->` and without `...`.")
 
 
@@ -372,11 +380,13 @@ def _solve_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SOLVE: Final = Op("solve", _singular("solve", _solve_kernel), _solve_rule, agree=slice(0, 2),
-                  samples=_solve_samples, doc="The X of A X = B.")
+                  samples=_solve_samples, errors=(InvalidArgumentError,),
+                  doc="The X of A X = B.")
 DET: Final = Op("det", np.linalg.det, lambda x: TensorType(x.dtype, _square("det", x)[:-2]),
-                samples=_matrix_samples, doc="The determinant over the last two axes.")
+                samples=_matrix_samples, errors=unknown_shape, doc="The determinant over the last two axes.")
 CHOLESKY: Final = Op("cholesky", _singular("cholesky", np.linalg.cholesky),
                      lambda x: TensorType(x.dtype, _square("cholesky", x)), samples=_matrix_samples,
+                     errors=(InvalidArgumentError,),
                      doc="The lower triangle L of X = L Lᴴ.")
 
 

@@ -185,6 +185,7 @@ def _reserve_rule(size: Type, *, element: TensorType, known: bool) -> ListType:
 
 
 _RESERVE: Final = Op("list_reserve", _reserve_kernel, _reserve_rule,
+                     errors=(InvalidArgumentError,),
                      doc="A list of elements that are not written yet.")
 
 
@@ -286,6 +287,7 @@ def _get_rule(list: Type, index: Type, *, element: TensorType, strict: bool = Fa
 
 
 _GET: Final = Op("list_get", _get_kernel, _get_rule,
+                 errors=(IndexOutOfRangeError, InvalidArgumentError),
                  doc="An element. `strict`: a negative index is out of range.")
 
 
@@ -310,6 +312,7 @@ def _set_rule(list: Type, index: Type, x: Type, *, strict: bool = False, grow: b
 
 
 _SET: Final = Op("list_set", _set_kernel, _set_rule,
+                 errors=(IndexOutOfRangeError,),
                  doc="The list with another element at an index; `grow`: a longer list.")
 
 
@@ -358,6 +361,7 @@ def _pop_rule(list: Type, *index: Type, element: TensorType) -> tuple[ListType, 
 
 
 _POP: Final = Op("list_pop", _pop_kernel, _pop_rule,
+                 errors=(IndexOutOfRangeError,),
                  doc="The list without its last element (or that at an index), and that element.")
 
 
@@ -401,6 +405,7 @@ def _slice_rule(list: Type, *bounds: Type, given: tuple[bool, bool, bool]) -> Li
 
 
 _SLICE: Final = Op("list_slice", _slice_kernel, _slice_rule,
+                   errors=(InvalidArgumentError,),
                    doc="A slice of the list; `given` says which of start, stop and step are operands.")
 
 
@@ -429,6 +434,7 @@ def _stack_rule(list: Type, *, element: TensorType) -> TensorType:
 
 
 _STACK: Final = Op("list_stack", _stack_kernel, _stack_rule,
+                   errors=(InvalidArgumentError, ShapeError),
                    doc="The elements, which have one shape, as the rows of a tensor.")
 
 
@@ -453,6 +459,7 @@ def _concat_rule(list: Type, *, element: TensorType) -> TensorType:
 
 
 _CONCAT: Final = Op("list_concat", _concat_kernel, _concat_rule,
+                    errors=(InvalidArgumentError, ShapeError),
                     doc="The rows of all elements, in one tensor.")
 
 
@@ -473,6 +480,7 @@ def _from_tensor_rule(x: Type, *size: Type) -> ListType:
 
 
 _FROM_TENSOR: Final = Op("list_from_tensor", _from_tensor_kernel, _from_tensor_rule,
+                         errors=(ShapeError,),
                          doc="The rows of a tensor as a list; a second operand is how many there must be.")
 
 
@@ -495,6 +503,7 @@ def _split_rule(x: Type, lengths: Type) -> ListType:
 
 
 _SPLIT: Final = Op("list_split", _split_kernel, _split_rule,
+                   errors=(ShapeError,),
                    doc="A tensor cut along its rows into elements of the given lengths.")
 
 
@@ -519,6 +528,7 @@ def _gather_rule(list: Type, indices: Type, *, element: TensorType) -> TensorTyp
 
 
 _GATHER: Final = Op("list_gather", _gather_kernel, _gather_rule,
+                    errors=(IndexOutOfRangeError, InvalidArgumentError, ShapeError),
                     doc="Some elements, as the rows of a tensor.")
 
 
@@ -541,6 +551,7 @@ def _scatter_rule(list: Type, indices: Type, x: Type, *, grow: bool = False) -> 
 
 
 _SCATTER: Final = Op("list_scatter", _scatter_kernel, _scatter_rule,
+                     errors=(IndexOutOfRangeError, InvalidArgumentError, ShapeError),
                      doc="The list with the rows of a tensor written at indices.")
 
 

@@ -83,7 +83,13 @@ def _select_samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield (condition, *values), {}
 
 
-SELECT: Final = Op("where", np.where, _select_rule, agree=slice(1, 3), samples=_select_samples,
+def _select_kernel(condition: Any, x: Any, y: Any) -> Any:
+    if not condition.ndim and x.shape == y.shape:
+        return x if condition else y
+    return np.where(condition, x, y)
+
+
+SELECT: Final = Op("where", _select_kernel, _select_rule, agree=slice(1, 3), samples=_select_samples,
                    doc="x where the condition holds, else y; all three broadcast.")
 
 

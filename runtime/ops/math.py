@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError
-from runtime.op import CAST, Sample
+from runtime.op import CAST, Errors, Sample
 from runtime.ops.families import (
     FLOATS,
     INEXACT,
@@ -53,6 +53,21 @@ def _pow(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
+def _division_errors(node: Any) -> Errors:
+    """None of floats, nor by a constant that has no zero."""
+    divisor = node.operands[1]
+    known = divisor.constant
+    safe = not divisor.type.dtype.is_integer or (known is not None and bool(np.all(known)))
+    return () if safe else (DivisionByZeroError,)
+
+
+def _pow_errors(node: Any) -> Errors:
+    exponent = node.operands[1]
+    known = exponent.constant
+    safe = not exponent.type.dtype.is_integer or (known is not None and bool(np.all(known >= 0)))
+    return () if safe else (InvalidArgumentError,)
+
+
 def _sigmoid(x: Any) -> Any:
     e = np.exp(-np.abs(x))  # at most 1, so that nothing overflows
     return (np.where(x >= 0, x.dtype.type(1), e) / (1 + e)).astype(x.dtype, copy=False)
@@ -82,13 +97,15 @@ _ERFINV_FAR: Final = (-0.000200214257, 0.000100950558, 0.00134934322, -0.0036734
 
 def _erfinv(x: Any) -> Any:
     """M. Giles, "Approximating the erfinv function" (2010), refined by Newton's method to double precision."""
-    y = np.asarray(x, np.float64)
+    y = np.asarray(np.abs(x), np.float64)
     w = -np.log((1 - y) * (1 + y))
     guess = y * np.where(w < 5, np.polyval(_ERFINV_NEAR, w - 2.5), np.polyval(_ERFINV_FAR, np.sqrt(w) - 3))
-    for _ in range(2):
-        error = np.where(y < 0, 1 + y - _erfc(-guess), _erfc(guess) - (1 - y))
+    for _ in range(4):
+        rest = _erfc(guess)
+        # on erf, or on log(erfc), so that neither y nor 1 - y loses digits
+        error = np.where(y < 0.5, y - _erf(guess), np.log(rest / (1 - y)) * rest)
         guess = guess + error * (math.sqrt(math.pi) / 2) * np.exp(guess * guess)
-    return np.where(np.abs(y) == 1, np.copysign(np.inf, y), guess).astype(x.dtype)
+    return np.copysign(np.where(y == 1, np.inf, guess), x).astype(x.dtype)
 
 
 def _divisor_samples(rng: np.random.Generator) -> Iterable[Sample]:
@@ -109,15 +126,15 @@ add = binary("add", np.add, NUMERIC, doc="x + y, element-wise (`tf.add`).")
 subtract = binary("subtract", np.subtract, NUMERIC, doc="x - y, element-wise (`tf.subtract`).")
 multiply = binary("multiply", np.multiply, NUMERIC, doc="x * y, element-wise (`tf.multiply`).")
 _divide = binary("divide", np.true_divide, INEXACT, doc="x / y, element-wise, of floats or complex numbers.")
-floordiv = binary("floordiv", _floordiv, REAL, samples=_divisor_samples, doc="""\
+floordiv = binary("floordiv", _floordiv, REAL, samples=_divisor_samples, errors=_division_errors, doc="""\
 The floor of x / y, element-wise, as Python's `//` (`tf.math.floordiv`).
 
 DivisionByZeroError if integers are divided by zero.""")
-mod = binary("mod", _mod, REAL, samples=_divisor_samples, doc="""\
+mod = binary("mod", _mod, REAL, samples=_divisor_samples, errors=_division_errors, doc="""\
 x modulo y, element-wise, with the sign of y as Python's `%` (`tf.math.floormod`).
 
 DivisionByZeroError if integers are divided by zero.""")
-pow = binary("pow", _pow, NUMERIC, samples=_pow_samples, doc="""\
+pow = binary("pow", _pow, NUMERIC, samples=_pow_samples, errors=_pow_errors, doc="""\
 x to the power y, element-wise (`tf.pow`).
 
 InvalidArgumentError for an integer to a negative integer power.""")

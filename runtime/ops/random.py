@@ -120,6 +120,7 @@ def _random_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 RANDOM: Final = Op("random", _random_kernel, _random_rule, effect=True, samples=_random_samples,
+                   errors=(ValueError,),
                    doc="Random floats, uniform from 0 to below 1 or standard normal.")
 
 
@@ -147,7 +148,8 @@ def _random_int_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 RANDOM_INT: Final = Op("random_int", _random_int_kernel, _random_int_rule, effect=True, agree=slice(0, 2),
-                       samples=_random_int_samples, doc="Random ints from low to below high.")
+                       samples=_random_int_samples, errors=(InvalidArgumentError, ValueError),
+                       doc="Random ints from low to below high.")
 
 
 def _stateless_kernel(seed: Any, *shape: Any, dims: Dims, dtype: DType, distribution: str) -> Any:
@@ -172,6 +174,7 @@ def _stateless_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 STATELESS: Final = Op("stateless_random", _stateless_kernel, _stateless_rule, samples=_stateless_samples,
+                      errors=(ValueError,),
                       doc="Random floats that depend on the seed alone.")
 
 

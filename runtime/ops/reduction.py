@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import ShapeError
-from runtime.op import Op, Sample
+from runtime.op import Errors, Op, Sample
 from runtime.ops import math
 from runtime.ops.families import BOOL, INEXACT, INTS, NUMERIC, REAL, DTypes, apply_one, check_dtype, named, random_array
 from runtime.ops.known import axes_of, axis_of
@@ -183,6 +183,11 @@ def _arg_rule(x: TensorType, *, axis: int, dtype: DType) -> TensorType:
     return TensorType(dtype, _reduced(x, (axis,), False))
 
 
+def _arg_errors(node: Any) -> Errors:
+    size = node.operands[0].type.shape[node.params["axis"]]
+    return () if size else (ShapeError,)
+
+
 def _arg_samples(rng: np.random.Generator) -> Iterable[Sample]:
     for dtype in BOOL + REAL:
         for shape, axis in (((3,), 0), ((2, 3), 1), ((2, 3, 2), 0), ((2, 0), 0)):
@@ -190,8 +195,10 @@ def _arg_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 ARGMAX: Final = Op("argmax", _arg_kernel(np.argmax), _arg_rule, samples=_arg_samples,
+                   errors=_arg_errors,
                    doc="The first index of the greatest element along an axis.")
 ARGMIN: Final = Op("argmin", _arg_kernel(np.argmin), _arg_rule, samples=_arg_samples,
+                   errors=_arg_errors,
                    doc="The first index of the least element along an axis.")
 
 

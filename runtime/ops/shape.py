@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import types as t
 from runtime.errors import DTypeError, ShapeError
-from runtime.op import CAST, Op, Sample
+from runtime.op import CAST, Errors, Op, Sample, unknown_shape
 from runtime.ops.families import apply_one, named
 from runtime.ops.known import axes_of, axis_of, known_elements, static_int, static_ints
 from runtime.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
@@ -193,7 +193,15 @@ def _reshape_samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield (x, np.array(target, np.int64)), {"dims": (None, *target[1:])}
 
 
+def _reshape_errors(node: Any) -> Errors:
+    """None where the shapes are known, or all is to be in one dimension."""
+    dims = node.params["dims"]
+    flat = len(node.operands) == 1 and -1 in dims and all(dim in (-1, 1) for dim in dims)
+    return () if flat else unknown_shape(node)
+
+
 RESHAPE: Final = Op("reshape", _reshape_kernel, _reshape_rule, samples=_reshape_samples,
+                    errors=_reshape_errors,
                     doc="Another shape, whose known dims are `dims`; if one is None, the operand has them all.")
 
 
@@ -238,6 +246,7 @@ def _broadcast_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 BROADCAST_TO: Final = Op("broadcast_to", _broadcast_kernel, _broadcast_rule, samples=_broadcast_samples,
+                         errors=unknown_shape,
                          doc="The tensor repeated to a shape, whose known dims are `dims`, as in reshape.")
 
 
@@ -298,7 +307,13 @@ def _squeeze_samples(rng: np.random.Generator) -> Iterable[Sample]:
         yield (rng.random(source),), {"axis": axis}
 
 
+def _squeeze_errors(node: Any) -> Errors:
+    shape = node.operands[0].type.shape
+    return () if all(shape[a] == 1 for a in node.params["axis"]) else (ShapeError,)
+
+
 SQUEEZE: Final = Op("squeeze", _squeeze_kernel, _squeeze_rule, samples=_squeeze_samples,
+                    errors=_squeeze_errors,
                     doc="The dimensions `axis`, each of size 1, dropped.")
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from runtime.errors import DTypeError, ShapeError
-from runtime.op import Op
+from runtime.op import Op, unknown_shape
 from runtime.types import DType, Shape, TensorType, compatible_shapes, shape_text
 
 __all__ = ["ACCUMULATE", "ASSIGN", "READ", "Storage"]
@@ -82,6 +82,8 @@ def _accumulate_rule(x: TensorType, *, variable: Storage, negate: bool = False) 
 
 
 READ: Final = Op("read_variable", _read_kernel, _read_rule, effect=True, doc="The value of a variable.")
-ASSIGN: Final = Op("assign_variable", _assign_kernel, _assign_rule, effect=True, doc="Give a variable a value.")
+ASSIGN: Final = Op("assign_variable", _assign_kernel, _assign_rule, effect=True, errors=unknown_shape,
+                   doc="Give a variable a value.")
 ACCUMULATE: Final = Op("accumulate_variable", _accumulate_kernel, _accumulate_rule, effect=True,
+                       errors=(ShapeError,),
                        doc="Add to a variable, or with `negate` subtract from it, in one step.")

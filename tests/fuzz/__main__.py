@@ -9,6 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from ways import HAS_LLVM
+
 from fuzz.campaign import Failure, campaign
 
 
@@ -19,12 +21,16 @@ def main() -> int:
     parser.add_argument("--kind", choices=["plain", "tensor", "both"], default="both")
     parser.add_argument("--stop", type=int, default=10, help="stop at so many failures (10)")
     parser.add_argument("--no-shrink", action="store_true", help="show failures as they were made")
+    parser.add_argument("--native", action=argparse.BooleanOptionalAction, default=HAS_LLVM,
+                        help="run tensor programs on the native executor, too (if llvmlite is installed)")
     options = parser.parse_args()
+    if options.native and not HAS_LLVM:
+        parser.error("--native needs llvmlite")
     started = time.perf_counter()
     failures: list[Failure] = []
     refusals: collections.Counter[str] = collections.Counter()
     done = 0
-    for result in campaign(options.count, options.seed, options.kind, shrunk=not options.no_shrink):
+    for result in campaign(options.count, options.seed, options.kind, not options.no_shrink, options.native):
         done += 1
         if result.refused:
             refusals[result.refused.split(": ", 2)[-1].splitlines()[0][:100]] += 1

@@ -31,11 +31,16 @@ class Result:
     refused: str = ""
 
 
-def campaign(count: int, seed: int, kind: str = "both", shrunk: bool = True) -> Iterator[Result]:
-    """The outcome of `count` programs from `seed` on, plain and tensor ones in turn."""
+def campaign(
+    count: int, seed: int, kind: str = "both", shrunk: bool = True, native: bool = True
+) -> Iterator[Result]:
+    """The outcome of `count` programs from `seed` on, plain and tensor ones in turn. `native`: tensor programs run on
+    the native executor, too, where that is installed."""
     for current in range(seed, seed + count):
         tensor = kind == "tensor" or (kind == "both" and current % 2 == 1)
         ways = TENSOR_WAYS if tensor else PLAIN_WAYS
+        if not native:
+            ways = tuple([way for way in ways if way != "native"])
         text = generate(current, tensor)
         try:
             verdict = judge(text, ways)

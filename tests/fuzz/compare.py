@@ -5,6 +5,7 @@ import importlib
 import linecache
 import re
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,15 +14,17 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import ways
 from programs import Program
-from ways import Outcome, difference, run, runtime_has
+from ways import HAS_LLVM, Outcome, difference, run, runtime_has
 
 from fuzz.generate import ARGUMENTS
 
 __all__ = ["PLAIN_WAYS", "TENSOR_WAYS", "Timeout", "Verdict", "judge"]
 
 PLAIN_WAYS = ("converted", "shown")
-TENSOR_WAYS = ("converted", "shown", "eager", "staged")
+TENSOR_WAYS = ("converted", "shown", "eager", "staged", *(["native"] if HAS_LLVM else []))
+TRACED = ("eager", "staged", "native")
 _names = iter(range(10**9))
 
 
@@ -54,7 +57,7 @@ class Verdict:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise Timeout in what runs longer, again and again should it be swallowed."""
+    """Raise Timeout in what takes longer, in time of the processor; again and again should it be swallowed."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -62,13 +65,19 @@ def limited(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Timeout
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    def unraisable(told: sys.UnraisableHookArgs) -> None:
+        if told.exc_type is not Timeout:  # it came in a callback, which swallows it: it will come again
+            hook(told)
+
+    before, hook = signal.signal(signal.SIGVTALRM, stop), sys.unraisablehook
+    sys.unraisablehook = unraisable
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.2)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+        sys.unraisablehook = hook
 
 
 @contextmanager
@@ -83,13 +92,16 @@ def loaded(text: str) -> Iterator[Callable[..., Any]]:
         yield namespace["program"]
     finally:
         del linecache.cache[filename]
+        for made in (ways.shown, ways.staged):
+            made.cache_clear()
 
 
 def chain(error: BaseException | None, filename: str, way: str) -> list[Any]:
     """An error and the errors that it came from; for a live function also the user's lines in their tracebacks."""
     found: list[Any] = []
     while error is not None and len(found) < 20:
-        found.append("NameError" if way == "shown" and isinstance(error, NameError) else type(error).__name__)
+        within = bool(found) and way == "shown" and isinstance(error, NameError)
+        found.append("NameError" if within else type(error).__name__)
         if way != "shown" and not isinstance(error, NameError):  # CPython 3.11 may give these the line before
             entry = error.__traceback__
             while entry is not None:
@@ -101,7 +113,7 @@ def chain(error: BaseException | None, filename: str, way: str) -> list[Any]:
 
 
 def judge(
-    text: str, ways: tuple[str, ...], calls: tuple[tuple[Any, ...], ...] = ARGUMENTS, seconds: float = 5.0
+    text: str, chosen: tuple[str, ...], calls: tuple[tuple[Any, ...], ...] = ARGUMENTS, seconds: float = 5.0
 ) -> Verdict:
     """The first difference between Python and the given ways; Timeout if Python itself takes longer than a tenth of
     the seconds that each way has."""
@@ -112,10 +124,10 @@ def judge(
         for arguments in calls:
             with limited(seconds / 10):
                 expected = run(program, "python", arguments)
-            for way in ways:
-                if way in ("eager", "staged") and not runtime_has("function"):
+            for way in chosen:
+                if way in TRACED and not runtime_has("function"):
                     continue
-                if way == "staged" and refused:
+                if way in ("staged", "native") and refused:
                     continue
                 try:
                     with limited(seconds):
@@ -124,8 +136,8 @@ def judge(
                     return Verdict(way, arguments, "endless run")
                 except Exception as error:
                     got = Outcome(error=error)
-                if way in ("eager", "staged"):
-                    refusal = _refusal(expected, got)
+                if way in TRACED:
+                    refusal = _refusal(got)
                     if refusal:
                         refused = refusal
                         continue
@@ -146,25 +158,19 @@ _UNBOUND = re.compile(
 
 
 def _as_shown(outcome: Outcome) -> Outcome:
-    """With unbound variables told in one way: the bodies in a text are functions of their own, as far as Python
-    knows, whose variables are free ones."""
-    error = outcome.error
-    if isinstance(error, NameError):
-        error = NameError(_UNBOUND.sub(r"NameError: \1", f"NameError: {error}"))
+    """With unbound variables told in one way where a handler prints them: to Python, the bodies in a text are functions
+    of their own, and the variables in them free ones, until the error leaves the body."""
     printed = _UNBOUND.sub(r"NameError: \1", outcome.printed).replace("UnboundLocalError", "NameError")
-    return Outcome(outcome.result, error, printed, outcome.arguments)
+    return Outcome(outcome.result, outcome.error, printed, outcome.arguments)
 
 
 def _as_it_is(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _refusal(expected: Outcome, got: Outcome) -> str:
+def _refusal(got: Outcome) -> str:
     """What staging says it cannot do, if that is the outcome."""
     errors = importlib.import_module("runtime.errors")
     refusals = (
         errors.StagingError, errors.DTypeError, errors.OperatorNotAllowedInGraphError, errors.UnimplementedError)
-    error = got.error
-    if isinstance(error, refusals) and not isinstance(error, type(expected.error) if expected.error else ()):
-        return f"{type(error).__name__}: {error}"
-    return ""
+    return f"{type(got.error).__name__}: {got.error}" if isinstance(got.error, refusals) else ""

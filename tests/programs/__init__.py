@@ -1,5 +1,5 @@
 """Small programs that mean the same every way they run: as Python, converted, as the converted text that is shown,
-on eager tensors, staged, and staged for tensors of any length.
+on eager tensors, staged, and staged for tensors of any length; staged ones on both executors.
 
     @program((3,), (0,))
     def double(n):
@@ -20,10 +20,11 @@ from typing import Any, TypeVar
 
 __all__ = ["PROGRAMS", "WAYS", "Dataset", "Fixed", "Program", "dataset", "fixed", "load", "program", "runtime_program"]
 
-WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed")
+WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed", "native", "native relaxed")
 PLAIN = (
     "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_",
-    "patterns", "output", "failures", "numbers_", "builtins_", "names", "algorithms", "regressions",
+    "comprehensions", "patterns", "output", "failures", "tries", "contexts", "numbers_", "builtins_", "names",
+    "algorithms", "grammar", "newer", "regressions",
 )
 NEEDS_RUNTIME = ("tensors", "arrays")
 
@@ -71,7 +72,10 @@ class Program:
         return self.fn.__name__
 
     def applies(self, way: str) -> bool:
-        """Whether the program runs this way; `relaxed` is for those staged ones that take a list as a tensor."""
+        """Whether the program runs this way: natively as on NumPy. `relaxed` is for those staged ones that take a list
+        as a tensor."""
+        if way.startswith("native"):
+            return self.applies("relaxed" if way == "native relaxed" else "staged")
         if way == "relaxed" and ("staged" in self.without or not any(map(takes_list, self.arguments))):
             return False
         return way not in self.without

@@ -250,3 +250,188 @@ def logic_in_while_test(n):
         s += i
         i += 1
     return i, s
+
+
+class Tally:
+    def __init__(self):
+        self.n = 0
+        self.seen = []
+
+    def up(self, k):
+        self.n += k
+        return self.n
+
+    def note(self, v):
+        self.seen.append(v)
+        return v
+
+
+@program((4,), (2,))
+def method_in_ternary(x):
+    tally = Tally()
+    r = tally.up(3) if x > 3 else 0
+    return tally.n, r
+
+
+@program((4,), (2,), (-4,))
+def method_in_and_or(x):
+    tally = Tally()
+    both = x > 3 and tally.up(3) > 1
+    either = x > 0 or tally.up(10) > 100
+    return tally.n, both, either
+
+
+@program((4,), (2,))
+def list_in_operands(x):
+    tally, out = Tally(), []
+    r = tally.note(x) if x > 3 else tally.note(0) + tally.note(1)
+    if x > 3 and out.append(x) is None:
+        out.append(r)
+    return tally.seen, out
+
+
+@program((4,), (2,), (40,))
+def call_in_chain(x):
+    tally = Tally()
+    r = 3 < x < tally.up(9) < tally.up(1)
+    return tally.n, r
+
+
+@program((4,), (2,))
+def nonlocal_in_operands(x):
+    count = 0
+
+    def up():
+        nonlocal count
+        count += 1
+        return count
+
+    r = up() if x > 3 else -1
+    ok = x > 3 and up() > 1
+    return count, r, ok
+
+
+@program((4,), (2,), (-1,))
+def state_in_nested_operands(x):
+    tally = Tally()
+    r = (tally.up(1) if x > 3 else tally.up(10)) if x > 0 and tally.up(100) > 1 else tally.up(1000)
+    return tally.n, r
+
+
+@program((5,), (0,))
+def state_of_operands_in_loop(n):
+    tally = Tally()
+    s = 0
+    for i in range(n):
+        s += tally.up(i) if i % 2 == 0 else i
+        s += 1 if i > 2 and tally.up(1) > 3 else 0
+    return s, tally.n
+
+
+@program((4,), (-4,))
+def item_in_operand(x):
+    held = {"n": 1, "l": [1, 2]}
+
+    def add(v):
+        held["n"] = held["n"] + v
+        held["l"][0] = v
+        return v
+
+    r = x > 0 and add(x) > 2
+    return held, r
+
+
+@program((4,), (-4,))
+def walrus_in_or(x):
+    y = 0
+    ok = x < 0 or (y := x * 2) > 4
+    return ok, y
+
+
+@program((4,), (-4,))
+def walrus_in_ternary(x):
+    y = 0
+    r = (y := x + 1) if x > 0 else (z := x) - 1
+    return r, y
+
+
+@program((4,), (-4,))
+def walrus_unbound_after_operand(x):
+    if x > 0 or (y := x) < -100:
+        pass
+    return y
+
+
+@program((3, 5), (9, 5), (1, 50))
+def walrus_in_chain(a, b):
+    last = 0
+    r = 2 < (last := a) < (last := b) < 10
+    return r, last
+
+
+@program((20,), (1,))
+def walrus_in_operand_of_while(n):
+    steps = 0
+    half = -1
+    while n > 1 and (half := n // 2) > 0:
+        n = half
+        steps += 1
+    return n, half, steps
+
+
+@program((5,), (1,))
+def walrus_in_nested_operands(x):
+    a = b = 0
+    if (a := x + 1) > 2 and ((b := a * 2) > 8 or (b := -a) > -3):
+        return a, b, 1
+    return a, b, 0
+
+
+@program((3,), (-3,))
+def walrus_in_branch_is_local(x):
+    s = 1
+    if x != 0:
+        if x > 1 and (t := x * x) > 4:
+            s = t
+    return s
+
+
+@program((3, [1, 2, 3]), (5, [1, 2, 3]))
+def membership_in_name(x, xs):
+    return x in xs, x not in xs
+
+
+@program((4,), (2,))
+def membership_in_list_that_grew(n):
+    squares = []
+    for i in range(n):
+        squares.append(i * i)
+    if 9 in squares:
+        return 1, n in squares
+    return 0, n in squares
+
+
+@program((4,), (1,))
+def membership_in_while(n):
+    i = 0
+    while i in {0, 1, n - 2}:
+        i += 1
+    return i
+
+
+@program((2,), (9,), eager="Python asks the tensor for its hash")
+def membership_in_python_containers(x):
+    allowed, names = {1, 2, 3}, {"a": 1}
+    return x in allowed, x in [x + 1, x], "a" in names, "b" not in names, 2 in allowed
+
+
+@program((True,), (False,))
+def identity_with_bools(flag):
+    if flag is True:
+        return 1, flag is False, flag is not True
+    return 2, flag is False, flag is not False
+
+
+@program((1,), (0,))
+def a_number_is_no_bool(x):
+    return x is True, x is not False, (x > 0) is True, (x > 0 and x < 5) is False

@@ -1,7 +1,7 @@
 """Names that could collide: builtins that the user shadows, `ag__`, generated names, private and dunder names."""
 from __future__ import annotations
 
-from programs import program
+from programs import fixed, program
 
 len_ = len
 
@@ -158,7 +158,7 @@ def comprehension_variable_is_its_own(n):
     return i, squares
 
 
-@program((3,), (-3,), staged="an operand that assigns stays in its own frame, in Python")
+@program((3,), (-3,))
 def walrus_in_and(x):
     if x > 0 and (y := x * 2) > 4:
         return y
@@ -169,3 +169,23 @@ def walrus_in_and(x):
 def walrus_in_comprehension(x):
     values = [last := k * x for k in (1, 2, 3)]
     return values, last
+
+
+@program((fixed(5),), (fixed(0),))
+def qualified_names_in_branches_and_loops(n):
+    found = []
+    for i in range(n):
+        if i == 1:
+            class Point:
+                def scale(self):
+                    return lambda: [q for q in "a"]
+
+            def make(a):
+                if a:
+                    class Inner:
+                        pass
+
+                    return Inner
+
+            found += [Point, Point.scale, Point().scale(), make, make(1), lambda: 1, n and (lambda: 2)]
+    return [f.__qualname__.replace(f"{qualified_names_in_branches_and_loops.__qualname__}.", "") for f in found]

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import namedtuple
 from dataclasses import dataclass
 
 from programs import fixed, program
 
-PROPERTY = "a property that is read converts only if its class says so (`property(convert(f))`)"
 Point = namedtuple("Point", "x y")
 
 
@@ -118,12 +118,12 @@ def method_with_loop_and_private(n):
     return c.run(n), c.count
 
 
-@program((3,), (30,), staged=PROPERTY)
+@program((3,), (30,))
 def property_getter(x):
     return Counter(x).clipped
 
 
-@program((3,), (30,), staged=PROPERTY)
+@program((3,), (30,))
 def property_setter(x):
     c = Counter(0)
     c.clipped = x
@@ -309,3 +309,214 @@ def state_of_attribute_with_return(x):
 
     cell = Cell()
     return cell.update(x), cell.h, cell.update(1), cell.h
+
+
+class Level:
+    """Special methods with control flow of their own."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __add__(self, other):
+        v = self.v
+        if other.v > 0:
+            v += other.v
+        return Level(v)
+
+    def __radd__(self, other):
+        return Level(other) + self
+
+    def __iadd__(self, other):
+        self.v = self.v + other if other > 0 else self.v
+        return self
+
+    def __neg__(self):
+        return Level(-self.v if self.v > 0 else 0)
+
+    def __lt__(self, other):
+        if other.v > 10:
+            return self.v < 10
+        return self.v < other.v
+
+    def __getitem__(self, i):
+        if self.v > i:
+            return self.v - i
+        return 0
+
+    def __contains__(self, v):
+        return v > 0 and v < self.v
+
+    def __iter__(self):
+        yield self.v if self.v > 0 else -self.v
+        yield 1
+
+
+@program((3, 4), (3, -4), (30, 20))
+def special_methods(a, b):
+    x, y = Level(a), Level(b)
+    z = x + y
+    w = 1 + y
+    z += b
+    return z.v, w.v, (-x).v, x < y, x[1], x[100]
+
+
+@program((3, 2), (3, 5), (-3, 0))
+def special_methods_of_containers(a, b):
+    level = Level(a)
+    inside = b in level
+    s = 0
+    for part in level:
+        s += part
+    first, second = level
+    return inside, b not in level, s, first + second
+
+
+class Clamped:
+    """A descriptor written in Python."""
+
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        held = getattr(instance, self.name)
+        if held > 100:
+            return 100
+        return held
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value if value > 0 else 0)
+
+
+class Tank:
+    level = Clamped()
+
+    def __init__(self, level):
+        self.level = level
+
+    @property
+    def half(self):
+        return self.level // 2 if self.level > 1 else 0
+
+
+class Reserve(Tank):
+    @property
+    def half(self):
+        if self.level > 50:
+            return super().half
+        return super().half + 1
+
+
+@program((70,), (30,), (-3,), (700,))
+def descriptors_and_inherited_properties(v):
+    tank = Reserve(0)
+    before = tank.half
+    if v > 10:
+        tank.level = v
+        tank.level += 1
+    return before, tank.half, tank.level
+
+
+TANK = Tank(40)
+
+
+@program((3,), (100,))
+def property_of_a_global_object(v):
+    if v > TANK.half:
+        return TANK.half
+    return v
+
+
+@program((4,), (1,))
+def property_that_is_set_in_a_loop(n):
+    tank = Reserve(1)
+    counter = Counter(0)
+    for i in range(n):
+        tank.level += i * 3
+        if i > 1:
+            counter.clipped = i + tank.half
+    return tank.level, counter.clipped, counter.count
+
+
+class Totals:
+    def __init__(self):
+        self.total = 0
+
+    def up(self, k):
+        self.total += k
+        return self.total
+
+
+@program(([3, -1, 4],), ([-2],))
+def methods_that_change_their_object_as_they_are_mapped(xs):
+    a, b, c = Totals(), Totals(), Totals()
+    up = c.up
+    summed = sum(a.up(x) for x in xs if x > 0)
+    mapped = [y for y in map(b.up, xs)]
+    for x in xs:
+        up(x)
+    return summed, a.total, mapped, b.total, c.total
+
+
+@program(([3, -1, 4],), ([-2],))
+def objects_changed_by_items_that_are_counted_and_zipped(xs):
+    a, b, c = Totals(), Totals(), Totals()
+    s = 0
+    for i, y in enumerate((a.up(x) for x in xs), 1):
+        s += i * y
+    for x, y in zip(xs, (b.up(2 * x) for x in xs)):
+        s += x * y
+    for y, x in zip((c.up(x) for x in xs), xs):
+        s -= y - x
+    return s, a.total, b.total, c.total
+
+
+class Doubled:
+    def __init__(self, items):
+        self.items = items
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == 2:
+            raise StopIteration
+        x = self.items[self.at]
+        self.at += 1
+        if x < 0:
+            return -x
+        return 2 * x
+
+
+@program(([3, -1, 4],), ([-2, 0],))
+def iterator_that_decides_on_its_items(xs):
+    s = 0
+    for x in Doubled(xs):
+        s += x
+    it = Doubled(xs)
+    first = next(it)
+    return s, first, next(it), next(it, -1), sum(Doubled(xs)), [x + 1 for x in Doubled(xs)]
+
+
+@functools.total_ordering
+class Ordered:
+    def __init__(self, v):
+        self.v = v
+
+    def __eq__(self, other):
+        return self.v == other.v
+
+    def __lt__(self, other):
+        return self.v < other.v
+
+
+@program((1, 2), (2, 1), (2, 2))
+def ordering_made_of_one_comparison(a, b):
+    x, y = Ordered(a), Ordered(b)
+    if x >= y:
+        kind = 1
+    else:
+        kind = 2
+    return kind, x > y, x >= y, x <= y, x < y, x != y

@@ -135,3 +135,241 @@ def match_binds_name(x):
         case _:
             r = 0
     return r
+
+
+@program((7,), (3,), (-3,))
+def match_capture_is_bound_though_the_guard_fails(x):
+    match x:
+        case n if n > 5:
+            r = 1
+        case _:
+            r = 0
+    return r, n
+
+
+@program(((1, 9),), ((2, 3),), ((0, 7),))
+def match_capture_of_part_is_bound_though_the_guard_fails(pair):
+    y = -1
+    match pair:
+        case (1 | 0, y) if y > 8:
+            r = 1
+        case (2, z):
+            r = z
+        case _:
+            r = 100
+    return r, y
+
+
+class Color:
+    RED = 1
+    GREEN = 2
+
+    class Dark:
+        RED = 11
+
+
+@program((1,), (11,), (5,), (2,))
+def match_dotted_values(x):
+    match x:
+        case Color.RED | Color.Dark.RED:
+            return 10
+        case Color.GREEN:
+            return 20
+        case -3 | 5 | 7.5:
+            return 30
+
+
+@program((1,), (3,), (8,))
+def match_or_captured_as_whole(x):
+    match x:
+        case (1 | 2 | 3) as small:
+            r = small * 10
+        case 4 | 5:
+            r = 0
+        case other:
+            r = -other
+    return r
+
+
+@program((3, 4), (4, 3), (3, 3))
+def match_tuple_display(a, b):
+    match a, b:
+        case x, y if x < y:
+            return y - x
+        case x, y if y < x:
+            return 10 * (x - y)
+        case _:
+            return 0
+
+
+@program(((1, (2, 3)),), ((1, (0, 3)),), ((0, (2, 9)),))
+def match_nested_sequences(tree):
+    match tree:
+        case [1, (2, y)]:
+            return y
+        case [1, [x, 3]] if x == 0:
+            return 30
+        case [0, (_, y)]:
+            return -y
+
+
+@program((fixed(None), 3), (5, 3), (-5, 3))
+def match_none_and_value(x, y):
+    match x:
+        case None:
+            return y
+        case 5:
+            return 2 * y
+        case _:
+            return 0
+
+
+@program((True, 3), (False, 3), (1, 3), eager="Python matches by identity, and a tensor is not True itself")
+def match_bools(flag, y):
+    match flag:
+        case True:
+            return y
+        case False:
+            return -y
+        case _:
+            return 0
+
+
+@program((3,), (-3,))
+def match_without_a_case_that_fits(x):
+    r = 7
+    match x:
+        case 1 | 2:
+            r = 0
+        case n if n < 0:
+            r = n
+    return r
+
+
+@program(([1, 2, 3, 1, 9, 2],), ([5],))
+def match_with_break_and_continue(codes):
+    s = 0
+    for code in codes:
+        match code:
+            case 1:
+                continue
+            case c if c > 8:
+                break
+            case c:
+                s = 10 * s + c
+        s += 1
+    return s
+
+
+@program((2,), (4,))
+def match_guard_with_effect(x):
+    def asked(v):
+        print("asked", v)
+        return v > 3
+
+    match x:
+        case 1:
+            return 1
+        case n if asked(n):
+            return 2
+        case n if asked(n + 2):
+            return 3
+    return 0
+
+
+@program((3,), (-3,), (0,))
+def match_in_match(x):
+    match x:
+        case 0:
+            return 0
+        case _ if x > 0:
+            match x % 2:
+                case 0:
+                    return 2
+                case odd:
+                    return odd
+        case _:
+            return -1
+
+
+@program((fixed("push"), 3), (fixed("pop"), 3), (fixed("none"), 3))
+def match_commands(command, x):
+    match command, x:
+        case "push", n:
+            return n + 1
+        case "pop", n if n > 0:
+            return -n
+        case other, _:
+            return len(other)
+
+
+@program((fixed({"x": 1, "y": 2}), 3), (fixed({"x": 1}), -3), (fixed({}), 3))
+def match_mapping_with_guard_on_a_tensor(point, k):
+    if k > 0:
+        k += 1
+    match point:
+        case {"x": x, "y": y}:
+            return x + y * k
+        case {"x": x, **rest}:
+            return x - k + len(rest)
+        case {}:
+            return k
+
+
+@dataclass
+class Circle:
+    r: int
+
+
+@dataclass
+class Box:
+    w: int
+    h: int = 2
+
+
+@program((fixed("circle"), 3), (fixed("box"), 3), (fixed("box"), -3), (fixed("other"), 3))
+def match_classes_of_tensors(kind, x):
+    shape = {"circle": Circle(x), "box": Box(x), "other": (x,)}[kind]
+    match shape:
+        case Circle(r):
+            area = 3 * r * r
+        case Box(w=w, h=h):
+            area = w * h if w > 0 else 0
+        case (int() | float() | _,):
+            area = -1
+    return area
+
+
+@program((fixed([1, 2, 3]), 3), (fixed([7]), -3), (fixed([]), 3))
+def match_star_of_tensors(numbers, k):
+    scaled = [n * k for n in numbers]
+    match scaled:
+        case [first, *middle, last]:
+            return first + last + len(middle)
+        case [only]:
+            if only > 0:
+                return only
+            return -only
+        case []:
+            return 0
+
+
+@program((3, fixed(4)), (-3, fixed(4)), (3, fixed(3)), (0, fixed((1, 2))), (3, fixed((1, 2))))
+def match_guard_on_a_tensor_with_a_python_subject(x, kind):
+    match kind:
+        case 3:
+            return 1
+        case c if x > 0 and isinstance(c, int):
+            return c
+        case (a, b) if x > 0:
+            return a + b
+        case _:
+            return x - 7
+
+
+@program((3, 5), (1, 5), (3, 0))
+def walrus_and_a_test_in_while(limit, x):
+    n = 0
+    while (n := n + 1) < limit and x:
+        x = x - 1
+    return n, x

@@ -1,7 +1,7 @@
 """What `python -m tests.fuzz` has found, made small."""
 from __future__ import annotations
 
-from programs import program
+from programs import fixed, program
 
 
 class Box:
@@ -45,7 +45,7 @@ def list_grows_where_a_method_changes_an_object(a):
     return box.v, a, out
 
 
-@program((3,), (0,), shown="Python takes an unbound variable of a body in a text for a free one: a NameError")
+@program((3,), (0,))
 def unbound_in_an_unpacking(b):
     if b:
         v, b = v  # noqa: F821, RUF059
@@ -113,7 +113,7 @@ def nested_function_appends_in_nested_branches(n):
     return len(out)
 
 
-@program((3,), (-3,), shown="Python takes an unbound variable of a body in a text for a free one: a NameError")
+@program((3,), (-3,))
 def read_where_only_the_other_branch_binds(x):
     if x > 0:
         y = x
@@ -123,9 +123,145 @@ def read_where_only_the_other_branch_binds(x):
     return x
 
 
-@program((0, 3), (1, 3), shown="Python takes an unbound variable of a body in a text for a free one: a NameError")
+@program((0, 3), (1, 3))
 def unbound_in_a_ternary_in_a_loop(a, n):
     for i in range(n):
         print(i if a else v)  # noqa: F821
         v = 1
     return a
+
+
+@program((0, [4, 7, 1]), (3, [2]))
+def nested_function_appends_in_a_branch_of_a_loop(a, xs):
+    out = []
+
+    def add(q):
+        for x in xs:
+            if q:
+                pass
+            else:
+                out.append(x)
+
+    add(a)
+    return out
+
+
+@program((3,), (-2,))
+def function_made_in_a_branch_of_a_loop_appends(a):
+    out = []
+    n = 0
+    while n < 3 and a:
+        n += 1
+        if a > 0:
+            def add(q):
+                out.append(q)
+
+            add(n)
+    return n, out
+
+
+@program((0,), (3,))
+def returned_where_it_may_be_unbound(a):
+    match a:
+        case 0:
+            b = 1
+            return a, a
+    return a, b
+
+
+@program((2,), (1,), (-1,))
+def returned_where_a_branch_in_a_branch_binds_it(a):
+    if a > 0:
+        if a > 1:
+            return a
+        b = 1
+    return b
+
+
+@program((-1, 3), (1, 0))
+def passed_on_in_a_loop_where_it_may_be_unbound(a, n):
+    if a > 0:
+        b = 1
+    c = 0
+    for _ in range(n):
+        c = b
+    return c
+
+
+@program((3, -2), (-1, 2))
+def list_returned_by_one_branch_and_appended_to_by_the_other(a, b):
+    out = []
+    n = 0
+    while n < 2 and b:
+        n += 1
+        out.append(n)
+    if a < 0:
+        if True:
+            return out
+    else:
+        out.append(7)
+    return out
+
+
+@program((3, -2), (0, 5))
+def recursive_function_made_in_a_loop(a, b):
+    n = 0
+    while n < 3 and a < 9:
+        n += 1
+
+        def shrink(q, k):
+            if k <= 0:
+                return q
+            return shrink(q - n, k - 1) if q > b else shrink(q + 1, k - 1)
+
+        a = shrink(a, fixed_depth)
+    return a, n
+
+
+fixed_depth = 3
+
+
+@program((3,), (-2,), (0,))
+def recursive_function_made_in_branches_of_a_loop(a):
+    for _ in range(2):
+        if a > 0:
+            def halve(q, k):
+                return q if k <= 0 else halve(q // 2, k - 1)
+
+            a = halve(a, 2)
+        elif a < 0:
+            def halve(q, k):
+                return q if k <= 0 else halve(-q, k - 1)
+
+            a = halve(a, 1)
+    return a
+
+
+@program((fixed(3),), (fixed(-3),))
+def unbound_in_a_comprehension(a):
+    if a < 0:
+        b = 0
+    else:
+        return [1 for q in (1, 2) for r in (0, q) if r or b], {b for q in (1, 2)}
+    return b
+
+
+@program((3, 5), (0, 5))
+def unbound_in_a_chained_comparison(a, b):
+    if a:
+        late = 9
+    return a <= max(a, b) <= late
+
+
+@program((3, [4, 7, 1]), (0, [2]))
+def function_made_in_a_loop_sets_an_item(a, xs):
+    out = []
+    for x in xs:
+        def first(q):
+            if out:
+                out[0] = q
+            return min(8, q)
+
+        a = first(a)
+        out.append(x)
+    return a, out

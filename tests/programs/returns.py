@@ -129,7 +129,7 @@ def return_with_finally_print(x):
     return 2
 
 
-@program((3,), (-3,), staged="a finally block that returns keeps the function in Python")
+@program((3,), (-3,))
 def return_from_finally(x):
     try:
         if x > 0:
@@ -139,7 +139,7 @@ def return_from_finally(x):
         return x + 100
 
 
-@program((3,), (0,), staged="a handler inside a staged function does not see what is raised at run time")
+@program((3,), (0,))
 def return_from_except(x):
     try:
         y = 6 // int(x)

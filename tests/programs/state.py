@@ -362,3 +362,18 @@ def del_and_rebind(x):
     else:
         y = 2
     return y
+
+
+def raise_counter(k):
+    global COUNTER
+    COUNTER = COUNTER + k if k > 1 else COUNTER
+
+
+@program((4,), (1,), shown="the text has globals of its own, and the callee those of the module")
+def global_that_a_callee_assigns(n):
+    global COUNTER
+    COUNTER = 10
+    for i in range(n):
+        if i != 2:
+            raise_counter(i)
+    return COUNTER

@@ -6,5 +6,6 @@
     in_place.py     converts all functions of a module, in place
     child.py        one module's tests in a process of their own; writes the outcomes as JSON
     compare.py      runs a child unconverted and one converted, and compares test by test
+    page.py         what was found, as docs/stdlib.md
     rate.py         converts every function of the standard library that has source
 """

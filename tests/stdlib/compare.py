@@ -1,4 +1,4 @@
-"""Runs CPython's tests of one module in two processes, unconverted and converted, and compares the outcomes."""
+"""Runs CPython's tests of one module unconverted and converted, each in a process, and compares the outcomes."""
 from __future__ import annotations
 
 import json
@@ -7,33 +7,41 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .modules import EXPLAINED, Subject
+from .modules import INHERENT, Subject
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["MODES", "Comparison", "Converted", "Times", "compare", "counts"]
 
 _CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
 _GOOD = ("ok", "skip", "expected failure")
+MODES = ("converted", "recursive")
+"""The functions of the module are converted; and in `recursive` all that they call, in other modules, too."""
+_ATTEMPTS = 3
 
 
-class Comparison(NamedTuple):
+class Times(NamedTuple):
+    """How long the tests took; in `recursive` that includes the conversion of what they call."""
+
+    processor: float
+    """Processor time, that of child processes included."""
+    passed: float
+
+
+class Converted(NamedTuple):
     """What converting a module changed."""
 
-    name: str
     functions: int
-    tests: int
-    original: Counter[str]
     differences: dict[str, tuple[str, str]]
     """Tests whose outcome is another: the outcome before and after."""
+    details: dict[str, str]
+    """What the tests that differ printed."""
     errors: tuple[str, ...]
     """Functions that did not convert, or how a run as a whole went wrong."""
-    details: dict[str, str]
-    """What the tests that differ printed when converted."""
-    seconds: float
-    """How long the tests took unconverted."""
-    ratio: float
-    """Time of the tests converted by time of the tests unconverted."""
+    missing: tuple[str, ...]
+    """Tests that are listed as INHERENT, and do not differ."""
+    seconds: Times
 
     @property
     def regressions(self) -> list[str]:
@@ -41,13 +49,27 @@ class Comparison(NamedTuple):
         return [name for name, (before, after) in self.differences.items() if before in _GOOD and after not in _GOOD]
 
     @property
-    def unexplained(self) -> list[str]:
-        """Tests that differ, without those that do so by their nature."""
-        return [name for name in self.differences if not any(name.startswith(start) for start in EXPLAINED)]
+    def unlisted(self) -> list[str]:
+        """Tests that differ and are not listed as INHERENT."""
+        return [name for name in self.differences if name not in INHERENT]
 
     @property
-    def same(self) -> bool:
-        return not self.differences and not self.errors
+    def good(self) -> bool:
+        return not (self.unlisted or self.errors or self.missing)
+
+
+class Comparison(NamedTuple):
+    """The tests of a module, unconverted and in each mode."""
+
+    name: str
+    original: dict[str, str]
+    """The outcome of each test unconverted."""
+    seconds: Times
+    modes: dict[str, Converted]
+
+    @property
+    def good(self) -> bool:
+        return all(result.good for result in self.modes.values())
 
 
 def _run(subject: Subject, mode: str, timeout: float) -> dict[str, Any]:
@@ -74,37 +96,48 @@ def _run(subject: Subject, mode: str, timeout: float) -> dict[str, Any]:
         return found
 
 
-def compare(subject: Subject, mode: str = "converted", timeout: float = 300) -> Comparison | str:
+def compare(subject: Subject, modes: Sequence[str] = MODES[:1], timeout: float = 300) -> Comparison | str:
     """Compare, or say why the tests cannot run here even unconverted.
 
-    What differs is run once more both ways, since some of these tests depend on time: only what differs again counts.
+    Some of these tests depend on time, so what differs is run again, both ways: only what differs each time counts.
     """
     before = _run(subject, "original", timeout)
     if "failed" in before:
         return f"{subject.name}: the tests do not run unconverted: {before['failed']}"
-    after = _run(subject, mode, 3 * timeout)
-    differences = _differences(before, after)
-    if differences and "failed" not in after:
-        again = _differences(_run(subject, "original", timeout), _run(subject, mode, 3 * timeout))
+    outcomes = before["outcomes"]
+    return Comparison(subject.name, outcomes, Times(*before["seconds"]),
+                      {mode: _compared(subject, mode, outcomes, timeout) for mode in modes})
+
+
+def _compared(subject: Subject, mode: str, outcomes: dict[str, str], timeout: float) -> Converted:
+    after = _run(subject, mode, 4 * timeout)
+    if "failed" in after:
+        return Converted(0, {}, {}, (f"{mode}: {after['failed']}",), (), Times(0, 0))
+    differences = _differences(outcomes, after["outcomes"])
+    for _ in range(_ATTEMPTS - 1):
+        if set(differences) <= set(INHERENT):
+            break
+        first, second = _run(subject, "original", timeout), _run(subject, mode, 4 * timeout)
+        again = _differences(first.get("outcomes", {}), second.get("outcomes", {}))
         differences = {name: pair for name, pair in differences.items() if again.get(name) == pair}
-    failed = after.get("failed")
-    return Comparison(
-        name=subject.name,
-        functions=after.get("functions", 0),
-        tests=len(before["outcomes"]),
-        original=Counter(before["outcomes"].values()),
+    return Converted(
+        functions=after["functions"],
         differences=differences,
-        errors=(f"converted: {failed}",) if failed else tuple(after["errors"]),
-        details={name: after.get("details", {}).get(name, "") for name in differences},
-        seconds=before["seconds"],
-        ratio=after.get("seconds", float("nan")) / max(before["seconds"], 1e-9),
+        details={name: after["details"].get(name, "") for name in differences},
+        errors=tuple(after["errors"]),
+        missing=tuple(name for name in INHERENT if name in outcomes and name not in differences),
+        seconds=Times(*after["seconds"]),
     )
 
 
-def _differences(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    first, second = before.get("outcomes", {}), after.get("outcomes", {})
+def _differences(first: dict[str, str], second: dict[str, str]) -> dict[str, tuple[str, str]]:
     return {
         name: (first.get(name, "missing"), second.get(name, "missing"))
         for name in {**first, **second}
         if first.get(name) != second.get(name)
     }
+
+
+def counts(outcomes: dict[str, str]) -> Counter[str]:
+    """How many tests have each outcome; an expected failure has passed."""
+    return Counter("ok" if outcome == "expected failure" else outcome for outcome in outcomes.values())

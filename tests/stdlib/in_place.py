@@ -21,6 +21,7 @@ from autograph.emit import compile_function
 from autograph.errors import ConversionError
 from autograph.expressions import name_operators
 from autograph.frames import is_converted
+from autograph.unseen import unseen
 
 __all__ = ["Converter", "converted_code", "lazy_values"]
 
@@ -68,15 +69,16 @@ class Converter:
     def start(self) -> None:
         self.convert(module for name, module in list(sys.modules.items()) if self.wanted(name))
         loader_class: Any = importlib.machinery.SourceFileLoader
-        original, gettrace, settrace = loader_class.exec_module, sys.gettrace, sys.settrace
+        original = loader_class.exec_module
+
+        @unseen
+        def loaded(module: ModuleType) -> None:
+            if self.wanted(module.__name__):
+                self.convert([module])
 
         def exec_module(loader: Any, module: ModuleType) -> None:
             original(loader, module)
-            if self.wanted(module.__name__):
-                tracer = gettrace()
-                settrace(None)
-                self.convert([module])
-                settrace(tracer)
+            loaded(module)
 
         # Warnings and debuggers look for the frame of the import statement: this is to be one of the import system.
         code = exec_module.__code__.replace(co_filename=original.__code__.co_filename)

@@ -5,7 +5,7 @@ import importlib.util
 import sys
 from typing import NamedTuple
 
-__all__ = ["EXPLAINED", "MODULES", "SELECTION", "Subject", "has_tests", "subjects"]
+__all__ = ["INHERENT", "MODULES", "PROOFS", "RECURSIVE", "SELECTION", "Subject", "has_tests", "subjects"]
 
 
 class Subject(NamedTuple):
@@ -186,22 +186,35 @@ def _subjects_of(table: str) -> list[Subject]:
 
 
 MODULES = _subjects_of(_TABLE)
-_TRACER = "The module is itself a tracer: where its own code is converted, it also sees functions of autograph run."
-EXPLAINED = {
-    "test.test_bdb.": _TRACER,
-    "test.test_dis.": "The test compares the bytecode of a function of the module itself, which conversion changes.",
-    "test.test_tomllib.test_misc.TestMiscellaneous.test_inline_table_recursion_limit":
-        "The test goes within a few frames of the recursion limit, where the first call of a function needs some more.",
-    "test.test_trace.": _TRACER,
-    "test.test_tracemalloc.TestTracemallocEnabled.test_snapshot":
-        "The test looks at the second memory block of all, which is not one of its own (it says: this can vary).",
+INHERENT = {
+    "test.test_dis.BytecodeTests.test_info": "bytecode",
+    "test.test_dis.CodeInfoTests.test_code_info": "bytecode",
+    "test.test_dis.CodeInfoTests.test_show_code": "bytecode",
 }
-"""Tests that differ by their nature, by the start of their names, and why."""
+"""Tests that no converter of source can keep, and the one of the PROOFS that says why. Each of them has to differ: one
+that does not fails the run. `tests/test_stdlib.py` runs the examples of the proofs."""
+PROOFS = {
+    "bytecode": """\
+The test prints the names and constants in the code object of `dis.code_info`, which is converted, and compares them
+with a text. The function is of the form
+
+    def f(x):
+        return g(x)
+
+and what is compared is that `f.__code__.co_names` is `('g',)`. Two functions of equal code, globals, defaults and cells
+do the same. So if conversion leaves this code as it is, `f(x)` calls the function `g` of its module, whose `if x > 0`
+asks a tensor for its truth. If it does not, the test sees it. (To change the code of `g` instead, for all its callers,
+moves the difference to a test that prints `g`.)
+""",
+}
 SELECTION = (
-    "_pydecimal", "bisect", "configparser", "contextlib", "copy", "csv", "dataclasses", "enum", "fractions",
-    "functools", "graphlib", "heapq", "ipaddress", "shlex", "string", "textwrap", "traceback", "types",
+    "bdb", "bisect", "configparser", "contextlib", "copy", "csv", "dataclasses", "dis", "enum", "fractions",
+    "functools", "graphlib", "heapq", "ipaddress", "shlex", "string", "textwrap", "tomllib", "trace", "traceback",
+    "tracemalloc", "types",
 )
 """Modules for every run of the test suite: seconds in all, and every kind of statement among them."""
+RECURSIVE = ("heapq", "linecache", "shlex", "textwrap")
+"""Those of which all that they call is converted, too."""
 
 
 def has_tests() -> bool:

@@ -23,7 +23,7 @@ _NOT_CODE = ("test", "tests", "idle_test", "site-packages", "dist-packages", "__
 
 
 class Rate(NamedTuple):
-    """How many functions convert, and in which time."""
+    """How many functions convert, and in which processor time."""
 
     functions: int
     errors: tuple[str, ...]
@@ -33,7 +33,7 @@ class Rate(NamedTuple):
         share = 100 * (self.functions - len(self.errors)) / max(self.functions, 1)
         mean = 1000 * self.seconds / max(self.functions, 1)
         text = (f"Of the {self.functions} functions with source in the whole library, {share:.2f} % convert, each "
-                f"alone and compiled, in {mean:.1f} ms on average.")
+                f"alone and compiled, in {mean:.1f} ms of processor time on average.")
         return "\n".join([text, *self.errors])
 
 
@@ -73,12 +73,12 @@ def conversion_rate(every: int = 1) -> Rate:
             continue
         for fn in functions:
             count += 1
-            started = time.perf_counter()
+            started = time.process_time()
             try:
                 api.convert(fn)
             except ConversionError as error:
                 errors.append(str(error).splitlines()[0])
             except Exception as error:
                 errors.append(f"{filename}:{fn.__code__.co_firstlineno}: {type(error).__name__}: {error}")
-            seconds += time.perf_counter() - started
+            seconds += time.process_time() - started
     return Rate(count, tuple(errors), seconds)

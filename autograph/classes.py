@@ -1,0 +1,235 @@
+"""Properties and special methods, which run without a call that names them: converted while a backend traces.
+
+`obj.size`, `a + b` and `x in box` say nothing of the functions that they run. So while a function is traced, the
+classes of the objects that it meets have, in place of a property or special method, one that runs the converted form;
+when the trace is over, the classes are what they were. What another thread runs in the meantime means the same.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from .backend import ambient, staging_backend
+from .calls import call, hooks
+from .frames import is_internal
+from .policy import left_alone
+
+__all__ = ["meet", "meeting"]
+
+_BINARY = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
+    "or",
+)
+SPECIAL = frozenset(
+    [f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")]
+    + [f"__{name}__" for name in (
+        "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
+        "iter", "get", "set",
+    )])
+"""Methods that the interpreter calls by itself and whose result may be a tensor, besides `__next__`."""
+_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
+_DEPTH, _OBJECTS = 4, 2000
+
+
+class _Met(threading.local):
+    """The classes that the traces of this thread have changed, or need not change, and how many traces are open."""
+
+    def __init__(self) -> None:
+        self.classes: set[type] = set()
+        self.depth = 0
+
+
+_met = _Met()
+_lock = threading.Lock()
+_changed: dict[type, tuple[int, dict[str, Any]]] = {}
+"""How many traces are using a class as changed, and what it had (None: nothing of that name)."""
+
+
+def meet(cls: type) -> None:
+    """Let the properties and special methods of a class run converted, until the trace ends."""
+    if cls in _met.classes or not _met.depth:
+        return
+    for each in cls.__mro__:
+        if each in _met.classes:
+            continue
+        _met.classes.add(each)
+        if each.__flags__ & _HEAP_TYPE and not each.__flags__ & _IMMUTABLE_TYPE:
+            _change(each)
+            for value in list(vars(each).values()):
+                if _is_users(type(value)):  # a descriptor
+                    meet(type(value))
+
+
+def _change(cls: type) -> None:
+    with _lock:
+        count, saved = _changed.get(cls, (0, None))
+        if saved is None:
+            new = {name: made for name, value in vars(cls).items() if (made := _converting(name, value)) is not None}
+            unequal: Any = cls.__ne__
+            if "__eq__" in new and unequal is object.__ne__:  # which takes the bool of what __eq__ gives
+                new["__ne__"] = _not_equal
+            saved = {name: vars(cls).get(name) for name in new}
+            for name, value in new.items():
+                type.__setattr__(cls, name, value)
+        _changed[cls] = count + 1, saved
+
+
+hooks.meet = meet
+
+
+class meeting:
+    """While a function is traced: the classes of these values, of what they hold, and of what the function names, down
+    to a depth, are met; and those of the objects that are made in the meantime."""
+
+    def __init__(self, fn: Any, values: Iterable[Any]) -> None:
+        self.values = [fn, *values]
+
+    def __enter__(self) -> None:
+        _met.depth += 1
+        _meet_all(self.values)
+
+    def __exit__(self, *_: object) -> None:
+        _met.depth -= 1
+        if not _met.depth:
+            _put_back()
+
+
+def _put_back() -> None:
+    with _lock:
+        for cls in _met.classes:
+            if cls in _changed:
+                count, saved = _changed[cls]
+                if count > 1:
+                    _changed[cls] = count - 1, saved
+                    continue
+                del _changed[cls]
+                for name, value in saved.items():
+                    if value is None:
+                        type.__delattr__(cls, name)
+                    else:
+                        type.__setattr__(cls, name, value)
+    _met.classes.clear()
+
+
+def _converting(name: str, value: Any) -> Any:
+    """What stands for an attribute of a class while a backend traces; None if that is the attribute itself."""
+    if type(value) is FunctionType:
+        make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
+        return make(value) if make is not None and left_alone(value) is None else None
+    if type(value) is property:
+        parts = [value.fget, value.fset, value.fdel]
+        if not any(type(p) is FunctionType and left_alone(p) is None for p in parts):
+            return None
+        getter, setter, deleter = (p and _convert_when_called(p) for p in parts)
+        return property(getter, setter, deleter, value.__doc__)
+    if type(value) is functools.cached_property and type(value.func) is FunctionType and left_alone(value.func) is None:
+        made = functools.cached_property(_convert_when_called(value.func))
+        made.attrname = value.attrname
+        return made
+    return None
+
+
+def _convert_when_called(fn: Any) -> Callable[..., Any]:
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return call(fn)(*args, **kwargs)
+
+    return run
+
+
+def _not_equal(self: Any, other: Any, /) -> Any:
+    cls: Any = type(self)
+    equal = cls.__eq__(self, other)
+    if equal is NotImplemented:
+        return equal
+    backend = staging_backend(equal)
+    return not equal if backend is None else backend.not_(equal)
+
+
+def _convert_next(fn: Any) -> Callable[..., Any]:
+    """For `__next__`: whether there is an item, what asked for it decides in Python."""
+
+    @functools.wraps(fn)
+    def run(self: Any, /) -> Any:
+        backend = ambient.backend
+        if backend is None:
+            return call(fn)(self)
+        mark = backend.checkpoint()
+        item = call(fn)(self)
+        if backend.stops(mark):
+            raise backend.no_meaning(
+                f"whether {type(self).__name__!r} has another item is decided by a tensor, known only when the graph"
+                " runs, and Python asks for it while the function is traced",
+                "Let a Python value decide when to raise StopIteration, or write the loop as a `while` on the tensor.")
+        return item
+
+    return run
+
+
+# What a function can reach.
+
+def _meet_all(values: Iterable[Any]) -> None:
+    seen: set[int] = set()
+    level = list(values)
+    for _ in range(_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if id(value) not in seen and len(seen) < _OBJECTS:
+                seen.add(id(value))
+                below += _held_by(value)
+        level = below
+
+
+def _held_by(value: Any) -> Iterable[Any]:
+    """What a value holds, having met its class."""
+    if isinstance(value, type):
+        if _is_users(value):
+            meet(value)
+        return ()
+    if isinstance(value, FunctionType):
+        return [] if is_internal(value.__code__.co_filename) else _named_by(value)
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    cls = type(value)
+    if cls in (list, tuple, set, frozenset):
+        return list(value)
+    if cls is dict:
+        return list(value.values())
+    if not _is_users(cls):
+        return ()
+    meet(cls)
+    held = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return [*held, *tuple.__iter__(value)] if isinstance(value, tuple) else held
+
+
+def _named_by(fn: FunctionType) -> list[Any]:
+    """What a function closes over, and the globals that it and functions in it name."""
+    found: list[Any] = []
+    for cell in fn.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            pass
+    codes = [fn.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            value = fn.__globals__.get(name)
+            if isinstance(value, ModuleType):
+                if not is_internal(getattr(value, "__file__", None) or ""):
+                    held = (vars(value).get(n) for n in code.co_names)
+                    found += [each for each in held if isinstance(each, (type, FunctionType))]
+            elif value is not None:
+                found.append(value)
+    return found
+
+
+def _is_users(cls: type) -> bool:
+    if not cls.__flags__ & _HEAP_TYPE or getattr(cls, "__autograph__", None) is not None:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_internal(getattr(module, "__file__", None) or "")

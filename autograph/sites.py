@@ -1,0 +1,224 @@
+"""What a call of the plain lane remembers of its callee, so that the next call finds it without a call of Python code.
+
+Converted code calls what stands for a callee: its converted form, most often. Each call in the code has a `Site`, a
+constant of the code object. `callees.py` compares with it what is called: `f(x)` calls `site.to` if `f is site.of`, and
+what `find_callee(site, f)` gives otherwise; `o.m(x)` calls `site.to` if `o.m` is a method of the function `site.of`,
+and what `find_method(site, o.m)` gives otherwise.
+
+The attribute is looked up as in Python, each time. A function with defaults is compared with these, too, as they may
+be assigned to. A site keeps the first callee it met; others are looked up by `call`. All sites forget theirs when
+`calls` gives up its table of functions, so they keep no function alive that the table would not.
+"""
+from __future__ import annotations
+
+import builtins
+import operator
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, NoReturn
+
+from .calls import at_work, call, functions
+from .frames import prune
+from .unseen import unseen
+
+__all__ = ["CONSTANTS", "MARK", "Site", "as_method", "embed", "extract", "find_callee", "find_method", "refuse"]
+
+MARK: Final = "autograph: site"
+"""First item of the constant that stands for a site until `embed` puts one there."""
+CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in ("TYPE", "METHOD")}
+"""What `embed` replaces by `type` and `MethodType`: of a kind that no source text can hold."""
+SCALARS: Final[frozenset[type]] = frozenset({bool, int, float, complex, str, bytes, type(None)})
+"""Types on which every builtin does what it does in Python, also while a backend traces."""
+LENGTHS: Final[frozenset[type]] = frozenset({str, bytes, bytearray, list, tuple, dict, set, frozenset, range})
+"""The same for `len`."""
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
+_NOTHING: Final = object()
+
+
+class Site:
+    """One call: `to` stands for the callee `of`, and for `like` as long as that has these defaults."""
+
+    __slots__ = (
+        "cls", "code", "defaults", "init", "kwdefaults", "like", "made", "mark", "met", "new", "of", "to", "type",
+        "types",
+    )
+
+    def __init__(self, mark: tuple[Any, ...]) -> None:
+        self.mark = mark
+        self.of: Any = _NOTHING
+        self.like: Any = _NOTHING
+        self.to: Any = None
+        self.defaults: Any = None
+        self.kwdefaults: Any = None
+        self.cls: Any = _NOTHING
+        """A class that stands for itself."""
+        self.made: Any = _NOTHING
+        """A class whose `__init__` converts to `to`, and has these defaults."""
+        self.init: Any = None
+        self.new: Any = None
+        """`__init__` and `__new__` of the class `cls` or `made`."""
+        self.code: Any = _NOTHING
+        """The code of functions that stand for themselves: those made in a converted function."""
+        self.type: Any = _NOTHING
+        """A class that Python code cannot change: its method is called as it is."""
+        self.met = False
+        """Whether `find_method` has seen what is called here."""
+        self.types: frozenset[type] = SCALARS
+        """Types of arguments with which the builtin `of` is called as it is."""
+        if mark[2] is not None:
+            self.of = self.to = getattr(builtins, mark[2])
+            self.types = LENGTHS if mark[2] == "len" else SCALARS
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Site, (self.mark,)
+
+
+_filled: list[Site] = []
+_fading: list[Site] = []
+_lock = threading.RLock()  # to take a callee, a function may have to be converted, which may collect garbage
+
+
+def _forget() -> None:
+    # What is called stays until the next time: another thread may just have seen that `of` is what it calls.
+    while _fading:
+        site = _fading.pop()
+        if not site.met:
+            site.to = site.init = site.new = site.defaults = site.kwdefaults = None
+    while _filled:
+        site = _filled.pop()
+        _fading.append(site)
+        site.of = site.like = site.cls = site.made = site.code = _NOTHING
+        site.init = _forget  # which has no defaults, and is no one's `__init__`
+        site.met = False
+
+
+functions.on_clear.append(_forget)
+
+
+@unseen
+def find_callee(site: Site, fn: Any, /) -> Any:
+    """What to call in place of `fn`, which the site does not know."""
+    found = _call(fn)
+    _keep(site, fn, found)
+    return found
+
+
+@unseen
+def find_method(site: Site, value: Any, /) -> MethodType:
+    """What to call in place of an attribute's value that the site does not know, as a method: its `__func__` is to be
+    called with its `__self__` first."""
+    if type(value) is not MethodType:
+        found = _call(value)
+        receiver = getattr(value, "__self__", None)
+        if type(value) is BuiltinFunctionType and _is_fixed(type(receiver)):
+            site.type = type(receiver)
+        _keep(site, value, found)
+        return as_method(found)
+    found = _call(value.__func__)
+    _keep(site, value.__func__, found)
+    return MethodType(found, value.__self__)
+
+
+def _call(fn: Any) -> Any:
+    try:
+        return functions.get(fn) or call(fn) if type(fn) is FunctionType else call(fn)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def _is_fixed(cls: type) -> bool:
+    """Whether Python code can change neither a class nor its objects' methods."""
+    flags = cls.__flags__
+    return (not flags & _HEAP or bool(flags & _IMMUTABLE)) and not cls.__dictoffset__
+
+
+def _keep(site: Site, fn: Any, found: Any) -> None:
+    """Let the site know a callee that lives as long as its module, and what stands for it."""
+    if at_work.depth:
+        return
+    with _lock:
+        if site.met:
+            return
+        site.met = True
+        if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
+            return
+        _filled.append(site)
+        if type(fn) is FunctionType:
+            if not _is_static(fn):
+                if found is fn:
+                    site.code = fn.__code__
+            elif fn.__defaults__ is None and fn.__kwdefaults__ is None:
+                site.to, site.of = found, fn
+            elif found.__defaults__ is fn.__defaults__ and found.__kwdefaults__ is fn.__kwdefaults__:
+                site.defaults, site.kwdefaults = fn.__defaults__, fn.__kwdefaults__
+                site.to, site.like = found, fn
+        elif type(fn) is BuiltinFunctionType:
+            if type(fn.__self__) is ModuleType:
+                site.to, site.of = found, fn
+        elif type(fn) is type:
+            _keep_class(site, fn, found)
+
+
+def _keep_class(site: Site, cls: Any, found: Any) -> None:
+    init, new = cls.__init__, cls.__new__
+    if found is cls:
+        site.init, site.new, site.cls = init, new, cls
+        if _is_fixed(cls):
+            site.to, site.of = cls, cls
+    elif new is object.__new__ and type(init) is FunctionType and _is_static(init) and not hasattr(cls, "__del__"):
+        made = functions[init]
+        if made.__defaults__ is init.__defaults__ and made.__kwdefaults__ is init.__kwdefaults__:
+            site.init, site.new, site.to = init, new, made
+            site.defaults, site.kwdefaults = init.__defaults__, init.__kwdefaults__
+            site.made = cls
+
+
+def _is_static(fn: FunctionType) -> bool:
+    """Whether a function lives as long as its module or class."""
+    return not (fn.__closure__ or "<locals>" in fn.__qualname__)
+
+
+def refuse(value: Any, /) -> NoReturn:
+    """The error for an `__init__` that returned something."""
+    raise TypeError(f"__init__() should return None, not '{type(value).__name__}'")
+
+
+if sys.version_info >= (3, 11):
+    as_method: Callable[[Any], MethodType] = partial(MethodType, operator.call)
+    """A callable as a method: called with its `__self__`, its `__func__` calls the callable."""
+else:
+    def as_method(value: Any) -> MethodType:
+        if not callable(value):
+            raise TypeError(f"{type(value).__name__!r} object is not callable")
+        return MethodType(type(value).__call__, value)
+
+
+def embed(code: CodeType) -> CodeType:
+    """The code with a site for each constant that marks one."""
+    return _replace(code, put)
+
+
+def put(constant: Any) -> Any:
+    """What a constant stands for, if it marks a site or a type; else the constant."""
+    if type(constant) is tuple and constant[:1] == (MARK,):
+        return Site(constant)
+    return _VALUES.get(constant, constant) if type(constant) is frozenset else constant
+
+
+def extract(code: CodeType) -> CodeType:
+    """The code as it was before `embed`: it can be marshalled."""
+    return _replace(code, lambda c: c.mark if type(c) is Site else _MARKS.get(c, c) if isinstance(c, type) else c)
+
+
+_TYPES: dict[str, type] = {"TYPE": type, "METHOD": MethodType}
+_VALUES = {CONSTANTS[name]: value for name, value in _TYPES.items()}
+_MARKS = {value: CONSTANTS[name] for name, value in _TYPES.items()}
+
+
+def _replace(code: CodeType, other: Callable[[Any], Any]) -> CodeType:
+    constants = tuple([_replace(c, other) if isinstance(c, CodeType) else other(c) for c in code.co_consts])
+    return code if all(a is b for a, b in zip(constants, code.co_consts)) else code.replace(co_consts=constants)

@@ -1,0 +1,110 @@
+"""Operands that run later, or never, as lambdas.
+
+A walrus in one would assign a variable of the lambda. So it becomes `ag__.bind(lambda: y, value)`, which stores into
+the cell of `y`; in the plain lane it is what the user wrote. What nested functions may assign while an operand
+runs is told by `ag__.note(value, lambda: k)`, as the text of the operand does not say so.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import gast
+
+from .tree import FUNCTIONS, at, bound_to_frame, children
+
+__all__ = ["AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "walrus_names"]
+
+AG = "ag__"
+
+
+def load(name: str, origin: Any) -> Any:
+    return at(gast.Name(name, gast.Load(), None, None), origin)
+
+
+def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
+    """`ag__.operator(arguments)` at the position of `origin`."""
+    operators = load(AG, origin)
+    operators.is_operators = True
+    function = at(gast.Attribute(operators, operator, gast.Load()), origin)
+    # The compiler gives a call of an attribute the line where the attribute ends.
+    function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
+    return at(gast.Call(function, arguments, keywords or []), origin)
+
+
+def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
+    """`lambda parameters: body`, made by conversion."""
+    names = [at(gast.Name(n, gast.Param(), None, None), origin) for n in parameters]
+    body = _bind(body) if bound_to_frame(body) else body
+    node = gast.Lambda(gast.arguments(names, [], None, [], [], None, []), body)
+    node.immediate = True
+    return at(node, body)
+
+
+def lazy(body: Any) -> Any:
+    """`lambda: body`, evaluated at once or never."""
+    return lambda_of((), body, body)
+
+
+def noting(body: Any, names: Iterable[str]) -> Any:
+    """`body`, which calls what may assign these variables."""
+    getters = [_getter(name, body) for name in sorted(names)]
+    if not getters:
+        return body
+    call = operator_call("note", [body, *getters], body)
+    call.plain = body
+    return call
+
+
+def walrus_names(*nodes: Any) -> set[str]:
+    """What a walrus in these expressions assigns, in the scope they are in."""
+    found: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, gast.NamedExpr):
+            found.add(node.target.id)
+        if not isinstance(node, FUNCTIONS) or getattr(node, "immediate", False):
+            stack += children(node)
+    return found
+
+
+def bound_in_lambdas(body: Iterable[Any]) -> set[str]:
+    """What `ag__.bind` assigns in these statements, other than in functions made in them: a text must declare it."""
+    found: set[str] = set()
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        found.add(getattr(node, "binds", ""))
+        if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) or getattr(node, "immediate", False):
+            stack += children(node)
+    return found - {""}
+
+
+def bind(name: str, value: Any, origin: Any) -> Any:
+    """`(name := value)` in a lambda."""
+    call = operator_call("bind", [_getter(name, origin), value], origin)
+    call.binds = name
+    return call
+
+
+def _getter(name: str, origin: Any) -> Any:
+    node = gast.Lambda(gast.arguments([], [], None, [], [], None, []), load(name, origin))
+    node.immediate = True
+    return at(node, origin)
+
+
+def _bind(node: Any) -> Any:
+    """The expression with each walrus of its own scope as `ag__.bind`."""
+    if not isinstance(node, gast.AST) or isinstance(node, FUNCTIONS):
+        return node
+    for name, value in gast.iter_fields(node):
+        if isinstance(value, list):
+            value[:] = [_bind(item) for item in value]
+        elif isinstance(value, gast.AST):
+            setattr(node, name, _bind(value))
+    if not isinstance(node, gast.NamedExpr):
+        return node
+    call = bind(node.target.id, node.value, node)
+    call.plain = node
+    return call

@@ -1,0 +1,95 @@
+"""What runs a graph: the native executor, or the reference executor on NumPy.
+
+Native code needs llvmlite. Where that is missing, graphs run on NumPy, and a warning says so once.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from runtime.config import settings
+from runtime.execute.numpy import executable
+from runtime.graph import Graph
+
+__all__ = ["EXECUTORS", "Executable", "chosen", "make"]
+
+
+class Executable(Protocol):
+    """A graph, ready to run."""
+
+    executor: str
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """From arrays for the graph's inputs to a tuple of arrays, read-only, of just the types of its outputs."""
+
+    def inspect_llvm(self, optimized: bool = True) -> str: ...
+
+    def inspect_asm(self) -> str: ...
+
+    def explain(self) -> str: ...
+
+
+class Reference:
+    """A graph for the reference executor: kernels called in order."""
+
+    executor = "numpy"
+
+    def __init__(self, graph: Graph, fast_math: bool) -> None:
+        self.graph = graph
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        return executable(self.graph)
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        raise ValueError(f"{self.graph.name} runs on NumPy and has no native code; use executor='native'")
+
+    def inspect_asm(self) -> str:
+        return self.inspect_llvm()
+
+    def explain(self) -> str:
+        return f"{self.graph.name} runs on NumPy: {len(list(self.graph.walk()))} kernels are called in order."
+
+
+def _native(graph: Graph, fast_math: bool) -> Executable:
+    # imported when it is first needed: loading LLVM takes longer than all the rest
+    module = importlib.import_module("runtime.execute.native.executor")
+    made: Executable = module.Native(graph, fast_math)
+    return made
+
+
+EXECUTORS: Final[dict[str, Callable[[Graph, bool], Executable]]] = {"native": _native, "numpy": Reference}
+"""What makes a graph ready to run, by the name that `rt.function(executor=...)` takes."""
+
+
+@functools.lru_cache(maxsize=1)
+def _has_llvm() -> bool:
+    supported = sys.maxsize > 2 ** 32 and sys.implementation.name == "cpython" and object.__basicsize__ == 16
+    if supported and importlib.util.find_spec("llvmlite") is not None:
+        return True
+    what = "llvmlite is not installed" if supported else "there is no native code for this interpreter"
+    warnings.warn(f"{what}, so graphs run on NumPy, which is slow for loops" + (
+        ": pip install llvmlite" if supported else ""), RuntimeWarning, stacklevel=2)
+    return False
+
+
+def chosen(executor: str | None) -> str:
+    """The name of the executor to take. ValueError for one that there is not."""
+    if executor is None:
+        executor = settings.executor
+    if executor is None:
+        return "native" if _has_llvm() else "numpy"
+    if executor not in EXECUTORS:
+        raise ValueError(f"no executor {executor!r}: there are {', '.join(map(repr, sorted(EXECUTORS)))}")
+    if executor == "native" and not _has_llvm():
+        raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
+    return executor
+
+
+def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
+    """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are taken not to occur."""
+    return EXECUTORS[chosen(executor)](graph, fast_math)

@@ -1,0 +1,258 @@
+"""Generator expressions over tensors, and what uses them up: `sum`, `any`, `next`, `list`, `for`, ...
+
+A loop over one is a loop over its iterable, with the test of the generator as a branch and the loop's body in it, so
+effects come in Python's order, and what its parts change is state. As in Python it can be run over once.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
+
+from autograph import operators
+from autograph.clauses import Clause, items_of
+from runtime.errors import StagingError, locate
+from runtime.graph import Graph
+from runtime.iterables import Counted, Staged, StagedEnumerate, StagedZip, as_iterable, is_staged
+from runtime.op import CAST
+from runtime.ops.effects import raise_unless
+from runtime.tensor import Tensor
+from runtime.trace import apply, current_graph, user_position
+from runtime.types import int32
+
+__all__ = [
+    "StagedGenerator", "any_of", "collected", "enumerated", "first_of", "known_items", "mapped", "sum_of", "zipped",
+]
+
+_FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
+_REMEDY: Final = "Make it a list, which can be run over again: [... for ... in ...]."
+
+
+class StagedGenerator(Staged):
+    """A generator expression whose items or number of items are known only when the graph runs.
+
+    Python code may take its items one by one as long as their number is known.
+    """
+
+    __slots__ = ("_clause", "_graph", "_items", "_used")
+
+    def __init__(self, clause: Clause) -> None:
+        self._clause = clause
+        self._graph = current_graph()
+        self._used = _FRESH
+        self._items: Iterator[Any] | None = None
+
+    @property
+    def over_python(self) -> bool:
+        """Whether it runs over a Python iterator, which itself knows how far it came."""
+        return not is_staged(self._clause.iterable)
+
+    @property
+    def began(self) -> bool:
+        """Whether Python code took items of it."""
+        return self._items is not None
+
+    def rest_is_known(self) -> None:
+        """Python decided how far it was run over."""
+        self._used = _FRESH
+
+    @property
+    def clause(self) -> Clause:
+        return self._clause
+
+    def __clause__(self) -> Clause:
+        """For the operators: the clause, which a loop now uses up."""
+        return self.use()
+
+    def use(self, whole: bool = True) -> Clause:
+        """The clause, to be run over in the current graph, to its end if `whole`. StagingError if it cannot be known
+        whether it was run over before."""
+        graph = current_graph()
+        if self.over_python:
+            if self._used is _LEFT:
+                _fail("it is known only when the graph runs how far this generator was run over before")
+            self._used = _FRESH if whole else _LEFT
+            return self._clause
+        if graph is not self._graph:
+            if self._used not in (_ELSEWHERE, _FRESH) or _in_loop(graph, self._graph):
+                _fail("a generator that is made outside of a staged loop or branch has nothing left when it is run over"
+                      " again in it")
+            self._used = _ELSEWHERE
+        elif self._used is _DONE:
+            return Clause((), self._clause.element, self._clause.test)
+        elif self._used is _FRESH:
+            self._used = _DONE if whole else _LEFT
+        else:
+            _fail("it is known only when the graph runs how far this generator was run over before")
+        return self._clause
+
+    def __iterable__(self) -> Counted:
+        clause = self.use()
+        if clause.is_map:
+            found = as_iterable(clause.iterable)
+            if isinstance(found, Counted):
+                return Counted(found.length, lambda i: clause.element(*clause.arguments(found.item(i))))
+        items = as_iterable(_list_of(clause))
+        assert isinstance(items, Counted)
+        return items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._items is None:
+            self._items = items_of(self.use(), "this generator", "Collect its items in a list: [... for ... in ...].")
+        return next(self._items)
+
+    def close(self) -> None:
+        self._items = iter(())
+
+    def __repr__(self) -> str:
+        return "<staged generator>"
+
+
+def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
+    """Whether `graph` is the body or test of a loop that `outside` is around."""
+    while graph is not None and graph is not outside:
+        if graph.name in ("body", "test"):
+            return True
+        graph = graph.parent
+    return False
+
+
+def _fail(what: str, remedy: str = _REMEDY) -> NoReturn:
+    error = StagingError(what, remedy=remedy)
+    locate(error, user_position())
+    raise error
+
+
+def _list_of(clause: Clause) -> Any:
+    return operators.list_comp(*clause)
+
+
+def collected(generator: StagedGenerator) -> Any:
+    """The list of what is left: of Python's, if Python values decide what it gives."""
+    return _list_of(generator.use())
+
+
+def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+    """The items of a staged iterable of a length that is known, for Python. StagingError if it is not."""
+    found = as_iterable(iterable)
+    if not isinstance(found, Counted) or not isinstance(found.length, int):
+        _fail(f"the number of items of {what} is known only when the graph runs", remedy)
+    return (found.item(i) for i in range(found.length))
+
+
+def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
+    """`map(function, *iterables)`, of which one at least is staged."""
+    ag__function = function
+    several = len(iterables) > 1
+
+    def element(item: Any) -> Any:
+        return ag__function(*item) if several else ag__function(item)
+
+    inner = getattr(function, "__func__", function)
+    if hasattr(inner, "__code__"):
+        element.place = inner  # type: ignore[attr-defined]
+    source = StagedZip(*iterables) if several else iterables[0]
+    return StagedGenerator(Clause(source, element, None))
+
+
+def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
+    """`enumerate(generator, start)` of one that gives an item for each of what it runs over."""
+    clause = generator.use()
+    ag__element = clause.element
+
+    def element(item: Any) -> Any:
+        return start + item[0], ag__element(*clause.arguments(item[1]))
+
+    element.place = clause.element  # type: ignore[attr-defined]
+    return StagedGenerator(Clause(StagedEnumerate(clause.iterable), element, None))
+
+
+def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
+    """`zip(*iterables)`, of which some are generators that give an item for each of what they run over."""
+    clauses = [part.use() if isinstance(part, StagedGenerator) else None for part in iterables]
+    sources = [part if clause is None else clause.iterable for part, clause in zip(iterables, clauses, strict=True)]
+    place = next(clause.element for clause in clauses if clause is not None)
+    return StagedGenerator(Clause(StagedZip(*sources, strict=strict), _items_of(clauses, place), None))
+
+
+def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """From the items of what each runs over to their own; one cell for each, where what they change is looked for."""
+    if not clauses:
+        return lambda items: ()
+    clause = clauses[0] or Clause((), lambda item: item, None)
+    ag__first, ag__others = clause.element, _items_of(clauses[1:], place)
+
+    def element(items: Any) -> Any:
+        return ag__first(*clause.arguments(items[0])), *ag__others(items[1:])
+
+    element.place = place  # type: ignore[attr-defined]
+    return element
+
+
+# What uses it up. The names of the variables are such that none of the user's has them.
+
+def sum_of(generator: StagedGenerator, start: Any) -> Any:
+    """`sum(generator, start)`."""
+    ag__sum = start
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__sum
+        if isinstance(item, Tensor) and item.dtype.is_bool:  # True counts as 1
+            item = apply(CAST, item, dtype=int32, weak=True)
+        ag__sum = ag__sum + item
+
+    _loop(generator, generator.use(), for_body, None, "ag__sum")
+    return ag__sum
+
+
+def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) -> Any:
+    """`any(generator)`, which stops at an item that is true, or `all`, which stops at one that is false."""
+    ag__found: Any = not stop
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__found
+        ag__found = truth(item)
+
+    def for_test() -> Any:
+        return operators.not_(ag__found) if stop else ag__found
+
+    _loop(generator, generator.use(whole=False), for_body, for_test, "ag__found")
+    return ag__found
+
+
+def first_of(generator: StagedGenerator, *default: Any) -> Any:
+    """`next(generator, *default)`."""
+    if generator.began:
+        return next(generator, *default)
+    ag__found: Any = False
+    ag__item: Any
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__found, ag__item
+        ag__found, ag__item = True, item
+
+    def for_test() -> Any:
+        return operators.not_(ag__found)
+
+    _loop(generator, generator.use(whole=False), for_body, for_test, "ag__found", "ag__item")
+    if default:
+        return operators.if_exp(ag__found, lambda: ag__item, lambda: default[0])
+    if isinstance(ag__found, bool):
+        if not ag__found:
+            raise StopIteration
+    else:
+        raise_unless(ag__found, StopIteration())
+    return ag__item
+
+
+def _loop(
+    generator: StagedGenerator, clause: Clause, body: Callable[[Any], None], test: Callable[[], Any] | None, *state: str
+) -> None:
+    functions: list[Any] = [body] if test is None else [body, test]
+    for function in functions:
+        function.place = clause.element
+    operators.reduce(StagedGenerator(clause), body, *state, test=test)
+    if test is not None and generator.over_python and isinstance(test(), bool):
+        generator.rest_is_known()

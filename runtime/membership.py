@@ -1,0 +1,64 @@
+"""`x in xs` where a tensor is one of them, or among the items."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograph import operators
+from runtime.errors import ShapeError, locate
+from runtime.generators import StagedGenerator, any_of
+from runtime.iterables import Staged, StagedRange
+from runtime.maybe import MaybeObject, MaybeTensor
+from runtime.ops.reduction import reduce_any
+from runtime.staged_list import StagedList
+from runtime.tensor import OPERATORS, Tensor
+from runtime.trace import convert_to_tensor, user_position
+
+__all__ = ["contains"]
+
+
+def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
+    """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are no
+    scalars, TypeError for what has no items."""
+    if isinstance(container, MaybeObject):
+        container = container.checked()
+    if isinstance(container, (range, StagedRange)):
+        return _within(container, value)
+    if isinstance(container, (MaybeTensor, StagedList, Tensor)) or (
+        hasattr(type(container), "__tensor__") and not isinstance(container, Staged)
+    ):
+        return _among(convert_to_tensor(container), value)
+    if isinstance(container, Staged):
+        equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
+        return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
+    if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
+        return value in container
+    found: Any = False
+    for item in container:
+        same = truth(value == item)
+        if isinstance(same, bool):
+            if same:
+                return True
+        else:
+            found = same if found is False else found | same
+    return found
+
+
+def _within(numbers: Any, value: Any) -> Any:
+    offset = value - numbers.start
+    index = offset // numbers.step
+    length = numbers.length if isinstance(numbers, StagedRange) else len(numbers)
+    inside = OPERATORS["and"](index >= 0, index < length)
+    return OPERATORS["and"](inside, offset % numbers.step == 0)
+
+
+def _among(items: Any, value: Any) -> Any:
+    if items.ndim == 0:
+        raise TypeError("a scalar tensor has no items to look among")
+    if items.ndim > 1:
+        error = ShapeError(
+            f"`in` compares items, and the truth of their comparison is ambiguous: the tensor is {items.type}",
+            remedy="Say which axis is to be equal: rt.reduce_any(rt.reduce_all(xs == x, axis=1)).")
+        locate(error, user_position())
+        raise error
+    return reduce_any(items == value)

@@ -1,0 +1,44 @@
+"""A tracer sees converted code run as it sees the user's own: the same calls, lines, returns and exceptions, in the
+same order. So debuggers step alike, and coverage finds the same lines and the same branches."""
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from line_events import WATCHES, parted
+from programs import load
+from test_interpreters import FOUND, environment, pure_packages
+
+__all__ = ["pure_packages"]
+
+PLAIN = [p for p in load().values() if not p.needs_runtime and p.applies("converted")]
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+@pytest.mark.parametrize("subject", sorted({p.subject for p in PLAIN}))
+def test_programs_show_the_same_events(subject: str, watch: str) -> None:
+    found = [parted(p, WATCHES[watch]) for p in PLAIN if p.subject == subject]
+    assert found and not [f for f in found if f is not None]
+
+
+RUN = """
+import json
+from line_events import WATCHES, parted
+from programs import load
+
+programs = [p for p in load(runtime=False).values() if p.applies("converted")]
+found = [parted(program, watch) for program in programs for watch in WATCHES.values()]
+print(json.dumps([len(found), [f for f in found if f is not None]]))
+"""
+
+
+@pytest.mark.skipif(not FOUND, reason="no other interpreter of 3.10 to 3.14 on PATH or in ~/.pyenv/versions")
+@pytest.mark.parametrize("version", [v for v in FOUND if v < (3, 14)], ids=lambda v: f"{v[0]}.{v[1]}")
+def test_programs_show_the_same_events_on_another_interpreter(version: tuple[int, int], pure_packages: Path) -> None:
+    done = subprocess.run(
+        [FOUND[version], "-c", RUN], capture_output=True, text=True, env=environment(pure_packages), timeout=240)
+    assert done.returncode == 0, done.stderr
+    count, found = json.loads(done.stdout.splitlines()[-1])
+    assert count > 400 and not found

@@ -1,0 +1,283 @@
+"""What a call remembers of its callee: as soon as the callee is another one, the other one is called."""
+from __future__ import annotations
+
+import gc
+import marshal
+import subprocess
+import sys
+import weakref
+from types import SimpleNamespace
+
+import pytest
+
+import autograph as ag
+import runtime as rt
+from autograph import sites
+
+
+def clip(x, low=0, *, high=10):
+    if x < low:
+        x = low
+    return min(x, high)
+
+
+class Account:
+    rate = 1
+
+    def __init__(self, balance, rate=2):
+        if balance < 0:
+            balance = -balance
+        self.balance, self.rate = balance, rate
+
+    def grown(self, times=1, *, more=0):
+        if self.balance > 5:
+            return self.balance * self.rate * times + more
+        return self.balance + more
+
+    @classmethod
+    def of(cls, balance):
+        return cls(balance)
+
+    @staticmethod
+    def doubled(x):
+        return 2 * x if x > 0 else x
+
+
+class Slim(Account):
+    __slots__ = ()
+
+    def grown(self, times=1, *, more=0):
+        return super().grown(times, more=more) + 1
+
+
+def kinds_of_calls(x):
+    def inner(y):
+        return y + 1 if y > 2 else y
+
+    account = Account(x, rate=3)
+    total = clip(x) + clip(x, 4) + clip(x, high=3) + inner(x) + account.grown() + account.grown(2, more=x)
+    total += Account.of(x).balance + Account.doubled(x) + account.doubled(x) + Slim(x).grown(*[2])
+    grown = account.grown
+    total += grown() + getattr(account, "grow" + "n")() + [inner, clip][1](x) + {"f": Account}["f"](x).balance
+    total += Account(Account(x).balance, rate=Account(4).rate).grown() + (lambda y: inner(y))(x)
+    return total + sum(clip(i) for i in range(3)) + sum([Account(i).balance for i in range(3)])
+
+
+@pytest.mark.parametrize("values", [(7, -7, 1, 12), (1, 7)])
+def test_every_kind_of_call_converts_again_and_again(values):
+    converted, staged = ag.convert(kinds_of_calls), rt.function(kinds_of_calls)
+    for _ in range(3):
+        for value in values:
+            expected = kinds_of_calls(value)
+            assert converted(value) == expected
+            assert staged(rt.constant(value)).numpy() == expected
+            assert converted(rt.constant(value)).numpy() == expected
+
+
+def builtins_of(x, items):
+    text = str(len(items)) + "ab"
+    total = len(text) + abs(x) + int(" 3 ") + max(x, 3) + sum(items) + min(items) + round(2.5)
+    for i, item in enumerate(sorted(items)):
+        total += i * item
+    for i in range(len(items)):
+        total += items[i]
+    return total + len(list(reversed(items))) + sum(a * b for a, b in zip(items, items))
+
+
+def test_builtins_ask_backends_after_plain_calls():
+    converted, staged = ag.convert(builtins_of), rt.function(builtins_of)
+    for _ in range(2):
+        assert converted(4, [3, 1, 2]) == builtins_of(4, [3, 1, 2])
+        assert staged(rt.constant(4), rt.constant([3, 1, 2])).numpy() == builtins_of(4, [3, 1, 2])
+        assert staged(rt.constant(4), [rt.constant(3), rt.constant(1)]).numpy() == builtins_of(4, [3, 1])
+
+
+def test_an_own_name_for_a_builtin(monkeypatch):
+    def call(items):
+        return len(items), len([1, 2]), max(items, 3), sum([items])
+
+    converted = ag.convert(call)
+    module = call.__globals__
+    items = [5, 6]
+    monkeypatch.setitem(module, "max", lambda a, b: ("own", a, b))
+    monkeypatch.setitem(module, "sum", lambda a: "own sum")
+    assert converted(items) == (2, 2, ("own", items, 3), "own sum")
+    monkeypatch.setitem(module, "len", lambda a: "own len")
+    assert converted(items) == ("own len", "own len", ("own", items, 3), "own sum")
+    for name in ("max", "sum", "len"):
+        monkeypatch.delitem(module, name)
+    with pytest.raises(TypeError, match="not supported between"):
+        converted(items)
+
+
+def test_a_name_or_attribute_that_is_bound_anew(monkeypatch):
+    def call(account):
+        return clip(12), account.grown(), Account(3).balance, sites_of.f(2)
+
+    converted = ag.convert(call)
+    account = Account(9)
+    for _ in range(2):
+        assert converted(account) == (10, 18, 3, 4)
+    monkeypatch.setitem(call.__globals__, "clip", lambda x: x)
+    monkeypatch.setattr(sites_of, "f", lambda x: -x)
+    assert converted(account) == (12, 18, 3, -2)
+    monkeypatch.setattr(Account, "grown", lambda self: "patched")
+    assert converted(account) == (12, "patched", 3, -2)
+    other = Account(1)
+    account.grown = lambda: "own"
+    assert converted(account)[1] == "own"
+    account.grown = other.grown  # another object's method, of the same function
+    assert converted(account)[1] == "patched"
+    del account.grown
+    monkeypatch.undo()
+    assert converted(account) == (10, 18, 3, 4)
+    account.grown = other.grown
+    assert converted(account)[1] == other.grown() == 1
+
+
+sites_of = SimpleNamespace(f=lambda x: 2 * x)
+
+
+def test_defaults_that_are_assigned(monkeypatch):
+    def call(account):
+        return clip(-5), account.grown(), Account(6).grown()
+
+    converted = ag.convert(call)
+    account = Account(9)
+    for _ in range(2):
+        assert converted(account) == (0, 18, 12)
+    monkeypatch.setattr(clip, "__defaults__", (-2,))
+    monkeypatch.setattr(Account.grown, "__kwdefaults__", {"more": 100})
+    monkeypatch.setattr(Account.__init__, "__defaults__", (3,))
+    assert converted(account) == call(account) == (-2, 118, 118)
+    monkeypatch.setattr(Account.grown, "__defaults__", (10,))
+    assert converted(account) == call(account) == (-2, 280, 280)
+
+
+def test_a_class_that_changes(monkeypatch):
+    class Point:
+        def __init__(self, x):
+            self.x = x
+
+    def call():
+        return Point(3).x, PLACE(4).x  # noqa: F821
+
+    monkeypatch.setitem(call.__globals__, "PLACE", Point)
+    converted = ag.convert(call)
+    for _ in range(2):
+        assert converted() == (3, 4)
+    Point.__init__ = lambda self, x: setattr(self, "x", -x)
+    assert converted() == (-3, -4)
+    Point.__new__ = lambda cls, x: SimpleNamespace(x="new")
+    assert converted() == ("new", "new")
+
+
+class Odd:
+    def __init__(self):
+        return "something"
+
+
+def test_an_init_that_returns_something():
+    converted = ag.convert(lambda: Odd())
+    for _ in range(3):
+        with pytest.raises(TypeError, match=r"^__init__\(\) should return None, not 'str'$"):
+            converted()
+
+
+@pytest.mark.parametrize("account, error", [
+    (SimpleNamespace(grown=3), "'int' object is not callable"),
+    (3, "'int' object has no attribute 'grown'"),
+])
+def test_what_cannot_be_called(account, error):
+    converted = ag.convert(lambda account: account.grown())
+    assert converted(Account(9)) == 18
+    for _ in range(2):
+        with pytest.raises((TypeError, AttributeError)) as raised:
+            converted(account)
+        assert str(raised.value) == error
+        assert [entry.name for entry in raised.traceback][1:] == ["<lambda>"]
+
+
+def test_receivers_and_closures_are_not_kept():
+    def call(make, drop):
+        account = make(8)
+        account.grown()
+        account.items = []
+        account.items.append(3)
+        gone = weakref.ref(account)
+        account = None
+        first = gone() is None
+        callback = drop()
+        callback()
+        gone = weakref.ref(callback)
+        callback = None
+        return first, gone() is None
+
+    def drop():
+        held = Account(1)
+        return lambda: held.balance
+
+    converted = ag.convert(call)
+    for _ in range(3):
+        assert converted(Account, drop) == (True, True)
+
+
+def test_functions_are_given_up_with_a_full_collection():
+    module = SimpleNamespace()
+    exec(compile("def double(x):\n    return 2 * x\n", __file__, "exec"), vars(module), vars(module))
+    call = ag.convert(lambda: made_elsewhere(4))  # noqa: F821
+    call.__globals__["made_elsewhere"] = ag.do_not_convert(module.double)
+    assert call() == 8
+    gone = weakref.ref(module.double)
+    del module.double, call.__globals__["made_elsewhere"]
+    gc.collect()  # calls give it up,
+    gc.collect()  # and what stands for it
+    assert gone() is None
+
+
+def test_code_with_sites_is_kept_as_it_was_compiled():
+    code = ag.convert(kinds_of_calls).__code__
+    with pytest.raises(ValueError, match="unmarshallable"):
+        marshal.dumps(code)
+    again = sites.embed(marshal.loads(marshal.dumps(sites.extract(code))))
+    assert [type(c) for c in again.co_consts] == [type(c) for c in code.co_consts]
+    assert any(type(c) is sites.Site for c in code.co_consts) and type in code.co_consts
+
+
+def test_an_installed_module_compiles_without_warnings(tmp_path):
+    (tmp_path / "callers.py").write_text("def f(o):\n    return o.m(len(o.x)) is (1,)\n")
+    program = "import autograph; autograph.install('callers'); import callers"
+    child = subprocess.run([sys.executable, "-W", "always", "-c", program], cwd=tmp_path, capture_output=True,
+                           text=True)
+    plain = subprocess.run([sys.executable, "-W", "always", "-c", "import callers"], cwd=tmp_path, capture_output=True,
+                           text=True)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr.count("SyntaxWarning") == plain.stderr.count("SyntaxWarning") == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="operator.call is new in 3.11: there a builtin takes a detour")
+def test_nothing_of_the_tool_runs_once_callees_are_known():
+    converted = ag.convert(plain_calls)
+    seen: list[str] = []
+
+    def profile(frame, event, arg):
+        if event == "call" and "/autograph/" in frame.f_code.co_filename:
+            seen.append(frame.f_code.co_name)
+
+    for _ in range(2):
+        seen.clear()
+        sys.setprofile(profile)
+        try:
+            result = converted(3)
+        finally:
+            sys.setprofile(None)
+        assert result == plain_calls(3)
+    assert seen == []
+
+
+def plain_calls(x):
+    account = Account(6, 2)
+    items = [x]
+    items.append(account.grown(2))
+    items.append(int(str(x)))
+    return clip(x) + account.grown() + len(items) + abs(-1) + sum(items) + getattr(account, "grown")(2)

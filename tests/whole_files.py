@@ -1,0 +1,191 @@
+"""Whole files: printed and parsed again, and converted.
+
+    python -m tests.whole_files                        the standard library and site-packages of this interpreter
+    python -m tests.whole_files FOLDER ... --jobs 2    any folders and files
+    python -m tests.whole_files --only printing        one of the two checks
+    python -m tests.whole_files --only imports         each module of the library is imported as converted text
+
+Of each file that parses: `printing`: its tree is printed and parsed again to an equal tree, with every comment, and a
+second printing changes nothing. `conversion`: the converted text compiles, has every comment, and converts to itself.
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import importlib.util
+import io
+import multiprocessing
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import gast
+
+from autograph.recursion import with_room
+from autograph.text import convert_source
+from autograph.unparse import unparse
+
+__all__ = ["conversion_fault", "files", "import_fault", "modules", "printing_fault", "read"]
+
+IMPORT = """
+import importlib, importlib.util, sys, types
+import autograph.operators
+name, path = sys.argv[1:]
+with open(path, "rb") as file:
+    converted = importlib.util.decode_source(file.read())
+expected = importlib.import_module(name)
+spec = expected.__spec__
+names = set(vars(expected)) - set(sys.modules)  # a package has its submodules as attributes once they are imported
+module = importlib.util.module_from_spec(spec)
+sys.modules[name] = module
+exec(compile(converted, spec.origin, "exec"), vars(module))
+missing = names - set(vars(module))
+missing -= {n for n in missing if f"{name}.{n}" in sys.modules}
+more = set(vars(module)) - set(vars(expected)) - {"ag__"}
+if missing or more:
+    sys.exit(f"names: {sorted(missing)} are missing, {sorted(more)} are new")
+"""
+
+
+def files(places: Iterable[str | Path]) -> Iterator[Path]:
+    """The Python files in some folders, and the files among the places."""
+    for place in map(Path, places):
+        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def read(path: Path) -> str | None:
+    """The text of a file; None if it is not Python that this interpreter compiles."""
+    try:
+        text = importlib.util.decode_source(path.read_bytes())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, UnicodeDecodeError, ValueError, LookupError):  # files that are wrong on purpose, templates
+        return None
+    return text
+
+
+def comments(text: str) -> Counter[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return Counter(token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT)
+
+
+def lost_comments(text: str, made: str) -> str:
+    expected, got = comments(text), comments(made)
+    lost, new = expected - got, got - expected
+    return "" if expected == got else f"comments lost: {sorted(lost.elements())}, new: {sorted(new.elements())}"
+
+
+def printing_fault(text: str) -> str:
+    """What is wrong with the printed tree of a text; empty if nothing."""
+    tree = ast.parse(text)
+    dump = ast.dump(tree)
+    if ast.dump(ast.parse(unparse(tree))) != dump:
+        return "the printed tree is another one"
+    printed = unparse(gast.ast_to_gast(tree), source=text)
+    if ast.dump(ast.parse(printed)) != dump:
+        return "the tree printed with its source is another one"
+    if unparse(ast.parse(printed), source=printed) != printed:
+        return "a second printing changes the text"
+    return lost_comments(text, printed)
+
+
+def conversion_fault(text: str, filename: str) -> str:
+    """What is wrong with the converted text of a module; empty if nothing."""
+    converted = convert_source(text, filename)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(converted, filename, "exec", dont_inherit=True)
+    if convert_source(converted, filename) != converted:
+        return "converting it again changes the text"
+    return lost_comments(text, converted)
+
+
+def fault(path: Path, only: str = "") -> str | None:
+    """The first thing that is wrong with a file, empty if nothing; None if it is not Python."""
+    text = read(path)
+    if text is None:
+        return None
+
+    def check() -> str:
+        found = printing_fault(text) if only in ("", "printing") else ""
+        return found or (conversion_fault(text, str(path)) if only in ("", "conversion") else "")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return with_room(check)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """The modules of the standard library that have source, with their files; not its tests."""
+    root = Path(sysconfig.get_path("stdlib"))
+    for path in files([root]):
+        parts = path.relative_to(root).with_suffix("").parts
+        if not {"test", "tests", "idle_test", "site-packages", "lib2to3", "__main__"} & set(parts):
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def import_fault(name: str, path: Path, folder: Path) -> str | None:
+    """What goes wrong when a module is imported as converted text, empty if nothing; None if it cannot be imported as
+    it is, either."""
+    if subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, timeout=60).returncode:
+        return None
+    made = folder / f"{name}.py"
+    made.write_text(convert_source(read(path) or "", str(path)), "utf-8")
+    done = subprocess.run([sys.executable, "-c", IMPORT, name, str(made)], capture_output=True, text=True, timeout=60)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.whole_files", description=__doc__.splitlines()[0])
+    parser.add_argument("places", nargs="*", help="files and folders (the standard library and site-packages)")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes (1)")
+    parser.add_argument("--only", choices=["printing", "conversion", "imports"], default="", help="one check alone")
+    options = parser.parse_args()
+    started = time.perf_counter()
+    if options.only == "imports":
+        with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool(options.jobs) as pool:
+            found = pool.imap(functools.partial(_import_fault, Path(folder)), modules())
+            faults = _report(found, "cannot be imported as they are")
+    else:
+        paths = files(options.places or [sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")])
+        with multiprocessing.Pool(options.jobs) as pool:
+            found = pool.imap(functools.partial(_fault, options.only), sorted(set(paths)), chunksize=8)
+            faults = _report(found, "are not Python that this version compiles")
+    print(f"{time.perf_counter() - started:.0f} s")
+    return 1 if faults else 0
+
+
+def _fault(only: str, path: Path) -> tuple[str, str | None]:
+    return str(path), fault(path, only)
+
+
+def _import_fault(folder: Path, module: tuple[str, Path]) -> tuple[str, str | None]:
+    return module[0], import_fault(*module, folder)
+
+
+def _report(found: Iterable[tuple[str, str | None]], passed_over: str) -> int:
+    checked = wrong = others = 0
+    for name, text in found:
+        checked += text is not None
+        others += text is None
+        if text:
+            wrong += 1
+            print(f"{name}: {text}", flush=True)
+    print(f"{checked} checked, {wrong} with a fault; {others} more {passed_over}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
