@@ -9,16 +9,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, conversion, imports, stdlib
+from benchmarks import calls, conversion, imports, plain, stdlib
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
+from benchmarks.programs import plot, steady
 
 GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "conversion": conversion.run,
+    "plain": plain.run,
+    "peers": steady.run,
     "calls": calls.run,
     "imports": imports.run,
     "stdlib": stdlib.run,
 }
-COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax")
+COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax", "numba")
+COLUMNS_OF = {"peers": steady.COLUMNS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,34 +31,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--no-peers", action="store_true", help="measure this project alone")
     parser.add_argument("--quick", action="store_true", help="a short run without peers: do the benchmarks work?")
+    parser.add_argument("--plot", metavar="FILE", help="the programs of the group `peers` as a picture: SVG or PNG")
     options = parser.parse_args(argv)
     unknown = [name for name in options.groups if name not in GROUPS]
     if unknown:
         parser.error(f"no group {unknown[0]!r}: there are {', '.join(GROUPS)}")
+    if options.plot is not None and not plot.possible():
+        parser.error("--plot needs matplotlib: pip install matplotlib")
+    if options.plot is not None and options.groups and "peers" not in options.groups:
+        parser.error("--plot shows the group peers, which is not among those to run")
     budget = QUICK if options.quick else Budget(peers=False) if options.no_peers else FULL
 
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
     results: dict[str, list[Row]] = {}
     if not options.json:
-        print("Python {python}, {machine}, {cores} cores; medians".format(**machine))
+        print("Python {python}, {machine}, {cores} cores; medians, of peers minima".format(**machine))
     for name in options.groups or GROUPS:
         rows = results[name] = []
+        columns = COLUMNS_OF.get(name, COLUMNS)
         if not options.json:
-            print(f"\n{name:48}{'':4}" + "".join(f"{column:>10}" for column in COLUMNS) + "   to reach", flush=True)
+            print(f"\n{name:48}{'':4}" + "".join(f"{column:>10}" for column in columns) + "   to reach", flush=True)
         for row in GROUPS[name](budget):
             rows.append(row)
             if not options.json:
-                print(line(row), flush=True)
+                print(line(row, columns), flush=True)
     if options.json:
         document = {**machine, "results": {name: [asdict(row) for row in rows] for name, rows in results.items()}}
         json.dump(document, sys.stdout, indent=2)
         print()
+    if options.plot is not None:
+        plot.draw(results["peers"], options.plot)
     return 0
 
 
-def line(row: Row) -> str:
+def line(row: Row, columns: Sequence[str] = COLUMNS) -> str:
     """A row of the table: the figure of each column, and how many times ours it is where that says something."""
-    figures = "".join(f"{number(row.figures.get(column)):>10}" for column in COLUMNS)
+    figures = "".join(f"{number(row.figures.get(column)):>10}" for column in columns)
     reached = "" if row.met is None else "  yes" if row.met else "  NO"
     text = f"{row.name:48}{row.unit:4}{figures}   {row.target}{reached}".rstrip()
     if row.notes:

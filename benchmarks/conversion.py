@@ -1,7 +1,6 @@
 """Conversion: a function for the first time, the same one again, and what the result costs on plain Python values."""
 from __future__ import annotations
 
-import functools
 import importlib.util
 import inspect
 import itertools
@@ -56,20 +55,6 @@ def run(budget: Budget) -> Iterator[Row]:
     yield Row("run it converted, on Python ints", "us", {k: v * 1e6 for k, v in times.items()},
               "this / Python <= 8", times[OURS] / times["Python"] <= 8)
 
-    for name, fn, arguments, most in (
-        ("code without control flow, converted", straight, (3, 4), 1.3),
-        ("... calls of functions", calling, (3, 4), None),
-        ("... recursion: fib(12)", fib, (12,), None), ("... methods of a class", methods, (100,), None),
-        ("... builtins and methods of a list", builtin_calls, (100,), None),
-    ):
-        converted = ag.convert(fn)
-        assert converted(*arguments) == fn(*arguments), name
-        times = in_turns({"Python": functools.partial(fn, *arguments), OURS: functools.partial(converted, *arguments)},
-                         budget)
-        ratio = times[OURS] / times["Python"]
-        target = ("", None) if most is None else (f"this / Python <= {most}", ratio <= most)
-        yield Row(name, "us", {k: v * 1e6 for k, v in times.items()}, *target)
-
     with tempfile.TemporaryDirectory() as directory:
         before = cache_directory()
         ag.set_cache(Path(directory) / "cache")
@@ -85,59 +70,6 @@ def run(budget: Budget) -> Iterator[Row]:
         finally:
             ag.set_cache(before)
     yield Row("find its conversion on disk (AUTOGRAPH_CACHE)", "ms", {OURS: 1e3 * statistics.median(found)})
-
-
-def straight(a, b):
-    x = a * b + 3
-    y = x - b
-    pair = (x, y)
-    table = {"a": x, "b": y}
-    u = table["a"] + pair[1]
-    items = [x, y, u]
-    rest = [*items[1:], u]
-    k = x // 3
-    return k**2 + u + items[0] + rest[0]
-
-
-def product(a, b):
-    return a * b + 1
-
-
-def calling(a, b):
-    x = product(a, b)
-    y = product(x, b)
-    return product(x, y) + product(y, 2)
-
-
-def fib(n):
-    if n < 2:
-        return n
-    return fib(n - 1) + fib(n - 2)
-
-
-class Counter:
-    def __init__(self):
-        self.x = 0
-
-    def add(self, d):
-        self.x += d
-        return self.x
-
-
-def methods(n):
-    counter = Counter()
-    for i in range(n):
-        counter.add(i)
-    return counter.x
-
-
-def builtin_calls(n):
-    out = []
-    total = 0
-    for i in range(n):
-        out.append(i)
-        total += len(out) + abs(i)
-    return total
 
 
 def _converting(convert: Convert, fn: Any) -> Callable[[], Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["MODULES", "installed", "peer"]
 
-MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax"}
+MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax", "numba": "numba"}
 """Name in the table, and name to import; malt is the distribution diastatic-malt."""
 
 

@@ -1,0 +1,84 @@
+"""The programs in C, built by gcc where there is one, in each of three ways; the fastest counts."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runtime.execute.native.products import blas_symbols
+
+__all__ = ["BUILDS", "in_c"]
+
+_COMMON = ["-O3", "-march=native", "-fPIC", "-shared"]
+_FAST = [*_COMMON, "-ffast-math", "-fopenmp-simd", "-mprefer-vector-width=512"]
+BUILDS = {"strict": _COMMON, "fast-math": _FAST, "fast-math, threads": [*_FAST, "-fopenmp"]}
+"""gcc's options by the name of the build; fast-math lets it call libmvec's functions of vectors."""
+
+_SGEMM = "cblas_sgemm64"
+_F32, _F64, _I32, _I64 = np.float32, np.float64, np.int32, np.int64
+_NETWORK = [(_F32, 64, 10), (_F32, 64, 256)]
+# For each program the arrays behind its arguments: of results, of memory to work in; and whether it calls BLAS.
+_ARRAYS: dict[str, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], bool]] = {
+    "collatz": ([(_I64,)], [], False),
+    "newton": ([(_F64,)], [], False),
+    "mandelbrot": ([(_I32, 512, 512)], [], False),
+    "rnn": ([(_F32, 100, 32, 128), (_F32, 32, 128)], [(_F32, 3200, 128)], True),
+    "forward": (_NETWORK[:1], _NETWORK[1:], True),
+    "training": ([(_F32, 784, 256), (_F32, 256), (_F32, 256, 10), (_F32, 10)],
+                 [_NETWORK[1], _NETWORK[1], _NETWORK[0]], True),
+    "descent": ([(_F32, 50)], [], False),
+    "elementwise": ([(_F32,)], [], False),
+    "product": ([(_F32, 1024, 1024)], [], True),
+}
+
+
+def in_c(name: str, data: Sequence[Any]) -> dict[str, Callable[[], Any]]:
+    """Calls of the program with this data, by build; each gives its results. Empty where C cannot be built."""
+    if name not in _ARRAYS:
+        return {}
+    shapes, work, blas = _ARRAYS[name]
+    if blas and _SGEMM not in blas_symbols():
+        return {}
+    found = {}
+    for build in BUILDS:
+        library = _library(build)
+        if library is not None:
+            inputs = [np.asarray(x) for x in data]
+            results = [np.empty(shape, dtype) for dtype, *shape in shapes]
+            scratch = [np.empty(shape, dtype) for dtype, *shape in work]
+            pointers = [x.ctypes.data for x in (*inputs, *results, *scratch)]
+            if blas:
+                pointers.append(blas_symbols()[_SGEMM])
+            found[build] = _calling(getattr(library, name), pointers, results, (inputs, scratch))
+    return found
+
+
+def _calling(fn: Any, pointers: list[int], results: list[Any], held: Any) -> Callable[[], Any]:
+    fn.restype = None
+    arguments = [ctypes.c_void_p(p) for p in pointers]
+
+    def call(held: Any = held) -> Any:
+        fn(*arguments)
+        return results
+
+    return call
+
+
+@functools.cache
+def _library(build: str) -> ctypes.CDLL | None:
+    """None where there is no gcc, or one that does not know the options (no libmvec, another machine)."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "programs.so"
+        source = Path(__file__).with_name("programs.c")
+        done = subprocess.run([gcc, *BUILDS[build], str(source), "-o", str(path), "-lmvec", "-lm"], capture_output=True)
+        return ctypes.CDLL(str(path)) if done.returncode == 0 else None

@@ -1,0 +1,1 @@
+"""The native executor: a traced graph as one native function, through LLVM."""

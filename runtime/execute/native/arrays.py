@@ -1,0 +1,365 @@
+"""Values while code is written: scalars in registers, and arrays that are memory or yet to be computed.
+
+A `Scalar` is a value of rank 0. An `Array` gives the code for one element, at given indices: a `Leaf` loads it, a
+`Map` computes it from the elements of other arrays, a `Formula` from the indices. So a chain of element-wise ops is
+one expression, whose loop is written when its elements are needed in memory (`runtime.execute.native.loops`).
+Views change how indices become addresses and cost nothing.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.scalars import llvm_type
+from runtime.types import DType
+
+__all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "Map", "Place", "Scalar",
+           "broadcast", "reads", "remap", "same", "same_dims"]
+
+CHEAP: Final = 4  # an expression of at most this weight is computed again rather than kept in memory
+_MOST: Final = 1 << 20
+
+Place = Sequence[Index]
+
+
+def same(a: Index, b: Index) -> bool:
+    """Whether two sizes are certainly the same."""
+    return a == b if isinstance(a, int) or isinstance(b, int) else a.ref == b.ref
+
+
+def same_dims(a: Sequence[Index], b: Sequence[Index]) -> bool:
+    return len(a) == len(b) and all(map(same, a, b))
+
+
+class Context:
+    """Where the code for elements is written. With several `lanes` the last index is that of the first lane."""
+
+    __slots__ = ("b", "lanes", "memo")
+
+    def __init__(self, b: Builder, lanes: int = 1) -> None:
+        self.b = b
+        self.lanes = lanes
+        self.memo: dict[Any, Val] = {}
+
+    def type(self, dtype: DType) -> str:
+        ty = llvm_type(dtype)
+        return ty if self.lanes == 1 else f"<{self.lanes} x {ty}>"
+
+    def counted(self, start: Index) -> Val:
+        """The last index, of each lane: int64."""
+        first = self.b.splat(self.b.i64(start), self.lanes)
+        if self.lanes == 1:
+            return first
+        steps = ", ".join(f"i64 {k}" for k in range(self.lanes))
+        return self.b.op(first.ty, f"add {first}, <{steps}>")
+
+
+class Scalar:
+    """A value of rank 0, in a register."""
+
+    __slots__ = ("dtype", "val")
+    dims: tuple[Index, ...] = ()
+
+    def __init__(self, dtype: DType, val: Val) -> None:
+        self.dtype = dtype
+        self.val = val
+
+    def at(self, c: Context, place: Place) -> Val:
+        return c.b.splat(self.val, c.lanes)
+
+
+class Boxed:
+    """A value that only Python sees, such as a list: the number of its place in the call's table of objects."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class Listed:
+    """A growable list whose elements have one known shape, in memory one after another.
+
+    `pair` is the address of two words, those of the memory and its capacity in bytes; `length` is an i64. Without
+    `dims` no element was written, so that there is no memory either. `scratch`: it may be changed in place, when it
+    is not needed any more as it was.
+    """
+
+    __slots__ = ("dims", "dtype", "length", "pair", "scratch")
+
+    def __init__(self, dtype: DType, dims: tuple[int, ...] | None, pair: Val, length: Val, scratch: bool = True
+                 ) -> None:
+        self.dtype = dtype
+        self.dims = dims
+        self.pair = pair
+        self.length = length
+        self.scratch = scratch
+
+    @property
+    def stride(self) -> int:
+        """The elements of the dtype that an element of the list has."""
+        return math.prod(self.dims or ())
+
+    def rows(self, b: Builder) -> Leaf:
+        """The elements as the rows of an array, as long as the list is not changed."""
+        assert self.dims is not None
+        return Leaf(self.dtype, [self.length, *self.dims], b.load("ptr", self.pair))
+
+
+class Array:
+    """Elements of `dtype` in the shape `dims`.
+
+    flat    `at` also takes one index alone: that of the element in C order.
+    lined   `at` works with several lanes.
+    weight  what computing an element costs, about: a load is 1, an addition 1, an exp 20.
+    uses    how many nodes of the graph use it.
+    """
+
+    __slots__ = ("dims", "dtype", "flat", "lined", "uses", "weight")
+
+    def __init__(self, dtype: DType, dims: Sequence[Index], flat: bool, lined: bool, weight: int) -> None:
+        self.dtype = dtype
+        self.dims = tuple(dims)
+        self.flat = flat
+        self.lined = lined
+        self.weight = min(weight, _MOST)
+        self.uses = 1
+
+    def at(self, c: Context, place: Place) -> Val:
+        """The element (with several lanes: as many along the last axis) at `place`."""
+        raise NotImplementedError
+
+    def reshaped(self, dims: Sequence[Index]) -> Array:
+        """The elements in C order in another shape, for a `flat` array."""
+        raise NotImplementedError
+
+    def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
+              done: dict[int, Array]) -> Array:
+        """A view, whose element at a place is this array's at `back(b, place)`; `leaf` gives it for memory."""
+        raise NotImplementedError
+
+
+class Leaf(Array):
+    """Elements in memory: the first at `pointer`, others by `strides` in elements.
+
+    scratch  nobody else looks at the memory, which belongs to this call.
+    bases    the addresses of the memory that it may lie in: a view is at another address than what it is a view of,
+             and after a branch an array lies in one of several memories.
+    """
+
+    __slots__ = ("bases", "pointer", "scratch", "strides")
+
+    def __init__(
+        self, dtype: DType, dims: Sequence[Index], pointer: Val, strides: Sequence[Index] | None = None,
+        scratch: bool = False, bases: frozenset[str] | None = None,
+    ) -> None:
+        super().__init__(dtype, dims, strides is None, True, 1)
+        self.pointer = pointer
+        self.bases = frozenset([pointer.ref]) if bases is None else bases
+        self.strides = strides  # None: C order, without gaps
+        self.scratch = scratch
+
+    def steps(self, b: Builder) -> tuple[Index, ...]:
+        if self.strides is not None:
+            return tuple(self.strides)
+        steps: list[Index] = []
+        step: Index = 1
+        for size in reversed(self.dims):
+            steps.append(step)
+            step = b.imul(step, size)
+        return tuple(reversed(steps))
+
+    def address(self, b: Builder, place: Place) -> Val:
+        """Of the element at `place`; of a `flat` array `place` may be the index in C order alone."""
+        offset: Index = 0
+        if self.strides is None and len(place) == 1:
+            offset = place[0]
+        else:
+            for index, step in zip(place, self.steps(b), strict=True):
+                offset = b.iadd(offset, b.imul(index, step))
+        return b.offset(self.pointer, offset, llvm_type(self.dtype))
+
+    def at(self, c: Context, place: Place) -> Val:
+        key = id(self), *[str(i) for i in place]
+        value = c.memo.get(key)
+        if value is None:
+            value = c.memo[key] = self._load(c, place)
+        return value
+
+    def _load(self, c: Context, place: Place) -> Val:
+        b, ty = c.b, llvm_type(self.dtype)
+        if c.lanes == 1 or not place:
+            return b.splat(b.load(ty, self.address(b, place)), c.lanes)
+        step = 1 if self.strides is None else self.strides[-1]
+        if isinstance(step, int) and step == 1:
+            return b.load(c.type(self.dtype), self.address(b, place), max(self.dtype.size, 1))
+        if isinstance(step, int) and step == 0:
+            return b.splat(b.load(ty, self.address(b, place)), c.lanes)
+        value = Val(c.type(self.dtype), "poison")
+        for k in range(c.lanes):
+            one = b.load(ty, self.address(b, [*place[:-1], b.iadd(place[-1], k)]))
+            value = b.op(value.ty, f"insertelement {value}, {one}, i64 {k}")
+        return value
+
+    def store(self, b: Builder, place: Place, value: Val) -> None:
+        b.store(value, self.address(b, place), self.dtype.size)
+
+    def reshaped(self, dims: Sequence[Index]) -> Leaf:
+        return Leaf(self.dtype, dims, self.pointer, scratch=self.scratch, bases=self.bases)
+
+    def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
+              done: dict[int, Array]) -> Array:
+        return leaf(self)
+
+
+Function = Callable[..., Val]  # of a builder and the elements
+
+
+class Map(Array):
+    """An element-wise function of arrays, all of its own shape, and scalars.
+
+    Once its elements were stored, `leaf` has them, and is what it loads.
+    """
+
+    __slots__ = ("args", "function", "leaf", "name")
+
+    def __init__(
+        self, name: str, dtype: DType, dims: Sequence[Index], function: Function, args: Sequence[Array | Scalar],
+        cost: int = 1,
+    ) -> None:
+        arrays = [arg for arg in args if isinstance(arg, Array)]
+        super().__init__(dtype, dims, all(x.flat for x in arrays), all(x.lined for x in arrays),
+                         cost + sum([x.weight for x in arrays]))
+        self.name = name
+        self.function = function
+        self.args = tuple(args)
+        self.leaf: Leaf | None = None
+
+    def at(self, c: Context, place: Place) -> Val:
+        if self.leaf is not None:
+            return self.leaf.at(c, place)
+        key = id(self), *[str(i) for i in place]
+        value = c.memo.get(key)
+        if value is None:
+            value = c.memo[key] = self.function(c.b, *[arg.at(c, place) for arg in self.args])
+        return value
+
+    def reshaped(self, dims: Sequence[Index]) -> Array:
+        if self.leaf is not None:
+            return self.leaf.reshaped(dims)
+        return self._with(dims, lambda x: x.reshaped(dims), {})
+
+    def _with(self, dims: Sequence[Index], change: Callable[[Array], Array], done: dict[int, Array]) -> Map:
+        args: list[Array | Scalar] = []
+        for arg in self.args:
+            if isinstance(arg, Map) and arg.leaf is None:
+                known = done.get(id(arg))
+                if known is None:
+                    known = done[id(arg)] = arg._with(dims, change, done)
+                args.append(known)
+            else:
+                args.append(change(arg) if isinstance(arg, Array) else arg)
+        return Map(self.name, self.dtype, dims, self.function, args, 1)
+
+    def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
+              done: dict[int, Array]) -> Array:
+        if self.leaf is not None:
+            return leaf(self.leaf)
+        known = done.get(id(self))
+        if known is None:
+            args = [arg.moved(dims, back, leaf, done) if isinstance(arg, Array) else arg for arg in self.args]
+            known = done[id(self)] = Map(self.name, self.dtype, dims, self.function, args)
+            known.weight = self.weight
+        return known
+
+
+class Formula(Array):
+    """Elements that code computes from their indices: `function(context, place)`.
+
+    `lined`: it also knows to do so for several lanes.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, dtype: DType, dims: Sequence[Index], function: Callable[[Context, Place], Val],
+                 lined: bool = False, cost: int = 2) -> None:
+        super().__init__(dtype, dims, len(dims) == 1, lined, cost)
+        self.function = function
+
+    def at(self, c: Context, place: Place) -> Val:
+        key = id(self), *[str(i) for i in place]
+        value = c.memo.get(key)
+        if value is None:
+            value = c.memo[key] = self.function(c, place)
+        return value
+
+    def reshaped(self, dims: Sequence[Index]) -> Array:
+        if same_dims(self.dims, dims):
+            return self
+
+        def function(c: Context, place: Place) -> Val:  # of one dimension
+            offset: Index = 0
+            for index, size in zip(place, dims, strict=True):
+                offset = c.b.iadd(c.b.imul(offset, size), index)
+            return self.at(c, [offset])
+
+        made = Formula(self.dtype, dims, function, self.lined, self.weight)
+        made.flat = False
+        return made
+
+    def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
+              done: dict[int, Array]) -> Array:
+        return Formula(self.dtype, dims, lambda c, place: self.at(c, back(c.b, place)), False, self.weight)
+
+
+def remap(x: Array, dims: Sequence[Index], back: Callable[[Builder, Place], Place],
+          leaf: Callable[[Leaf], Leaf]) -> Array:
+    """A view of `x`; see `Array.moved`."""
+    return x.moved(dims, back, leaf, {})
+
+
+def broadcast(b: Builder, x: Array | Scalar, dims: Sequence[Index], repeats: Sequence[Val | None] = ()
+              ) -> Array | Scalar:
+    """`x` in the shape `dims`, which it fits. `repeats`: for each axis of x, whether it has size 1 there and is to be
+    repeated, where only the run knows (None: it is known from the sizes)."""
+    if isinstance(x, Scalar) or (same_dims(x.dims, dims) and not any(repeats)):
+        return x
+    missing = len(dims) - len(x.dims)
+    unknown = [*repeats] or [None] * len(x.dims)
+    repeated = [isinstance(size, int) and size == 1 and not same(size, want)
+                for size, want in zip(x.dims, dims[missing:], strict=True)]
+
+    def leaf(x: Leaf) -> Leaf:
+        steps: list[Index] = [0] * missing
+        for step, repeat, when in zip(x.steps(b), repeated, unknown, strict=True):
+            if repeat:
+                step = 0
+            elif when is not None:
+                step = b.select(when, const("i64", 0), b.i64(step))
+            steps.append(step)
+        return Leaf(x.dtype, dims, x.pointer, steps, bases=x.bases)
+
+    def back(b: Builder, place: Place) -> Place:
+        inner: list[Index] = []
+        for index, repeat, when in zip(place[missing:], repeated, unknown, strict=True):
+            if repeat:
+                index = 0
+            elif when is not None:
+                index = b.select(when, const("i64", 0), b.i64(index))
+            inner.append(index)
+        return inner
+
+    return remap(x, dims, back, leaf)
+
+
+def reads(x: object, memory: Leaf) -> bool:
+    """Whether an expression may load from the memory of an array; of a formula that is not known."""
+    if isinstance(x, Leaf):
+        return not x.bases.isdisjoint(memory.bases)
+    if isinstance(x, Map):
+        if x.leaf is not None:
+            return reads(x.leaf, memory)
+        return any(isinstance(arg, Array) and reads(arg, memory) for arg in x.args)
+    return isinstance(x, Array)

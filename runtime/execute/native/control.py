@@ -1,0 +1,406 @@
+"""Control flow: `cond`, `while_loop` and `reduce` as blocks, with phis for what they carry.
+
+Scalars are carried in registers. An array that a loop carries has memory of its own, which the loop writes in place
+where each new element depends on old elements of the same place alone, or where an item is set and the old array is
+dead; else it writes into a second one, and they swap. So a steady loop allocates nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runtime.execute.native import tiles
+from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar, reads
+from runtime.execute.native.carried import Carried
+from runtime.execute.native.emit import Val, const
+from runtime.execute.native.lower import Lowering, Value, listed, lowers
+from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.sites import StreamSite
+from runtime.execute.native.variables import Variable, variables_of
+from runtime.graph import Graph, Node
+from runtime.graph import Value as GraphValue
+from runtime.types import ListType, TensorType, Type
+
+__all__ = ["captured", "cost_of"]
+
+
+def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[GraphValue, Value]]:
+    """For each sub-graph its captures' values: computed, and of memory that may not be written a view that says so."""
+    count = len(node.operands)
+    envs: list[dict[GraphValue, Value]] = []
+    at = count
+    for graph in node.subgraphs.values():
+        env: dict[GraphValue, Value] = {}
+        for _, inner in graph.captures:
+            x = w.settle(w.as_type(values[at], inner.type))
+            if isinstance(x, Listed) and x.scratch and not _last(w, node, at):
+                x = Listed(x.dtype, x.dims, x.pair, x.length, scratch=False)
+            if isinstance(x, Leaf) and x.scratch and not _free(w, node, at, x):
+                x = Leaf(x.dtype, x.dims, x.pointer, x.strides, bases=x.bases)
+            env[inner] = x
+            at += 1
+        envs.append(env)
+    return envs
+
+
+def _free(w: Lowering, node: Node, at: int, x: Leaf) -> bool:
+    """Whether a branch may write memory that it captures."""
+    return _last(w, node, at) and _unread(w, x, node.inputs[at])
+
+
+def _last(w: Lowering, node: Node, at: int) -> bool:
+    """Whether a branch is the last to use a value that it captures."""
+    value = node.inputs[at]
+    return node.op.name == "cond" and w.last.get(value) == w.now and value not in node.operands
+
+
+def _unread(w: Lowering, x: Leaf, mine: GraphValue) -> bool:
+    for value, other in w.env.items():
+        if value is not mine and w.last.get(value, -1) >= w.now and reads(other, x):
+            return False
+    return not any(reads(v, x) for v in w.variables.values())
+
+
+def assigned(*graphs: Graph | None) -> list[Variable]:
+    """The variables that graphs assign."""
+    return variables_of(*[graph for graph in graphs if graph is not None],
+                        ops=("assign_variable", "accumulate_variable"))
+
+
+def cost_of(graph: Graph) -> int:
+    """About how many nanoseconds an iteration takes at least."""
+    cost = 0
+    for node in graph.nodes:
+        size = max([v.type.size or 1024 for v in node.outputs if isinstance(v.type, TensorType)], default=1)
+        cost += 1 + (size // 8 if size > 1 else 0)
+        cost += sum(cost_of(sub) for sub in node.subgraphs.values())
+    return cost
+
+
+# cond
+
+@lowers("cond")
+def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    b = w.b
+    true, false = node.params["true"], node.params["false"]
+    now = w.env, w.last, w.now
+    envs = captured(w, node, values)
+    storages = assigned(true, false)
+    before, dirty = dict(w.variables), dict(w.dirty)
+    types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
+    places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
+    owners: list[list[Value]] = []
+    ends: list[dict[Variable, None]] = []
+
+    def branch(graph: Graph, env: dict[GraphValue, Value]) -> Callable[[], list[Val]]:
+        def write() -> list[Val]:
+            w.variables, w.dirty = dict(before), dict(dirty)
+            with w.scope():
+                results = w.run(graph, env)
+                results += [w.variables[s] for s in storages]
+                ended = b.done
+                results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
+                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
+                vals = pack(w, types, places, results)
+                if not ended:
+                    owners.append(results)
+                    ends.append(w.dirty)
+            return vals
+
+        return write
+
+    merged = b.either(w.element(values[0]), branch(true, envs[0]), branch(false, envs[1]))
+    w.env, w.last, w.now = now
+    w.variables = dict(before)
+    w.dirty = {s: None for end in ends for s in end} if ends else dict(dirty)
+    if not ends:
+        return [w.undefined(v.type) for v in node.outputs]
+    results = unpack(w, types, places, merged)
+    for k, x in enumerate(results):
+        if isinstance(x, Listed):
+            lists = [s for mine in owners if isinstance(s := mine[k], Listed)]
+            if len({s.pair.ref for s in lists}) == 1:
+                x.pair = lists[0].pair
+            x.scratch = all(s.scratch for s in lists)
+        if isinstance(x, Leaf):
+            sources = [mine[k] for mine in owners]
+            x.bases = x.bases.union(*[s.bases for s in sources if isinstance(s, Leaf)])
+            if not all(isinstance(s, Leaf) for s in sources):
+                continue
+            leaves = [s for s in sources if isinstance(s, Leaf)]
+            # the same memory in both, or memory of each branch's own
+            if len({s.pointer.ref for s in leaves}) == 1:
+                x.pointer = leaves[0].pointer
+            x.scratch = all(s.scratch for s in leaves)
+    _see(w, storages, results[len(node.outputs):])
+    return results[:len(node.outputs)]
+
+
+def pack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], results: Sequence[Value]) -> list[Val]:
+    """What phis carry of values: scalars, addresses, dimensions that are not known. Objects move to their places."""
+    vals: list[Val] = []
+    moves = []
+    for type, place, x in zip(types, places, results, strict=True):
+        if place is not None:
+            assert isinstance(x, Boxed)
+            moves.append((place, x.place))
+            continue
+        if isinstance(x, Listed):
+            vals += [x.pair, x.length]
+            continue
+        assert isinstance(type, TensorType)
+        if isinstance(x, Scalar):
+            vals.append(x.val)
+            continue
+        leaf = w.leaf(x)
+        vals += [leaf.pointer, *[w.b.i64(d) for d, known in zip(leaf.dims, type.shape, strict=True) if known is None]]
+    w.move(moves)
+    return vals
+
+
+def unpack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], vals: Sequence[Val]) -> list[Value]:
+    given = iter(vals)
+    results: list[Value] = []
+    for type, place in zip(types, places, strict=True):
+        if place is not None:
+            results.append(Boxed(place))
+            continue
+        if isinstance(type, ListType):
+            dims = tuple([d for d in type.element.shape if d is not None])
+            results.append(Listed(type.element.dtype, dims, next(given), next(given)))
+            continue
+        assert isinstance(type, TensorType)
+        if not type.shape and is_native(type.dtype):
+            results.append(Scalar(type.dtype, next(given)))
+        else:
+            pointer = next(given)
+            results.append(Leaf(type.dtype, [next(given) if d is None else d for d in type.shape], pointer))
+    return results
+
+
+# Loops
+
+def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Value], first: int,
+           graphs: Sequence[Graph | None], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
+    """What a loop carries: its state, and the variables that it assigns."""
+    storages = assigned(*graphs)
+    before = [w.variables[s] for s in storages]
+    fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
+    carried = Carried(w, [*types, *[s.type for s in storages]], [*operands, *before],
+                      [*range(first, first + len(operands)), *[None] * len(storages)],
+                      [*fixed, *[False] * len(storages)])
+    for s in storages:
+        w.dirty[s] = None  # some iteration makes it so
+    return carried, storages
+
+
+@contextmanager
+def _inside(w: Lowering) -> Iterator[None]:
+    """In a loop."""
+    now = w.env, w.last, w.now
+    w.loops += 1
+    w.long = True
+    with w.scope():
+        yield
+    w.loops -= 1
+    w.env, w.last, w.now = now
+
+
+def _see(w: Lowering, storages: Sequence[Variable], values: Sequence[Value]) -> None:
+    for s, x in zip(storages, values, strict=True):
+        w.variables[s] = x
+
+
+def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
+               envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
+    """The loop, block by block, if that is possible."""
+    b = w.b
+    plan = tiles.tiled(node, body, test, items)
+    if plan is None:
+        return None
+    dims = tiles.ready(w, plan, state, envs)
+    if dims is None:
+        return None
+    state = [x if isinstance(x, Scalar) else w.leaf(x) for x in state]
+    count: Val | None = None
+    if length is not None:
+        assert isinstance(length, Scalar)
+        x = length.val
+        count = x if x.ty == "i64" else b.convert("zext" if length.dtype.is_unsigned else "sext", x, "i64")
+    w.long = True
+    w.blocked.append(node)
+    results, failed = tiles.write(w, plan, state, envs, count, dims, 2 * len(body.nodes) + 8)
+    if failed is None:
+        return results
+    types = [v.type for v in node.outputs]
+    places: list[int | None] = [None] * len(types)
+
+    made = [results]
+
+    def whole() -> list[Val]:
+        with w.scope():
+            made.append(_whole(w, node, body, test, state, envs))
+            return pack(w, types, places, made[1])
+
+    joined = unpack(w, types, places, b.either(failed, whole, lambda: pack(w, types, places, results)))
+    for k, value in enumerate(joined):
+        if isinstance(value, Leaf):
+            value.bases = value.bases.union(*[w.leaf(values[k]).bases for values in made])
+    return joined
+
+
+def _whole(w: Lowering, node: Node, body: Graph, test: Graph | None, state: Sequence[Value],
+           envs: dict[str, dict[GraphValue, Value]]) -> list[Value]:
+    assert test is not None
+    dead, w.dead = w.dead, frozenset()
+    results = _while(w, node, state, None, envs, 0)
+    w.dead = dead
+    return results
+
+
+@lowers("while_loop")
+def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    b = w.b
+    test, body = node.params["test"], node.params["body"]
+    limited = bool(node.params.get("limited"))
+    envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
+    count = len(node.operands) - limited
+    if not limited:
+        found = _by_blocks(w, node, body, test, 0, values[:count], envs, None)
+        if found is not None:
+            return found
+    limit: Val | None = None
+    if limited:
+        x = w.element(values[0])
+        dtype = tiles.type_of(node.operands[0]).dtype
+        limit = x if x.ty == "i64" else b.convert("zext" if dtype.is_unsigned else "sext", x, "i64")
+    return _while(w, node, values[limited:limited + count], limit, envs, int(limited))
+
+
+def _while(w: Lowering, node: Node, state: Sequence[Value], limit: Val | None,
+           envs: dict[str, dict[GraphValue, Value]], first: int) -> list[Value]:
+    b = w.b
+    test, body = node.params["test"], node.params["body"]
+    types = [v.type for v in body.inputs]
+    carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
+    head, inside, after = b.label("while"), b.label("do"), b.label("end")
+    before = b.block
+    b.start(head)
+    turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+    carried.open(before)
+    n = len(types)
+    with _inside(w):
+        _see(w, storages, carried.current[n:])
+        if limit is not None:
+            more = b.label("more")
+            b.branch(b.icmp("slt", turn, limit), more, after)
+            b.start(more)
+        (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, carried.current[:n], strict=True))})
+        b.branch(w.element(go), inside, after)
+        b.start(inside)
+        with w.scope():
+            results = w.run(body, {**envs["body"], **dict(zip(body.inputs, carried.current[:n], strict=True))})
+            if not b.done:
+                taken = carried.advance([*results, *[w.variables[s] for s in storages]])
+                w.poll(cost_of(body) + cost_of(test))
+                carried.close(taken, b.block)
+                close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
+                b.jump(head)
+    b.start(after)
+    _see(w, storages, carried.current[n:])
+    return carried.current[:n]
+
+
+@lowers("reduce")
+def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    b = w.b
+    body, test, stream = node.params["body"], node.params.get("test"), node.params.get("stream")
+    sources = node.params.get("sources", 1)
+    envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
+    count = len(node.operands) - sources
+    items = len(body.inputs) - count
+    if stream is None and test is None:
+        found = _by_blocks(w, node, body, None, items, values[1:1 + count], envs, values[0])
+        if found is not None:
+            return found
+    types = [v.type for v in body.inputs[items:]]
+    carried, storages = _start(w, node, types, values[sources:sources + count], sources, (test, body), body, items)
+    length: Val | None = None
+    index: Val | None = None
+    place = 0
+    if stream is None:
+        x = w.element(values[0])
+        dtype = tiles.type_of(node.operands[0]).dtype
+        length = x if x.ty == "i64" else b.convert("zext" if dtype.is_unsigned else "sext", x, "i64")
+    else:
+        w.flush()
+        place = w.new_object()
+        words, specs = w.described(values[:sources])
+        w.call_python(StreamSite(stream, place, specs, ()), words)
+        w.reload()
+    head, inside, after = b.label("for"), b.label("do"), b.label("end")
+    before = b.block
+    b.start(head)
+    index, close_index = b.open_phi("i64", const("i64", 0), before)
+    carried.open(before)
+    n = len(types)
+    exits: list[tuple[list[list[Val]], str]] = []
+    with _inside(w):
+        _see(w, storages, carried.current[n:])
+        given: list[Value] = []
+        if length is not None:
+            exits.append((carried.vals(), b.block))
+            b.branch(b.icmp("slt", index, length), inside, after)
+            b.start(inside)
+            dtype = tiles.type_of(body.inputs[0]).dtype
+            ty = llvm_type(dtype)
+            given = [Scalar(dtype, index if ty == "i64" else b.convert("trunc", index, ty))]
+        else:
+            given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]], exits, carried, inside, after)
+        with w.scope():
+            env = {**envs["body"], **dict(zip(body.inputs, [*given, *carried.current[:n]], strict=True))}
+            results = w.run(body, env)
+            if not b.done:
+                taken = carried.advance([*results, *[w.variables[s] for s in storages]])
+                if test is not None:
+                    news = carried.rebuilt(taken)
+                    (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, news[:n], strict=True))})
+                    exits.append((taken, b.block))
+                    following = b.label("next")
+                    b.branch(w.element(go), following, after)
+                    b.start(following)
+                w.poll(cost_of(body) + (cost_of(test) if test is not None else 0))
+                carried.close(taken, b.block)
+                close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
+                b.jump(head)
+    b.lines.append(f"{after}:")
+    b.block, b.done = after, False
+    if len(exits) == 1:
+        final = carried.current
+    else:
+        joined = [[b.phi(vals[0].ty, *[(val, block) for val, (_, block) in zip(vals, exits, strict=True)])
+                   for vals in zip(*[taken[k] for taken, _ in exits], strict=True)]
+                  for k in range(len(carried.types))]
+        final = carried.rebuilt(joined)
+    _see(w, storages, final[n:])
+    return final[:n]
+
+
+def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type], exits: list[tuple[list[list[Val]], str]],
+               carried: Carried, inside: str, after: str) -> list[Value]:
+    """The next element of a stream, whose code may look at variables; or leave the loop."""
+    b = w.b
+    known = [type for type in types if isinstance(type, TensorType)]
+    w.flush()
+    words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))
+    exits.append((carried.vals(), b.block))
+    b.branch(b.icmp("ne", words[0], const("i64", 0)), inside, after)
+    b.start(inside)
+    rest = iter(words[1:])
+    values: list[Value] = []
+    for type in known:
+        pointer = b.op("ptr", f"inttoptr {next(rest)} to ptr")
+        sizes = [next(rest) for _ in type.shape]
+        values.append(w.incoming(type, pointer, sizes))
+    return values

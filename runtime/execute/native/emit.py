@@ -1,0 +1,510 @@
+"""LLVM IR as text: modules, functions and instructions.
+
+A `Val` is an LLVM value: its type and its name or literal. Types are LLVM's own text: `i1 i8 i16 i32 i64 half float
+double ptr`, and vectors `<16 x float>`. All instructions work lane by lane on vectors, so that a function of
+scalars, written once, serves both. Text is several times cheaper to make than llvmlite's objects.
+
+`Module` holds functions, `Builder` writes one. Index arithmetic takes Python ints among its operands and folds them.
+"""
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+__all__ = ["Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float", "lanes", "like"]
+
+
+class Val:
+    """An LLVM value. `str` gives the operand with its type, `.ref` without."""
+
+    __slots__ = ("ref", "ty")
+
+    def __init__(self, ty: str, ref: str) -> None:
+        self.ty = ty
+        self.ref = ref
+
+    def __str__(self) -> str:
+        return f"{self.ty} {self.ref}"
+
+    __repr__ = __str__
+
+
+Index = int | Val  # an index or a size: a Python int where it is known, else an i64
+
+BITS: Final = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
+
+
+def element(ty: str) -> str:
+    """The type of one lane."""
+    return ty[1:-1].split(" x ")[1] if ty[0] == "<" else ty
+
+
+def lanes(ty: str) -> int:
+    """How many lanes a type has; 1 for a scalar."""
+    return int(ty[1:-1].split(" x ")[0]) if ty[0] == "<" else 1
+
+
+def like(ty: str, other: str) -> str:
+    """The type with lanes of `other`, as many as `ty` has: `like("<4 x float>", "i1")` is `<4 x i1>`."""
+    return f"<{lanes(ty)} x {other}>" if ty[0] == "<" else other
+
+
+def bits_of(ty: str) -> int:
+    """The bits of one lane."""
+    return BITS[element(ty)]
+
+
+def is_float(ty: str) -> bool:
+    return element(ty) in ("half", "float", "double")
+
+
+def int_like(ty: str) -> str:
+    """The integer type of the same width and lanes."""
+    return like(ty, f"i{bits_of(ty)}")
+
+
+def _literal(kind: str, value: Any) -> str:
+    if kind == "i1":
+        return "true" if value else "false"
+    if kind[0] == "i":
+        bits = BITS[kind]
+        value = int(value) & ((1 << bits) - 1)
+        return str(value - (1 << bits) if value >> (bits - 1) else value)
+    if kind == "half":
+        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    if kind == "float":
+        value = _single(float(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _single(value: float) -> float:
+    """The float32 next to `value`, as a Python float. NaN keeps its sign and payload."""
+    if value != value:
+        return value
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def const(ty: str, value: Any) -> Val:
+    """A constant; of a vector type, in each lane."""
+    kind = element(ty)
+    text = _literal(kind, value)
+    return Val(ty, f"splat ({kind} {text})" if ty[0] == "<" else text)
+
+
+class Module:
+    """Functions, and what they call. `define` writes a function once, however often it is asked for."""
+
+    def __init__(self, fma: bool = True, vector_bits: int = 512) -> None:
+        self.parts: list[str] = []
+        self.declared: dict[str, str] = {}
+        self.defined: set[str] = set()
+        self.fma = fma  # whether the target multiplies and adds in one instruction
+        self.vector_bits = vector_bits  # of its widest registers
+        self.metadata: list[str] = []
+        self.globals: dict[str, str] = {}
+
+    def declare(self, name: str, result: str, *types: str) -> None:
+        """An external function."""
+        self.declared[name] = f"declare {result} @{name}({', '.join(types)})"
+
+    def define(
+        self, name: str, result: str, types: Sequence[str], write: Callable[..., Val | None],
+        attributes: str = "alwaysinline nounwind", linkage: str = "internal",
+    ) -> str:
+        """The function `name`, whose body `write(builder, *arguments)` makes and returns the result of."""
+        if name not in self.defined:
+            self.defined.add(name)
+            b = Builder(self)
+            args = [Val(ty, f"%a{i}") for i, ty in enumerate(types)]
+            value = write(b, *args)
+            if not b.done:
+                b.line("ret void" if value is None else f"ret {value}")
+            self.parts.append(b.function(f"{linkage} {result} @{name}({', '.join(map(str, args))}) {attributes}"))
+        return name
+
+    def parallel(self) -> tuple[str, str]:
+        """What marks the memory accesses of a new parallel loop, and what its last branch."""
+        k = len(self.metadata)
+        self.metadata += [f"!{k} = distinct !{{}}", f'!{k + 1} = !{{!"llvm.loop.parallel_accesses", !{k}}}',
+                          f"!{k + 2} = distinct !{{!{k + 2}, !{k + 1}}}"]
+        return f", !llvm.access.group !{k}", f", !llvm.loop !{k + 2}"
+
+    def text(self) -> str:
+        known = [f"@{name} = {what}" for name, what in self.globals.items()]
+        return "\n".join([*known, *self.declared.values(), *self.parts, *self.metadata, ""])
+
+
+class Builder:
+    """Writes one function, block after block. `done`: the current block has its end."""
+
+    def __init__(self, module: Module, flags: str = "", prefix: str = "") -> None:
+        self.module = module
+        self.prefix = prefix  # of the names of values
+        self.types: dict[str, str] = {}  # of values by name
+        self.flags = flags + " " if flags else ""  # of floating-point arithmetic, such as "fast"
+        self.entry: list[str] = []  # allocas
+        self.group = ""  # what marks the memory accesses of a loop whose iterations do not depend on each other
+        self.lines: list[str] = []
+        self.block = "entry"
+        self.done = False
+        self.count = 0
+        self.credit: Val | None = None  # memory that counts down to the next look at signals
+
+    # Text.
+
+    def function(self, header: str) -> str:
+        return "\n".join([f"define {header} {{", "entry:", *self.entry, *self.lines, "}"])
+
+    def line(self, text: str) -> None:
+        """An instruction without result."""
+        if not self.done:
+            self.lines.append("  " + text)
+            if text.startswith(("ret ", "ret\n", "br ", "switch ", "unreachable")) or text == "ret void":
+                self.done = True
+
+    def op(self, ty: str, text: str) -> Val:
+        """An instruction with a result of type `ty`."""
+        self.count += 1
+        name = f"%{self.prefix}v{self.count}"
+        self.types[name] = ty
+        if not self.done:
+            self.lines.append(f"  {name} = {text}")
+        return Val(ty, name)
+
+    def label(self, hint: str = "b") -> str:
+        """A name for a block that is to come."""
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def start(self, label: str) -> None:
+        """Go on in a new block, to which the current one falls through."""
+        if not self.done:
+            self.lines.append(f"  br label %{label}")
+        self.lines.append(f"{label}:")
+        self.block = label
+        self.done = False
+
+    def jump(self, label: str) -> None:
+        self.line(f"br label %{label}")
+
+    def branch(self, condition: Val, yes: str, no: str) -> None:
+        self.line(f"br {condition}, label %{yes}, label %{no}")
+
+    def phi(self, ty: str, *incoming: tuple[Val, str]) -> Val:
+        pairs = ", ".join(f"[ {value.ref}, %{block} ]" for value, block in incoming)
+        return self.op(ty, f"phi {ty} {pairs}")
+
+    def open_phi(self, ty: str, first: Val, block: str) -> tuple[Val, Callable[[Val, str], None]]:
+        """A phi of a loop's head, and the function that adds the value from the loop's end."""
+        value = self.phi(ty, (first, block))
+        place = len(self.lines) - 1
+
+        def close(last: Val, end: str) -> None:
+            self.lines[place] += f", [ {last.ref}, %{end} ]"
+
+        return value, close
+
+    def alloca(self, ty: str, count: int = 1, align: int = 8) -> Val:
+        """Memory on the stack for the whole call."""
+        self.count += 1
+        name = f"%{self.prefix}s{self.count}"
+        self.types[name] = "ptr"
+        self.entry.append(f"  {name} = alloca {ty}, i64 {count}, align {align}")
+        return Val("ptr", name)
+
+    def at_entry(self, ty: str, text: str) -> Val:
+        """An instruction at the start of the function, whose result can be used everywhere."""
+        self.count += 1
+        name = f"%{self.prefix}v{self.count}"
+        self.types[name] = ty
+        self.entry.append(f"  {name} = {text}")
+        return Val(ty, name)
+
+    # Constants and memory.
+
+    const = staticmethod(const)
+
+    def load(self, ty: str, pointer: Val, align: int | None = None) -> Val:
+        """A value from memory; i1 is a byte there."""
+        if element(ty) == "i1":
+            byte = like(ty, "i8")
+            return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}')} to {ty}")
+        if ty != "ptr":
+            align = align or bits_of(ty) // 8
+        return self.op(ty, f"load {ty}, {pointer}, align {align or 8}{self.group}")
+
+    def store(self, value: Val, pointer: Val, align: int | None = None) -> None:
+        if element(value.ty) == "i1":
+            value = self.op(like(value.ty, "i8"), f"zext {value} to {like(value.ty, 'i8')}")
+        if value.ty != "ptr":
+            align = align or max(bits_of(value.ty) // 8, 1)
+        self.line(f"store {value}, {pointer}, align {align or 8}{self.group}")
+
+    def offset(self, pointer: Val, index: Index, ty: str) -> Val:
+        """The address of element `index` of an array of `ty`."""
+        if isinstance(index, int) and index == 0:
+            return pointer
+        kind = "i8" if ty == "i1" else ty
+        return self.op("ptr", f"getelementptr {kind}, {pointer}, {self.i64(index)}")
+
+    def call(self, result: str, name: str, *args: Val) -> Val:
+        """A call of a function of the module, declared or defined, or of an intrinsic."""
+        if name.startswith("llvm."):
+            self.module.declare(name, result, *[arg.ty for arg in args])
+        text = f"call {result} @{name}({', '.join(map(str, args))})"
+        if result == "void":
+            self.line(text)
+            return Val("void", "")
+        return self.op(result, text)
+
+    def call_pointer(self, result: str, function: Val, *args: Val) -> Val:
+        text = f"call {result} {function.ref}({', '.join(map(str, args))})"
+        if result == "void":
+            self.line(text)
+            return Val("void", "")
+        return self.op(result, text)
+
+    # Arithmetic: of values of one type, lane by lane.
+
+    def _binary(self, name: str, x: Val, y: Val) -> Val:
+        return self.op(x.ty, f"{name} {x}, {y.ref}")
+
+    def add(self, x: Val, y: Val) -> Val:
+        return self._binary("add", x, y)
+
+    def sub(self, x: Val, y: Val) -> Val:
+        return self._binary("sub", x, y)
+
+    def mul(self, x: Val, y: Val) -> Val:
+        return self._binary("mul", x, y)
+
+    def sdiv(self, x: Val, y: Val) -> Val:
+        return self._binary("sdiv", x, y)
+
+    def udiv(self, x: Val, y: Val) -> Val:
+        return self._binary("udiv", x, y)
+
+    def srem(self, x: Val, y: Val) -> Val:
+        return self._binary("srem", x, y)
+
+    def urem(self, x: Val, y: Val) -> Val:
+        return self._binary("urem", x, y)
+
+    def and_(self, x: Val, y: Val) -> Val:
+        return self._binary("and", x, y)
+
+    def or_(self, x: Val, y: Val) -> Val:
+        return self._binary("or", x, y)
+
+    def xor(self, x: Val, y: Val) -> Val:
+        return self._binary("xor", x, y)
+
+    def shl(self, x: Val, y: Val) -> Val:
+        return self._binary("shl", x, y)
+
+    def lshr(self, x: Val, y: Val) -> Val:
+        return self._binary("lshr", x, y)
+
+    def ashr(self, x: Val, y: Val) -> Val:
+        return self._binary("ashr", x, y)
+
+    def not_(self, x: Val) -> Val:
+        return self._binary("xor", x, const(x.ty, -1 if element(x.ty) != "i1" else 1))
+
+    def fadd(self, x: Val, y: Val) -> Val:
+        return self._binary(f"fadd {self.flags}", x, y)
+
+    def fsub(self, x: Val, y: Val) -> Val:
+        return self._binary(f"fsub {self.flags}", x, y)
+
+    def fmul(self, x: Val, y: Val) -> Val:
+        return self._binary(f"fmul {self.flags}", x, y)
+
+    def fdiv(self, x: Val, y: Val) -> Val:
+        return self._binary(f"fdiv {self.flags}", x, y)
+
+    def fneg(self, x: Val) -> Val:
+        return self.op(x.ty, f"fneg {x}")
+
+    def fma(self, x: Val, y: Val, z: Val) -> Val:
+        """x * y + z: rounded once where the target does that, else twice."""
+        if not self.module.fma:
+            return self.op(x.ty, f"fadd {self.op(x.ty, f'fmul {x}, {y.ref}')}, {z.ref}")
+        return self.intrinsic("fma", x, y, z)
+
+    def intrinsic(self, name: str, *args: Val, suffix: str | None = None) -> Val:
+        """`llvm.name`, overloaded on the type of the first operand: sqrt, fabs, floor, ceil, rint, copysign, ..."""
+        ty = args[0].ty
+        return self.call(ty, f"llvm.{name}.{suffix or _mangled(ty)}", *args)
+
+    def icmp(self, relation: str, x: Val, y: Val) -> Val:
+        """`relation`: eq ne slt sle sgt sge ult ule ugt uge."""
+        return self.op(like(x.ty, "i1"), f"icmp {relation} {x}, {y.ref}")
+
+    def fcmp(self, relation: str, x: Val, y: Val) -> Val:
+        """`relation`: oeq une olt ole ogt oge ult ule ugt uge uno ord."""
+        return self.op(like(x.ty, "i1"), f"fcmp {relation} {x}, {y.ref}")
+
+    def select(self, condition: Val, x: Val, y: Val) -> Val:
+        return self.op(x.ty, f"select {condition}, {x}, {y}")
+
+    def convert(self, how: str, x: Val, ty: str) -> Val:
+        """`how`: trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp bitcast; `ty` is a lane's type or all."""
+        ty = ty if ty[0] == "<" or ty == "ptr" else like(x.ty, ty)
+        return x if ty == x.ty else self.op(ty, f"{how} {x} to {ty}")
+
+    def bitcast(self, x: Val, ty: str) -> Val:
+        return self.convert("bitcast", x, ty)
+
+    def splat(self, x: Val, count: int) -> Val:
+        """A vector with `x` in each lane."""
+        if count == 1:
+            return x
+        ty = f"<{count} x {x.ty}>"
+        one = self.op(ty, f"insertelement {ty} poison, {x}, i64 0")
+        return self.op(ty, f"shufflevector {one}, {ty} poison, <{count} x i32> zeroinitializer")
+
+    # Index arithmetic: ints fold.
+
+    def i64(self, index: Index) -> Val:
+        return Val("i64", str(index)) if isinstance(index, int) else index
+
+    def iadd(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x + y
+        if isinstance(x, int) and x == 0:
+            return y
+        if isinstance(y, int) and y == 0:
+            return x
+        return self.op("i64", f"add nsw {self.i64(x)}, {self.i64(y).ref}")
+
+    def isub(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x - y
+        if isinstance(y, int) and y == 0:
+            return x
+        return self.op("i64", f"sub nsw {self.i64(x)}, {self.i64(y).ref}")
+
+    def imul(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x * y
+        for a, other in ((x, y), (y, x)):
+            if isinstance(a, int) and a in (0, 1):
+                return other if a else 0
+        return self.op("i64", f"mul nsw {self.i64(x)}, {self.i64(y).ref}")
+
+    def idiv(self, x: Index, y: Index) -> Index:
+        """The quotient of sizes, which are not negative."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x // y
+        if isinstance(y, int) and y == 1:
+            return x
+        return self.op("i64", f"udiv {self.i64(x)}, {self.i64(y).ref}")
+
+    def imod(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x % y
+        return self.op("i64", f"urem {self.i64(x)}, {self.i64(y).ref}")
+
+    def product(self, sizes: Sequence[Index]) -> Index:
+        result: Index = 1
+        for size in sizes:
+            result = self.imul(result, size)
+        return result
+
+    # Structure.
+
+    @contextmanager
+    def loop(self, start: Index, stop: Index, step: int = 1, parallel: bool = False) -> Iterator[Val]:
+        """`for i in range(start, stop, step)`: yields i, an i64; step > 0.
+
+        `parallel`: no iteration uses memory that another one writes, which spares LLVM the proof.
+        """
+        body, after = self.label("do"), self.label("end")
+        group, mark = self.group, ""
+        if parallel:
+            self.group, mark = self.module.parallel()
+        first, last = self.i64(start), self.i64(stop)
+        enter = self.op("i1", f"icmp slt {first}, {last.ref}")
+        before = self.block
+        self.branch(enter, body, after)
+        self.start(body)
+        index, close = self.open_phi("i64", first, before)
+        yield index
+        following = self.op("i64", f"add nuw nsw {index}, {step}")
+        close(following, self.block)
+        again = self.op("i1", f"icmp slt {following}, {last.ref}")
+        self.line(f"br {again}, label %{body}, label %{after}{mark}")
+        self.group = group
+        self.start(after)
+
+    def folded(
+        self, start: Index, stop: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],
+        by: int = 1,
+    ) -> list[Val]:
+        """`for i in range(start, stop, by): values = step(i, values)`, from `first`; the last values."""
+        body, after = self.label("do"), self.label("end")
+        lower, upper = self.i64(start), self.i64(stop)
+        enter = self.op("i1", f"icmp slt {lower}, {upper.ref}")
+        before = self.block
+        self.branch(enter, body, after)
+        self.start(body)
+        index, close = self.open_phi("i64", lower, before)
+        phis = [self.open_phi(value.ty, value, before) for value in first]
+        values = list(step(index, [value for value, _ in phis]))
+        following = self.op("i64", f"add nuw nsw {index}, {by}")
+        end = self.block
+        close(following, end)
+        for (_, close_value), value in zip(phis, values, strict=True):
+            close_value(value, end)
+        again = self.op("i1", f"icmp slt {following}, {upper.ref}")
+        self.branch(again, body, after)
+        self.start(after)
+        return [self.phi(value.ty, (one, before), (value, end)) for one, value in zip(first, values, strict=True)]
+
+    def either(
+        self, condition: Val, yes: Callable[[], Sequence[Val]], no: Callable[[], Sequence[Val]]
+    ) -> list[Val]:
+        """`yes() if condition else no()`: values of the same types. A branch may leave the function."""
+        left, right, after = self.label("then"), self.label("else"), self.label("join")
+        self.branch(condition, left, right)
+        ends = []
+        for label, branch in ((left, yes), (right, no)):
+            self.start(label)
+            values = branch()
+            if not self.done:
+                ends.append((values, self.block))
+                self.jump(after)
+        if not ends:
+            self.lines.append(f"{after}:")
+            self.block, self.done = after, False
+            self.line("unreachable")
+            return []
+        self.lines.append(f"{after}:")
+        self.block, self.done = after, False
+        if len(ends) == 1:
+            return list(ends[0][0])
+        return [self.phi(a.ty, (a, ends[0][1]), (c, ends[1][1])) for a, c in zip(ends[0][0], ends[1][0], strict=True)]
+
+    @contextmanager
+    def when(self, condition: Val, likely: bool | None = None) -> Iterator[None]:
+        """`if condition:`"""
+        inside, after = self.label("then"), self.label("join")
+        self.branch(condition, inside, after)
+        self.start(inside)
+        yield
+        self.start(after)
+
+
+_CODES: Final = {"half": "f16", "float": "f32", "double": "f64"}
+
+
+def _mangled(ty: str) -> str:
+    kind = element(ty)
+    code = _CODES.get(kind, kind)
+    return f"v{lanes(ty)}{code}" if ty[0] == "<" else code

@@ -1,0 +1,236 @@
+"""Calls of compiled graphs: frames, what native code asks of Python, and results."""
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.recursion import with_room
+from runtime.config import threads
+from runtime.execute.native import (
+    control,
+    effects,
+    gathers,
+    joining,
+    lists,
+    pointwise,
+    products,
+    reductions,
+    shapes,
+)
+from runtime.execute.native.compile import Code, has_fma, vector_bits
+from runtime.execute.native.entry import NOT_PLAIN, write
+from runtime.execute.native.lower import FIRST_SLOT, Lowering
+from runtime.execute.native.report import report
+from runtime.execute.native.sites import Call
+from runtime.execute.native.variables import variables_of
+from runtime.graph import Graph
+from runtime.persistent import Items
+from runtime.types import ListType
+
+__all__ = ["Native"]
+
+_ = control, effects, gathers, joining, lists, pointwise, products, reductions, shapes  # they register lowerings
+
+_Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+_libc: Final = ctypes.CDLL(None)
+_free: Final = _libc.free
+_free.argtypes = [ctypes.c_void_p]
+_free.restype = None
+
+
+class Frame:
+    """The words of one call at a time: memory that is kept for the next call, and the way back to Python."""
+
+    __slots__ = ("__weakref__", "call", "words")
+
+    def __init__(self, slots: int, constants: int) -> None:
+        self.words = np.zeros(FIRST_SLOT + 2 * slots, np.int64)
+        assert _callback_address is not None
+        self.words[0] = _callback_address
+        self.words[1] = constants
+        self.words[2] = threads.ctypes.data
+        self.call: Call | None = None
+        _frames[self.words.ctypes.data] = self
+        weakref.finalize(self, _release, self.words)
+
+
+def _release(words: Any) -> None:
+    for pointer in words[FIRST_SLOT::2].tolist():
+        if pointer:
+            _free(pointer)
+
+
+_frames: Final[weakref.WeakValueDictionary[int, Frame]] = weakref.WeakValueDictionary()
+
+
+def _call_back(frame: int, site: int, words: int) -> int:
+    call = _frames[frame].call
+    assert call is not None
+    try:
+        call.sites[site].run(call, words)
+    except BaseException as exc:
+        call.error = exc
+        return 0
+    return 1  # anything else, such as 0 for an exception that came before `try`, is an error
+
+
+_callback: Final = _Callback(_call_back)
+_callback_address: Final = ctypes.cast(_callback, ctypes.c_void_p).value
+
+
+class Native:
+    """A graph as native code, and the function from arrays to arrays that runs it."""
+
+    executor = "native"
+
+    def __init__(self, graph: Graph, fast_math: bool = False) -> None:
+        def lowered() -> tuple[Lowering, str]:
+            w = Lowering(graph, fast_math, has_fma(), vector_bits())
+            return w, write(w)
+
+        w, self.text = with_room(lowered)  # graphs may nest deeply
+        self.lowering = w
+        self.graph = graph
+        self.code = Code(self.text)
+        self.frames: list[Frame] = []
+        self.sites = w.sites
+        self.constants = w.constants
+        self.addresses = np.array([array.ctypes.data for array in self.constants], np.int64)
+        self.lists = [k for k, v in enumerate(graph.inputs) if isinstance(v.type, ListType)]
+
+    def frame(self) -> Frame:
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return Frame(self.lowering.slots, self.addresses.ctypes.data)
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        """The LLVM IR: as LLVM optimised it, or as it was written."""
+        return self.code.optimized()[0] if optimized else self.text
+
+    def inspect_asm(self) -> str:
+        """The assembly of this machine."""
+        return self.code.optimized()[1]
+
+    def explain(self) -> str:
+        return report(self.lowering)
+
+    def peak_memory(self) -> int:
+        """The bytes that the calls so far have kept for arrays, beside their inputs and outputs."""
+        return sum(int(frame.words[FIRST_SLOT + 1::2].sum()) for frame in self.frames)
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        w = self.lowering
+        native = self.code.function
+        makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
+        places: list[int | None] = [None if kind == "array" else place for kind, place in w.outputs]
+        storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
+        outputs = len(w.graph.outputs)
+        needs_call = bool(w.sites) or bool(w.objects)
+        frames = self.frames
+        empty = np.empty
+        sites = self.sites
+        lists = self.lists
+        simple = not storages and not needs_call and all(place is None for place in places)
+
+        def finish(call: Call | None, made: list[Any]) -> list[Any]:
+            arrays = iter(made)
+            objects = () if call is None else call.objects
+            results = [next(arrays) if place is None else objects[place] for place in places]
+            for k, x in enumerate(results):
+                if type(x) is Items:
+                    results[k] = tuple(x)
+                elif places[k] is not None and type(x) is not tuple:
+                    x.setflags(write=False)
+            return results
+
+        def fail(status: int, call: Call | None) -> BaseException:
+            if status == 1:
+                assert call is not None
+                return call.error or KeyboardInterrupt()
+            return MemoryError("native code got no memory")
+
+        def run(*inputs: Any) -> tuple[Any, ...]:
+            frame = self.frame()
+            call = None
+            if needs_call:
+                call = frame.call = Call(w.objects, sites)
+                for place, k in enumerate(lists):
+                    call.objects[place] = inputs[k]
+                if lists:
+                    inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
+            made = [empty(shape, dtype) for shape, dtype in makers]
+            variables = [storage.array for storage in storages]
+            status = native(frame.words, *inputs, *variables, *made)
+            if status == NOT_PLAIN:
+                status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made)
+            frame.call = None
+            frames.append(frame)
+            if status is not None:
+                raise fail(status, call)
+            results = finish(call, made)
+            for storage, array in zip(written, results[outputs:], strict=True):
+                storage.array = array
+            return tuple(results[:outputs])
+
+        def run_locked(*inputs: Any) -> tuple[Any, ...]:
+            with ExitStack() as held:
+                for lock in locks:
+                    held.enter_context(lock)
+                return run(*inputs)
+
+        # of threads that update a variable each finds what the other left
+        locks = [lock_of(v.storage) for v in sorted(
+            variables_of(w.graph, ops=("assign_variable", "accumulate_variable")), key=hash)]
+        if not simple:
+            return run_locked if locks else run
+        shared = None if w.slots else Frame(0, self.addresses.ctypes.data)
+
+        def run_simple(*inputs: Any) -> tuple[Any, ...]:
+            frame = shared or self.frame()
+            made = [empty(shape, dtype) for shape, dtype in makers]
+            status = native(frame.words, *inputs, *made)
+            if status == NOT_PLAIN:
+                status = native(frame.words, *map(plain, inputs), *made)
+            if frame is not shared:
+                frames.append(frame)
+            if status is not None:
+                raise fail(status, None)
+            return tuple(made)
+
+        if shared is None or len(makers) != 1:
+            return run_simple
+        words = shared.words
+        ((shape, dtype),) = makers
+
+        def run_single(*inputs: Any) -> tuple[Any, ...]:
+            made = empty(shape, dtype)
+            status = native(words, *inputs, made)
+            if status is not None:
+                return run_simple(*inputs)
+            return (made,)
+
+        return run_single
+
+
+_locks: Final[dict[int, Any]] = {}
+
+
+def lock_of(storage: Any) -> Any:
+    """The lock that a call holds while it may assign to the variable."""
+    lock = _locks.get(id(storage))
+    if lock is None:
+        lock = _locks.setdefault(id(storage), threading.RLock())
+        weakref.finalize(storage, _locks.pop, id(storage), None)
+    return lock
+
+
+def plain(x: Any) -> Any:
+    """The array in C order and aligned, as native code takes it."""
+    return np.require(x, requirements=("C", "A"))

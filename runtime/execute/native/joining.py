@@ -1,0 +1,187 @@
+"""Lowerings of ops that put arrays together, take them apart, or make them of a rule."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, remap, same
+from runtime.execute.native.emit import Index, Val, const
+from runtime.execute.native.indexing import Axis, viewed
+from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.shapes import as_array, need_native, result_type, splat, wide
+from runtime.graph import Node
+
+__all__: list[str] = []
+
+
+@lowers("stack")
+def stack(w: Lowering, node: Node, *values: Value) -> Value:
+    need_native(*values)
+    axis = node.params["axis"]
+    b = w.b
+    first = values[0]
+    assert isinstance(first, (Scalar, Array))
+    if all(isinstance(x, Scalar) for x in values):
+        if len(values) == 1:
+            return splat(first, [1]) if isinstance(first, Scalar) else first
+        target = w.memory(first.dtype, [len(values)])
+        for k, x in enumerate(values):
+            target.store(b, [k], w.element(x))
+        return target
+    arrays = [as_array(x) for x in values]
+    dims = list(arrays[0].dims)
+    for x in arrays[1:]:
+        for k, (a, d) in enumerate(zip(x.dims, dims, strict=True)):
+            if not same(a, d):
+                w.fail_if(b.icmp("ne", b.i64(a), b.i64(d)), node, values)
+                dims[k] = a if isinstance(a, int) else d
+    target = w.memory(arrays[0].dtype, [*dims[:axis], len(arrays), *dims[axis:]])
+    parts = []
+    for k, x in enumerate(arrays):
+        chosen: list[Axis | None] = [Axis(0, 1, size) for size in target.dims]
+        chosen[axis] = Axis(k, 1, None)
+        part = viewed(w, target, chosen)
+        assert isinstance(part, Leaf)
+        source = as_dims(x, dims)
+        parts.append((source, part))
+    w.store_all(parts)
+    return target
+
+
+def as_dims(x: Array, dims: Sequence[Index]) -> Array:
+    """`x`, whose dimensions are known to be equal to `dims`, with just these."""
+    if all(map(same, x.dims, dims)):
+        return x
+    if x.flat:
+        return x.reshaped(dims)
+    assert isinstance(x, (Leaf, Map, Formula))
+    if isinstance(x, Leaf):
+        return Leaf(x.dtype, dims, x.pointer, x.strides, bases=x.bases)
+    return remap(x, dims, lambda b, place: place, lambda leaf: Leaf(
+        leaf.dtype, dims, leaf.pointer, leaf.strides, bases=leaf.bases))
+
+
+@lowers("concat")
+def concat(w: Lowering, node: Node, *values: Value) -> Value:
+    need_native(*values)
+    axis = node.params["axis"]
+    b = w.b
+    arrays = [as_array(x) for x in values]
+    if len(arrays) == 1:
+        return arrays[0]
+    dims = list(arrays[0].dims)
+    for x in arrays[1:]:
+        for k, (a, d) in enumerate(zip(x.dims, dims, strict=True)):
+            if k != axis and not same(a, d):
+                w.fail_if(b.icmp("ne", b.i64(a), b.i64(d)), node, values)
+                dims[k] = a if isinstance(a, int) else d
+    total: Index = 0
+    for x in arrays:
+        total = b.iadd(total, x.dims[axis])
+    known = result_type(node).shape[axis]
+    dims[axis] = total if known is None else known
+    target = w.memory(arrays[0].dtype, dims)
+    start: Index = 0
+    for x in arrays:
+        chosen: list[Axis | None] = [Axis(0, 1, size) for size in dims]
+        chosen[axis] = Axis(start, 1, x.dims[axis])
+        part = viewed(w, target, chosen)
+        assert isinstance(part, Leaf)
+        inner = [*dims[:axis], x.dims[axis], *dims[axis + 1:]]
+        w.store_all([(as_dims(x, inner), part)])
+        start = b.iadd(start, x.dims[axis])
+    return target
+
+
+@lowers("split")
+def split(w: Lowering, node: Node, x: Value) -> list[Value]:
+    need_native(x)
+    assert isinstance(x, Array)
+    b = w.b
+    sections, axis = node.params["sections"], node.params["axis"]
+    size = x.dims[axis]
+    if not isinstance(x, Leaf) and x.weight > 3:
+        x = w.leaf(x)
+    sizes: list[Index]
+    if isinstance(sections, int):
+        if isinstance(size, Val):
+            w.fail_if(b.icmp("ne", b.op("i64", f"urem {size}, {sections}"), const("i64", 0)), node, [x])
+        sizes = [b.idiv(size, sections)] * sections
+    else:
+        if isinstance(size, Val):
+            w.fail_if(b.icmp("ne", size, const("i64", sum(sections))), node, [x])
+        sizes = list(sections)
+    parts: list[Value] = []
+    start: Index = 0
+    for count in sizes:
+        chosen: list[Axis | None] = [Axis(0, 1, d) for d in x.dims]
+        chosen[axis] = Axis(start, 1, count)
+        parts.append(viewed(w, x, chosen))
+        start = b.iadd(start, count)
+    return parts
+
+
+@lowers("pad")
+def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Value:
+    need_native(x)
+    if isinstance(x, Scalar):
+        return x
+    assert isinstance(x, Array)
+    if node.params["mode"] != "CONSTANT":
+        raise NotNative("reflected padding")
+    pairs = node.params["pairs"]
+    if pairs is None:
+        raise NotNative("padding that only the run knows")
+    if any(size < 0 for pair in pairs for size in pair):
+        raise NotNative("negative padding")
+    b = w.b
+    dims = [b.iadd(size, sum(pair)) for size, pair in zip(x.dims, pairs, strict=True)]
+    target = w.memory(x.dtype, dims)
+    w.store_all([(splat(Scalar(x.dtype, w.element(value)), dims), target)])
+    chosen: list[Axis | None] = [Axis(pair[0], 1, size) for pair, size in zip(pairs, x.dims, strict=True)]
+    part = viewed(w, target, chosen)
+    assert isinstance(part, Leaf)
+    w.store_all([(x, part)])
+    return target
+
+
+@lowers("range")
+def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) -> Value:
+    b = w.b
+    first, last, step = w.element(start), w.element(limit), w.element(delta)
+    type = result_type(node)
+    dtype = type.dtype
+    size: Index
+    if dtype.is_floating and dtype.size == 2:
+        raise NotNative("float16")
+    zero = const(step.ty, 0)
+    bad = b.fcmp("oeq", step, zero) if dtype.is_floating else b.icmp("eq", step, zero)
+    if step.ref[0] == "%":
+        w.fail_if(bad, node, [start, limit, delta])
+    if type.shape[0] is not None:
+        size = type.shape[0]
+    elif dtype.is_floating:
+        a, z, d = (b.convert("fpext", v, "double") for v in (first, last, step))
+        steps = b.intrinsic("ceil", b.op("double", f"fdiv {b.op('double', f'fsub {z}, {a.ref}')}, {d.ref}"))
+        w.fail_if(b.fcmp("uno", steps, steps), node, [start, limit, delta])
+        size = b.intrinsic("smax", b.op("i64", f"fptosi {steps} to i64"), const("i64", 0))
+    else:
+        a, z, d = (wide(b, v, dtype) for v in (first, last, step))
+        up = b.icmp("sgt", d, const("i64", 0))
+        span = b.op("i64", f"sub {z}, {a.ref}")
+        adjusted = b.add(span, b.sub(d, b.select(up, const("i64", 1), const("i64", -1))))
+        safe = b.select(b.icmp("eq", d, const("i64", 0)), const("i64", 1), d)
+        size = b.intrinsic("smax", b.op("i64", f"sdiv {adjusted}, {safe.ref}"), const("i64", 0))
+    if dtype.is_floating:
+        second = b.op(first.ty, f"fadd {first}, {step.ref}")
+        step = b.op(first.ty, f"fsub {second}, {first.ref}")
+
+    def function(c: Context, place: Place) -> Val:
+        index = c.counted(place[-1])
+        base, by = c.b.splat(first, c.lanes), c.b.splat(step, c.lanes)
+        if dtype.is_floating:
+            k = c.b.convert("sitofp", index, first.ty)
+            return c.b.op(k.ty, f"fadd {base}, {c.b.op(k.ty, f'fmul {k}, {by.ref}').ref}")
+        narrow = c.b.convert("trunc", index, first.ty) if first.ty != "i64" else index
+        return c.b.add(base, c.b.mul(narrow, by))
+
+    return Formula(dtype, [size], function, lined=True, cost=2)

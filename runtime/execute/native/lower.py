@@ -1,0 +1,597 @@
+"""From a graph to the text of one LLVM function.
+
+The nodes are taken in order. Scalars become registers at once; arrays become expressions (`arrays`), whose loops are
+written where their elements are needed: by an effect, by an op that is no expression, at the end of a graph.
+Before control flow everything that it captures is computed.
+
+The function is `i32 body(ptr frame, ptr args)`. Its result is 0, or 1 if an exception waits in the call, 2 if
+memory ran out, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data followed by their
+unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array of words: the
+address of the function that calls Python back, that of a table of the constants' addresses, that of the number of
+threads, three words of an exception, then pairs of address and capacity: memory that stays from call to call. What
+calls Python back is a numbered `Site` (`runtime.execute.native.sites`).
+
+Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state.
+They are written back when the function ends, before an exception leaves it, and before Python code runs that may
+look at them.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.execute.native import loops
+from runtime.execute.native.arrays import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
+from runtime.execute.native.emit import Builder, Index, Module, Val, const
+from runtime.execute.native.memory import grow
+from runtime.execute.native.parallel import WORTH, region
+from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.sites import (
+    AllocateSite,
+    BoxSite,
+    FlushSite,
+    KernelSite,
+    MoveSite,
+    ReloadSite,
+    Site,
+    UnboxSite,
+)
+from runtime.execute.native.variables import Variable, variables_of
+from runtime.graph import Graph, Node
+from runtime.graph import Value as GraphValue
+from runtime.types import DType, ListType, TensorType, Type, dtype_of
+
+__all__ = [
+    "ERROR_WORDS", "FIRST_SLOT", "INTERRUPTED", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
+]
+
+Value = Scalar | Array | Boxed | Listed
+_STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
+_STACK_ALL: Final = 1 << 18
+ERROR_WORDS: Final = 3  # of the frame: an exception that a handler of a signal raised
+FIRST_SLOT: Final = 6
+INTERRUPTED: Final = 4
+_HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
+
+LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
+"""By the name of an op, what writes it: `(lowering, node, *values) -> value or values`."""
+
+
+class NotNative(Exception):
+    """A lowering does not know this case, for the reason given: the op's kernel is called instead."""
+
+
+def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a lowering for ops."""
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+class Lowering:
+    """The code of one graph, and what a call of it needs besides."""
+
+    def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
+        self.graph = graph
+        self.module = Module(fma, vector_bits)
+        self.flags = "fast" if fast_math else ""
+        self.b = Builder(self.module, self.flags)
+        self.frame = Val("ptr", "%frame")
+        self.args = Val("ptr", "%args")
+        self.sites: list[Site] = []
+        self.constants: list[Any] = []  # arrays whose addresses are in the frame
+        self.slots = 0  # pairs in the frame
+        self.objects = 0  # places in the table of objects
+        self.loops = 0  # how deep in loops
+        self.stack = 0
+        self.inside = 0  # how deep in parts that threads run
+        self.blocked: list[Node] = []  # loops that run block by block
+        self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
+        self.called_back: list[tuple[Node, str]] = []
+        self.storages = variables_of(graph)
+        self.variables: dict[Variable, Value] = {}
+        self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
+        self.forced: list[list[Map]] = [[]]
+        self.outputs: list[tuple[str, Any]] = []
+        self.long = False  # whether a call may take long, so that other threads should run meanwhile
+
+    # Memory.
+
+    def word(self, index: int, ty: str = "ptr") -> Val:
+        return self.b.load(ty, self.b.offset(self.frame, index, "i64"))
+
+    def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
+        """New memory for an array: the same each time that this place in the code runs."""
+        return Leaf(dtype, dims, self.allocate(dtype, dims), scratch=True)
+
+    def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
+        size = self.b.imul(self.b.product(dims), dtype.size)
+        if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
+            self.stack += size
+            return self.b.alloca("i8", max(size, 1), 64)
+        return self.slot_memory(self.new_slot(), size)
+
+    def new_slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def slot_memory(self, slot: int, size: Index) -> Val:
+        """The memory of a slot of the frame, made larger if it is too small; what was in it is lost then."""
+        pair = self.b.offset(self.frame, FIRST_SLOT + 2 * slot, "i64")
+        return self.reserved(pair, size)
+
+    def reserved(self, pair: Val, size: Index) -> Val:
+        """Memory of at least that many bytes, at an address and a capacity in memory."""
+        b = self.b
+        self.module.declare("free", "void", "ptr")
+        self.module.declare("aligned_alloc", "ptr", "i64", "i64")
+        self.module.define("grow", "ptr", ["ptr", "i64"], grow, attributes="noinline nounwind")
+        have = b.load("i64", b.offset(pair, 1, "i64"))
+        need = b.i64(max(size, 1)) if isinstance(size, int) else b.op("i64", f"add {size}, 1")  # never none at all
+        fits = b.icmp("uge", have, need)
+        (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", "grow", pair, need)])
+        if isinstance(size, int) and size < 1 << 20:
+            return memory
+        with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
+            self.leave(2)
+        return memory
+
+    def copy(self, source: Leaf, pointer: Val) -> None:
+        """All elements of an array in C order, to another place."""
+        b = self.b
+        size = b.i64(b.imul(b.product(source.dims), source.dtype.size))
+        b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, size, Val("i1", "false"))
+
+    def leaf(self, x: Value) -> Leaf:
+        """The array in memory, in C order; a scalar in a cell on the stack."""
+        if isinstance(x, Scalar):
+            cell = self.b.alloca("i8" if x.val.ty == "i1" else x.val.ty)
+            self.b.store(x.val, cell)
+            return Leaf(x.dtype, (), cell)
+        assert isinstance(x, Array)
+        self.note([x])
+        found, done = loops.materialize(self.b, self.memory, x, self.divide)
+        self.forced[-1] += done
+        return found
+
+    def store_all(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
+        """Store arrays, those of one shape in one loop."""
+        groups: list[list[tuple[Array, Leaf]]] = []
+        for root in roots:
+            for group in groups:
+                if loops.same_dims(group[0][0].dims, root[0].dims):
+                    group.append(root)
+                    break
+            else:
+                groups.append([root])
+        for group in groups:
+            self.note([x for x, _ in group])
+            self.forced[-1] += loops.store_all(self.b, self.memory, group, self.divide)
+
+    def divide(self, size: Index, work: int, step: int, part: loops.Part) -> bool:
+        """See `loops.Divide`."""
+        if work < WORTH or self.inside:
+            return False
+        self.long = True
+        return region(self, size, lambda start, stop: part(self.b, start, stop), step)
+
+    def note(self, roots: Sequence[Array], *more: str) -> None:
+        """Remember for the report which ops a loop computes."""
+        names: list[str] = []
+        seen: set[int] = set()
+
+        def visit(x: Array | Scalar) -> None:
+            if isinstance(x, Map) and x.leaf is None and id(x) not in seen:
+                seen.add(id(x))
+                for arg in x.args:
+                    visit(arg)
+                if x.name != "splat":
+                    names.append(x.name)
+
+        for root in roots:
+            visit(root)
+        if len(names) + len(more) > 1:
+            self.fused.append(([*names, *more], roots[0].dims))
+
+    def element(self, x: Value) -> Val:
+        """The value of a scalar, or of an array of one element."""
+        if isinstance(x, Scalar):
+            return x.val
+        assert isinstance(x, Array)
+        return x.at(Context(self.b), [0] * len(x.dims))
+
+    def settle(self, x: Value) -> Value:
+        """A value that control flow may use: nothing that would be computed again in it, unless that is cheap."""
+        if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None):
+            return self.leaf(x)
+        if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
+            return self.leaf(x)
+        return x
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Code that may not run: what it stores is not there afterwards."""
+        self.forced.append([])
+        yield
+        for x in self.forced.pop():
+            x.leaf = None
+
+    # Python.
+
+    def site(self, site: Site) -> int:
+        self.sites.append(site)
+        return len(self.sites) - 1
+
+    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
+        """Call a site with words, and get words; leave the function if it raised."""
+        b = self.b
+        space = b.alloca("i64", max(len(words), results, 1))
+        for k, word in enumerate(words):
+            b.store(word, b.offset(space, k, "i64"))
+        status = b.call_pointer("i32", self.word(0), self.frame, Val("i32", str(self.site(site))), space)
+        with b.when(b.icmp("ne", status, const("i32", 1))):
+            self.leave(1)
+        return [b.load("i64", b.offset(space, k, "i64")) for k in range(results)]
+
+    def leave(self, status: int) -> None:
+        """End the call without results. What was assigned to variables is theirs."""
+        self.flush()
+        self.b.line(f"ret i32 {status}")
+
+    def described(self, values: Sequence[Value]) -> tuple[list[Val], list[Any]]:
+        """Words that describe values to Python, and what the site must know to read them."""
+        words: list[Val] = []
+        specs: list[Any] = []
+        for x in values:
+            if isinstance(x, Listed):
+                x = self.boxed(x)
+            if isinstance(x, Boxed):
+                specs.append(x.place)
+                continue
+            leaf = self.leaf(x)
+            words += [leaf.pointer, *[self.b.i64(d) for d in leaf.dims]]
+            specs.append((leaf.dtype.np, len(leaf.dims)))
+        return words, specs
+
+    def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
+        """Call the op's NumPy kernel."""
+        sees = node.op.foreign or bool(node.subgraphs) or node.op.name.startswith("iterator_")
+        if sees:
+            self.flush()
+        words, specs = self.described(values)
+        types = [value.type for value in node.outputs]
+        places = [self.new_object() if isinstance(type, ListType) else None for type in types]
+        count = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
+        results = iter(self.call_python(KernelSite(node, specs, places, failing=why == "raises"), words, count))
+        values = []
+        for type, place in zip(types, places, strict=True):
+            if place is not None:
+                values.append(self.as_type(Boxed(place), type))
+                continue
+            assert isinstance(type, TensorType)
+            pointer = self.b.op("ptr", f"inttoptr {next(results)} to ptr")
+            sizes = [next(results) for _ in type.shape]
+            dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
+            if not dims and is_native(type.dtype):
+                values.append(Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
+            else:
+                values.append(Leaf(type.dtype, dims, pointer))
+        if sees and node.op.name != "raise":
+            self.reload()
+        if why != "raises":
+            self.long = True
+            self.called_back.append((node, why))
+        return values
+
+    def fail_if(self, bad: Val | None, node: Node, values: Sequence[Value]) -> None:
+        """Where `bad` holds, the op's kernel raises its exception."""
+        if bad is None or bad.ref == "false":
+            return
+        with self.b.when(bad), self.scope():
+            self.kernel(node, values, "raises")
+            self.b.line("ret i32 1")
+
+    def new_object(self) -> int:
+        self.objects += 1
+        return self.objects - 1
+
+    # Lists.
+
+    def new_pair(self) -> Val:
+        """The address and the capacity of memory of its own, for a list."""
+        return self.b.offset(self.frame, FIRST_SLOT + 2 * self.new_slot(), "i64")
+
+    def boxed(self, x: Listed) -> Boxed:
+        """A list as Python has it: its elements are copied."""
+        place = self.new_object()
+        if x.dims is None:
+            self.call_python(BoxSite(place, None, x.dtype.np), [x.length])
+        else:
+            self.call_python(BoxSite(place, x.dims, x.dtype.np), [x.length, self.b.load("i64", x.pair)])
+        return Boxed(place)
+
+    def as_type(self, x: Value, type: Type) -> Value:
+        """A list in the form that lists of a type have: in memory, if the shape of the elements is known."""
+        if not isinstance(type, ListType):
+            return x
+        if not listed(type):
+            return self.boxed(x) if isinstance(x, Listed) else x
+        dims = tuple([d for d in type.element.shape if d is not None])
+        if isinstance(x, Listed) and x.dims == dims and x.dtype is type.element.dtype:
+            return x
+        pair = self.new_pair()
+        size = math.prod(dims) * type.element.dtype.size
+        if isinstance(x, Listed):
+            length = x.length
+            pointer = self.reserved(pair, self.b.imul(length, size))
+            self.b.call("void", "llvm.memset.p0.i64", pointer, const("i8", 0),
+                        self.b.i64(self.b.imul(length, size)), Val("i1", "false"))
+        else:
+            assert isinstance(x, Boxed)
+            length, address = self.call_python(UnboxSite(x.place, dims, type.element.dtype.np), (), 2)
+            pointer = self.reserved(pair, self.b.imul(length, size))
+            self.b.call("void", "llvm.memcpy.p0.p0.i64", pointer, self.b.op("ptr", f"inttoptr {address} to ptr"),
+                        self.b.i64(self.b.imul(length, size)), Val("i1", "false"))
+        return Listed(type.element.dtype, dims, pair, length)
+
+    def copy_list(self, x: Listed, pair: Val) -> Listed:
+        """The list in other memory."""
+        size = self.b.i64(self.b.imul(x.length, x.stride * x.dtype.size))
+        pointer = self.reserved(pair, size)
+        self.b.call("void", "llvm.memcpy.p0.p0.i64", pointer, self.b.load("ptr", x.pair), size, Val("i1", "false"))
+        return Listed(x.dtype, x.dims, pair, x.length)
+
+    def move(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Objects to other places, all at once: pairs of target and source."""
+        pairs = [pair for pair in pairs if pair[0] != pair[1]]
+        if pairs:
+            self.call_python(MoveSite(pairs))
+
+    # Variables.
+
+    def read(self, storage: Any) -> Value:
+        return self.variables[Variable(storage)]
+
+    def assign(self, storage: Any, x: Value) -> None:
+        self.variables[Variable(storage)] = x if isinstance(x, Scalar) else self.leaf(x)
+        self.dirty[Variable(storage)] = None
+
+    def flush(self) -> None:
+        """Give variables the values that were assigned."""
+        if self.dirty and not self.b.done:
+            stores = list(self.dirty)
+            words, specs = self.described([self.variables[s] for s in stores])
+            # not by call_python, whose failure would come here
+            space = self.b.alloca("i64", max(len(words), 1))
+            for k, word in enumerate(words):
+                self.b.store(word, self.b.offset(space, k, "i64"))
+            self.b.call_pointer("i32", self.word(0), self.frame,
+                                Val("i32", str(self.site(FlushSite([s.storage for s in stores], specs)))), space)
+
+    def reload(self) -> None:
+        """Take the values of variables from Python, which may have changed them."""
+        if not self.variables:
+            return
+        stores = list(self.variables)
+        count = sum(1 + len(s.type.shape) for s in stores)
+        words = iter(self.call_python(ReloadSite([s.storage for s in stores]), (), count))
+        for storage in stores:
+            pointer = self.b.op("ptr", f"inttoptr {next(words)} to ptr")
+            self.variables[storage] = self.incoming(
+                storage.type, pointer, [next(words) for _ in storage.type.shape])
+        self.dirty.clear()
+
+    def incoming(self, type: TensorType, pointer: Val, sizes: Sequence[Index]) -> Value:
+        """An array that came from Python; its unknown dimensions are among `sizes`."""
+        if not type.shape and is_native(type.dtype):
+            return Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer))
+        dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
+        return Leaf(type.dtype, dims, pointer)
+
+    # The whole.
+
+    def body(self) -> None:
+        """The code of `body`, from arguments to outputs."""
+        b, graph = self.b, self.graph
+        b.entry += ["  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
+        env: dict[GraphValue, Value] = {}
+        position = 0
+
+        def argument() -> Val:
+            nonlocal position
+            position += 1
+            return b.offset(self.args, position - 1, "i64")
+
+        for value in graph.inputs:
+            type = value.type
+            if isinstance(type, ListType):
+                env[value] = Boxed(self.new_object())
+                continue
+            pointer = b.load("ptr", argument())
+            env[value] = self.incoming(type, pointer, [
+                b.load("i64", argument()) if size is None else size for size in type.shape])
+        for storage in self.storages:
+            type = storage.type
+            pointer = b.load("ptr", argument())
+            self.variables[storage] = self.incoming(type, pointer, [
+                b.load("i64", argument()) if size is None else size for size in type.shape])
+        for value in graph.inputs:
+            env[value] = self.as_type(env[value], value.type)
+        for outer, inner in graph.captures:
+            env[inner] = self.as_type(self.captured(outer, inner.type), inner.type)
+        results = self.run(graph, env)
+        self.deliver(graph, results, argument)
+        b.line("ret i32 0")
+
+    def captured(self, outer: Any, type: Type) -> Value:
+        """An eager tensor or list that the graph captures."""
+        if isinstance(type, ListType):
+            place = self.new_object()
+            self.call_python(MoveSite([], {place: tuple(outer.items)}))
+            return Boxed(place)
+        return self.constant(outer._array)
+
+    def constant(self, array: Any) -> Value:
+        array = np.asarray(array)
+        dtype = dtype_of(array)
+        if not array.ndim and is_native(dtype):
+            return Scalar(dtype, const(llvm_type(dtype), array.item()))
+        if array.size == 1 and is_native(dtype):
+            return Map("splat", dtype, array.shape, lambda b, x: x,
+                       [Scalar(dtype, const(llvm_type(dtype), array.item()))], 0)
+        self.constants.append(np.ascontiguousarray(array).reshape(array.shape))
+        self.b.entry.append(f"  %constant{len(self.constants) - 1} = getelementptr ptr, ptr %constants, "
+                            f"i64 {len(self.constants) - 1}")
+        return Leaf(dtype, array.shape, self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}"))
+
+    def deliver(self, graph: Graph, results: Sequence[Value], argument: Callable[[], Val]) -> None:
+        """Outputs and variables to where Python looks for them."""
+        flushed = [s for s in self.storages if s in self.dirty]
+        wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
+        wanted += [(s.type, self.variables[s]) for s in flushed]
+        self.written = flushed
+        stores: list[tuple[Array, Leaf]] = []
+        for type, x in wanted:
+            if isinstance(x, Listed):
+                x = self.boxed(x)
+            if isinstance(x, Boxed):
+                self.outputs.append(("object", x.place))
+                continue
+            assert isinstance(type, TensorType)
+            if None in type.shape:
+                assert isinstance(x, Array)
+                sizes = [self.b.i64(size) for size in x.dims]
+                place = self.new_object()
+                (word,) = self.call_python(AllocateSite(type.dtype.np, len(sizes), place), sizes, 1)
+                self.outputs.append(("object", place))
+                pointer = self.b.op("ptr", f"inttoptr {word} to ptr")
+            else:
+                self.outputs.append(("array", type))
+                pointer = self.b.load("ptr", argument())
+            if isinstance(x, Scalar):
+                self.b.store(x.val, pointer)
+                continue
+            assert isinstance(x, Array)
+            if isinstance(x, Map) and x.leaf is not None:
+                x = x.leaf
+            if isinstance(x, Leaf) and x.flat:
+                self.copy(x, pointer)
+            else:
+                stores.append((x, Leaf(type.dtype, x.dims, pointer)))
+        self.store_all(stores)
+
+    def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
+        """The code of a graph's nodes; the values of its outputs."""
+        uses: dict[GraphValue, int] = {}
+        for node in graph.nodes:
+            for value in node.inputs:
+                uses[value] = uses.get(value, 0) + 1
+        for value in graph.outputs:
+            uses[value] = uses.get(value, 0) + 1
+        last = {value: i for i, node in enumerate(graph.nodes) for value in node.inputs}
+        for value in graph.outputs:
+            last[value] = len(graph.nodes)
+        for i, node in enumerate(graph.nodes):
+            if self.b.done:  # an exception was raised for certain
+                return [self.undefined(value.type) for value in graph.outputs]
+            dead = frozenset(k for k, value in enumerate(node.inputs)
+                             if last[value] == i and node.inputs.count(value) == 1)
+            results = self.node(node, [env[value] for value in node.inputs], dead, env, last, i)
+            for value, x in zip(node.outputs, results, strict=True):
+                if isinstance(x, Array):
+                    x.uses = uses.get(value, 0)
+                    if isinstance(x, Map) and x.weight > _HEAVY:
+                        x = self.leaf(x)
+                env[value] = x
+        return [env[value] for value in graph.outputs]
+
+    def node(self, node: Node, values: list[Value], dead: frozenset[int], env: dict[GraphValue, Value],
+             last: dict[GraphValue, int], now: int) -> Sequence[Value]:
+        name = node.op.name
+        self.dead = dead
+        self.operands = node.inputs
+        self.env, self.last, self.now = env, last, now
+        lowering = LOWERINGS.get(name)
+        if lowering is None:
+            return self.kernel(node, values, "no lowering")
+        mark = len(self.b.lines)
+        try:
+            result = lowering(self, node, *values)
+        except NotNative as reason:
+            assert len(self.b.lines) == mark, f"the lowering of {name} gave up too late"
+            return self.kernel(node, values, str(reason))
+        if result is None:
+            return ()
+        return [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
+
+    def overwritable(self, operand: int, x: Value) -> bool:
+        """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""
+        if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
+            return False
+        mine = self.operands[operand]
+        for value, other in self.env.items():  # also what this node reads for the last time
+            if value is not mine and self.last.get(value, -1) >= self.now and reads(other, x):
+                return False
+        return not any(reads(v, x) for v in self.variables.values())
+
+    def needed(self, x: Array) -> Array:
+        """`x` as what is read once more: in memory if it is needed again and not cheap."""
+        if isinstance(x, Map) and x.leaf is None and x.weight > loops.CHEAP and x.uses > 1:
+            return self.leaf(x)
+        for part in loops.shared([x]):
+            self.leaf(part)
+        return x
+
+    def undefined(self, type: Type) -> Value:
+        """Zeros that nobody looks at."""
+        if isinstance(type, ListType):
+            if listed(type):
+                dims = tuple([d for d in type.element.shape if d is not None])
+                return Listed(type.element.dtype, dims, self.new_pair(), const("i64", 0))
+            place = self.new_object()
+            self.call_python(MoveSite([], {place: ()}))
+            return Boxed(place)
+        if not is_native(type.dtype):
+            return self.constant(np.zeros([size or 0 for size in type.shape], type.dtype.np))
+        zero = Scalar(type.dtype, const(llvm_type(type.dtype), 0))
+        if not type.shape:
+            return zero
+        return Map("splat", type.dtype, [size or 0 for size in type.shape], lambda b, x: x, [zero], 0)
+
+    def poll(self, cost: Index) -> None:
+        """Let a signal stop a loop: after a number of iterations, more if they are short, Python handles what came."""
+        b = self.b
+        cost = max(cost, 1) if isinstance(cost, int) else cost
+        if b.credit is None:
+            b.credit = b.alloca("i64")
+            b.entry.append(f"  store i64 {_CREDIT}, {b.credit}")
+        left = b.op("i64", f"sub {b.load('i64', b.credit)}, {b.i64(cost).ref}")
+        b.store(left, b.credit)
+        with b.when(b.icmp("slt", left, const("i64", 0))):
+            b.store(const("i64", _CREDIT), b.credit)
+            for name, result, *types in (
+                    ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
+                    ("PyErr_Fetch", "void", "ptr", "ptr", "ptr")):
+                self.module.declare(name, result, *types)
+            state = b.call("i32", "PyGILState_Ensure")
+            raised = b.icmp("ne", b.call("i32", "PyErr_CheckSignals"), const("i32", 0))
+            with b.when(raised):  # what a handler of a signal raised waits in the frame
+                b.call("void", "PyErr_Fetch", *[b.offset(self.frame, ERROR_WORDS + k, "i64") for k in range(3)])
+            b.call("void", "PyGILState_Release", state)
+            with b.when(raised):
+                self.leave(INTERRUPTED)
+
+
+_CREDIT: Final = 1 << 20
+
+def listed(type: Type) -> bool:
+    """Whether a list of this type lies in memory: its elements have one known shape."""
+    return (isinstance(type, ListType) and type.known and is_native(type.element.dtype)
+            and None not in type.element.shape)

@@ -1,0 +1,289 @@
+"""Matrix products: small ones written inline, others by a BLAS that NumPy or SciPy brought along."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import glob
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.execute.native import loops
+from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
+from runtime.execute.native.emit import Index, Val, const
+from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.pointwise import fitted
+from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.shapes import result_type
+from runtime.graph import Node
+from runtime.types import float32, float64
+
+__all__ = ["blas_symbols"]
+
+_SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
+_ROW: Final = 64  # columns that are kept in registers then
+_NAMES: Final = {float32: "sgemm", float64: "dgemm"}
+
+
+@functools.lru_cache(maxsize=1)
+def blas_symbols() -> dict[str, int]:
+    """Addresses by name: `cblas_sgemm64` with sizes of 64 bits, or Fortran's `sgemm` with those of 32 bits."""
+    return _numpy_blas() or _scipy_blas()
+
+
+def _numpy_blas() -> dict[str, int]:
+    """The OpenBLAS within NumPy's wheel."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
+    found: dict[str, int] = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*openblas64*"))):
+        library = ctypes.CDLL(path)
+        for name in _NAMES.values():
+            for symbol in (f"scipy_cblas_{name}64_", f"cblas_{name}64_"):
+                if hasattr(library, symbol):
+                    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+                    assert address is not None
+                    found["cblas_" + name + "64"] = address
+                    break
+    return found if len(found) == len(_NAMES) else {}
+
+
+def _scipy_blas() -> dict[str, int]:
+    """The BLAS that SciPy exports to Cython."""
+    try:
+        cython_blas = importlib.import_module("scipy.linalg.cython_blas")  # is it there?
+    except ImportError:
+        return {}
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name_of = ctypes.pythonapi.PyCapsule_GetName
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    capsules: Any = cython_blas.__pyx_capi__
+    return {name: get(capsules[name], name_of(capsules[name])) for name in _NAMES.values()}
+
+
+@lowers("matmul")
+def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
+    assert isinstance(x, Array) and isinstance(y, Array)
+    if not is_native(x.dtype) or (x.dtype.size == 2 and x.dtype.is_floating):
+        raise NotNative("complex numbers" if not is_native(x.dtype) else "float16")
+    if x.dtype.is_floating and x.dtype in _NAMES and not blas_symbols():
+        raise NotNative("no BLAS was found")
+    b = w.b
+    x, y = _matrix(w, x), _matrix(w, y)
+    rows, inner, columns = x.dims[-2], x.dims[-1], y.dims[-1]
+    if isinstance(inner, Val) or isinstance(y.dims[-2], Val):
+        w.fail_if(b.icmp("ne", b.i64(inner), b.i64(y.dims[-2])), node, [x, y])
+        inner = inner if isinstance(inner, int) else y.dims[-2]
+    lead = _leading(w, node, x, y)
+    known = result_type(node).shape
+    dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
+    target = w.memory(x.dtype, dims)
+    xs, ys = (_steps(w, m, lead) for m in (x, y))
+
+    def product(place: Sequence[Index]) -> None:
+        left, right = (_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
+        out = Leaf(x.dtype, [rows, columns], target.address(b, [*place, 0, 0]))
+        _product(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
+                 Leaf(x.dtype, [inner, columns], right, y.steps(b)[-2:]), out)
+
+    loops.nest(b, lead, product, parallel=False)
+    return target
+
+
+def _matrix(w: Lowering, x: Array) -> Leaf:
+    """In memory, so that rows or columns lie without gaps."""
+    if isinstance(x, Leaf) and any(isinstance(s, int) and s == 1 for s in x.steps(w.b)[-2:]):
+        return x
+    return w.leaf(x)
+
+
+def _leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
+    """The leading dimensions, broadcast."""
+    if len(x.dims) == 2 and len(y.dims) == 2:
+        return []
+    shapes = [Leaf(m.dtype, m.dims[:-2], m.pointer) for m in (x, y)]
+    dims, _ = fitted(w, node, [s for s in shapes if s.dims], widen=False, operands=[x, y])
+    return dims
+
+
+def _steps(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
+    """By how much each leading index moves; by nothing where the axis repeats."""
+    b = w.b
+    mine = x.dims[:-2]
+    steps: list[Index] = [0] * (len(lead) - len(mine))
+    for size, step in zip(mine, x.steps(b), strict=False):
+        if isinstance(size, int):
+            steps.append(0 if size == 1 else step)
+        else:
+            steps.append(b.select(b.icmp("eq", size, const("i64", 1)), const("i64", 0), b.i64(step)))
+    return steps
+
+
+def _at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) -> Val:
+    b = w.b
+    offset: Index = 0
+    for index, step in zip(place, steps, strict=True):
+        offset = b.iadd(offset, b.imul(index, step))
+    return b.offset(x.pointer, offset, llvm_type(x.dtype))
+
+
+def _product(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
+    size = w.b.product([rows, inner, columns])
+    small = isinstance(size, int) and size <= _SMALL
+    if x.dtype not in _NAMES or small:
+        _inline(w, x, y, out)
+    else:
+        _call(w, x, y, out)
+
+
+def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    b, ty = w.b, llvm_type(x.dtype)
+    inner, columns = x.dims[1], y.dims[1]
+    floats = x.dtype.is_floating
+    if floats and _fits_registers(w, x, y):
+        _by_vector(w, x, y, out)
+        return
+    with b.loop(0, x.dims[0]) as i:
+        if isinstance(columns, int) and columns == 1:
+            _dot(w, x, y, out, i)
+        elif isinstance(columns, int) and columns <= _ROW and _is(y.steps(b)[1], 1):
+            row = f"<{columns} x {ty}>"
+
+            def step(k: Val, state: Sequence[Val], i: Val = i, row: str = row) -> list[Val]:
+                one = b.splat(b.load(ty, x.address(b, [i, k])), columns)
+                line = b.load(row, y.address(b, [k, 0]), x.dtype.size)
+                return [b.fma(one, line, state[0]) if floats else b.add(b.mul(one, line), state[0])]
+
+            (total,) = b.folded(0, inner, [const(row, 0)], step)
+            b.store(total, out.address(b, [i, 0]), x.dtype.size)
+        else:
+            with b.loop(0, columns, parallel=True) as j:
+                out.store(b, [i, j], const(ty, 0))
+            with b.loop(0, inner) as k:
+                one = b.load(ty, x.address(b, [i, k]))
+                with b.loop(0, columns, parallel=True) as j:
+                    value = b.load(ty, y.address(b, [k, j]))
+                    old = b.load(ty, out.address(b, [i, j]))
+                    out.store(b, [i, j], b.fma(one, value, old) if floats else b.add(b.mul(one, value), old))
+
+
+def _is(step: Index, value: int) -> bool:
+    return isinstance(step, int) and step == value
+
+
+def _fits_registers(w: Lowering, x: Leaf, y: Leaf) -> bool:
+    """Whether `y` is a vector that half of the registers hold, and the rows of `x` lie without gaps."""
+    inner = x.dims[1]
+    return (_is(y.dims[1], 1) and isinstance(inner, int) and isinstance(x.dims[0], int) and inner > 0
+            and _is(x.steps(w.b)[1], 1) and _is(y.steps(w.b)[0], 1)
+            and inner * x.dtype.size * 8 <= 16 * w.module.vector_bits)
+
+
+def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    """A matrix by a vector in registers: as many rows at once as a register has lanes. Their sums, one register for
+    each row, are added pairwise until all are in one register, in order."""
+    b, ty, size = w.b, llvm_type(x.dtype), x.dtype.size
+    count = w.module.vector_bits // (8 * size)
+    rows, inner = x.dims[0], x.dims[1]
+    assert isinstance(rows, int) and isinstance(inner, int)
+    wide = f"<{count} x {ty}>"
+
+    def picked(lanes: list[int]) -> str:
+        return f"<{len(lanes)} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
+
+    def line(pointer: Val) -> list[Val]:
+        """A row in registers; the last is filled up with zeros."""
+        found = [b.load(wide, b.offset(pointer, k, ty), size) for k in range(0, inner - count + 1, count)]
+        rest = inner % count
+        if rest:
+            part = b.load(f"<{rest} x {ty}>", b.offset(pointer, inner - rest, ty), size)
+            lanes = picked([min(k, rest) for k in range(count)])
+            found.append(b.op(wide, f"shufflevector {part}, {part.ty} zeroinitializer, {lanes}"))
+        return found
+
+    vector = line(y.pointer)
+
+    def sums(first: Index, many: int) -> Val:
+        totals: list[Val] = []
+        for r in range(many):
+            ones = line(x.address(b, [b.iadd(first, r), 0]))
+            total = b.fmul(ones[0], vector[0])
+            for one, other in zip(ones[1:], vector[1:], strict=True):
+                total = b.fma(one, other, total)
+            totals.append(total)
+        totals += [const(wide, 0)] * (count - many)
+        while len(totals) > 1:
+            halves = [[b.op(wide, f"shufflevector {p}, {q}, {picked([2 * k + odd for k in range(count)])}")
+                       for odd in (0, 1)] for p, q in zip(totals[::2], totals[1::2], strict=True)]
+            totals = [b.fadd(*half) for half in halves]
+        return totals[0]
+
+    with b.loop(0, rows // count * count, count) as i:
+        b.store(sums(i, count), out.address(b, [i, 0]), size)
+    rest = rows % count
+    if rest:
+        total = sums(rows - rest, rest)
+        part = b.op(f"<{rest} x {ty}>", f"shufflevector {total}, {wide} poison, {picked(list(range(rest)))}")
+        b.store(part, out.address(b, [rows - rest, 0]), size)
+
+
+def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
+    """One row by one column."""
+    b = w.b
+    inner = x.dims[1]
+    line = Leaf(x.dtype, [inner], x.address(b, [i, 0]), [x.steps(b)[1]])
+    column = Leaf(x.dtype, [inner], y.pointer, [y.steps(b)[0]])
+    floats = x.dtype.is_floating
+    terms = Map("product", x.dtype, [inner], lambda b, p, q: b.fmul(p, q) if floats else b.mul(p, q), [line, column])
+    total = loops.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
+    assert isinstance(total, Scalar)
+    out.store(b, [i, 0], total.val)
+
+
+def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    b, ty = w.b, llvm_type(x.dtype)
+    rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
+    name = _NAMES[x.dtype]
+    cblas = f"cblas_{name}64" in blas_symbols()
+    w.long = True
+    x, y = (m if any(_is(s, 1) for s in m.steps(b)) else w.leaf(m) for m in (x, y))
+    (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
+    one, zero = const(ty, 1), const(ty, 0)
+    if cblas:
+        w.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, ty, "ptr", "i64", "ptr", "i64", ty,
+                         "ptr", "i64")
+        b.call("void", f"cblas_{name}64", const("i32", 101), *[
+            const("i32", 112 if turned else 111) for turned in (x_turned, y_turned)],
+            b.i64(rows), b.i64(columns), b.i64(inner), one, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), zero,
+            out.pointer, b.intrinsic("smax", b.i64(columns), const("i64", 1)))
+        return
+    # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
+    w.module.declare(name, "void", *["ptr"] * 13)
+
+    def cell(value: Val) -> Val:
+        place = b.alloca(value.ty)
+        b.store(value, place)
+        return place
+
+    def short(index: Index) -> Val:
+        return cell(b.convert("trunc", b.i64(index), "i32"))
+
+    turns = [cell(const("i8", ord("T" if turned else "N"))) for turned in (y_turned, x_turned)]
+    b.call("void", name, *turns, short(columns), short(rows), short(inner), cell(one), y.pointer, short(y_step),
+           x.pointer, short(x_step), cell(zero), out.pointer, short(columns))
+
+
+def _layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
+    """Whether a matrix lies transposed, and how far its lines are apart."""
+    b = w.b
+    first, second = x.steps(b)
+    turned = not _is(second, 1)
+    step, least = (second, x.dims[0]) if turned else (first, x.dims[1])
+    if isinstance(step, int) and isinstance(least, int):
+        return turned, max(step, least, 1)
+    return turned, b.intrinsic("smax", b.i64(step), b.intrinsic("smax", b.i64(least), const("i64", 1)))
+

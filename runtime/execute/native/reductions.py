@@ -1,0 +1,106 @@
+"""Lowerings of reductions, of searches for the extreme, and of cumulative sums."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.execute.native import loops
+from runtime.execute.native.arrays import Array, Context, Formula, Place, Scalar
+from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.scalars import combine, identity, llvm_type
+from runtime.execute.native.shapes import need_native
+from runtime.graph import Node
+
+__all__: list[str] = []
+
+
+@lowers("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_all", "reduce_any")
+def reduce(w: Lowering, node: Node, x: Value) -> Value:
+    need_native(x)
+    axes = node.params["axis"]
+    if isinstance(x, Scalar):
+        return x
+    assert isinstance(x, Array)
+    if not axes:
+        return x
+    if x.dtype.size == 2 and x.dtype.is_floating:
+        raise NotNative("float16")
+    x = w.needed(x)
+    w.note([x], node.op.name)
+    return loops.reduce(w.b, w.memory, node.op.name, x, axes, node.params["keepdims"], w.divide)
+
+
+@lowers("argmax", "argmin")
+def arg(w: Lowering, node: Node, x: Value) -> Value:
+    need_native(x)
+    assert isinstance(x, Array)
+    if x.dtype.size == 2 and x.dtype.is_floating:
+        raise NotNative("float16")
+    b = w.b
+    axis, out = node.params["axis"], node.params["dtype"]
+    size = x.dims[axis]
+    if isinstance(size, Val):
+        w.fail_if(b.icmp("eq", size, const("i64", 0)), node, [x])
+    elif size == 0:
+        raise NotNative("nothing to choose from")
+    if x.weight > 1:
+        x = w.leaf(x)
+    source, dtype = x, x.dtype
+    greatest = node.op.name == "argmax"
+
+    def search(b: Builder, place: Place) -> Val:
+        def at(k: Index) -> Val:
+            return source.at(Context(b), [*place[:axis], k, *place[axis:]])
+
+        def step(k: Val, state: Sequence[Val]) -> list[Val]:
+            value = at(k)
+            best, _ = state
+            if dtype.is_floating:
+                # the first NaN wins, and then stays
+                better = b.and_(b.fcmp("ugt" if greatest else "ult", value, best), b.fcmp("ord", best, best))
+            else:
+                sign = "u" if dtype.is_unsigned or dtype.is_bool else "s"
+                better = b.icmp(sign + ("gt" if greatest else "lt"), value, best)
+            return [b.select(better, value, best), b.select(better, k, state[1])]
+
+        _, index = b.folded(1, size, [at(0), const("i64", 0)], step)
+        return index if llvm_type(out) == "i64" else b.convert("trunc", index, llvm_type(out))
+
+    dims = [d for a, d in enumerate(x.dims) if a != axis]
+    if not dims:
+        return Scalar(out, search(b, []))
+    return w.leaf(Formula(out, dims, lambda c, place: search(c.b, place), cost=20))
+
+
+@lowers("cumsum", "cumprod")
+def cumulative(w: Lowering, node: Node, x: Value) -> Value:
+    need_native(x)
+    assert isinstance(x, Array)
+    if x.dtype.size == 2 and x.dtype.is_floating:
+        raise NotNative("float16")
+    b = w.b
+    axis, exclusive, reverse = node.params["axis"], node.params["exclusive"], node.params["reverse"]
+    name = "reduce_sum" if node.op.name == "cumsum" else "reduce_prod"
+    target = w.memory(x.dtype, x.dims)
+    if x.weight > 3:
+        x = w.leaf(x)
+    first = const(llvm_type(x.dtype), identity(name, x.dtype))
+    size = x.dims[axis]
+    source = x
+
+    def line(outer: Sequence[Index]) -> None:
+        def place(k: Index) -> list[Index]:
+            index = b.isub(b.isub(size, 1), k) if reverse else k
+            return [*outer[:axis], index, *outer[axis:]]
+
+        def step(k: Val, state: Sequence[Val]) -> list[Val]:
+            where = place(k)
+            value = source.at(Context(b), where)
+            total = combine(b, name, source.dtype, state[0], value)
+            target.store(b, where, state[0] if exclusive else total)
+            return [total]
+
+        b.folded(0, size, [first], step)
+
+    loops.nest(b, [d for a, d in enumerate(x.dims) if a != axis], line, parallel=False)
+    return target

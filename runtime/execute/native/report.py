@@ -1,0 +1,31 @@
+"""What became of a graph, in words: what fused, what runs block by block, what calls Python and why."""
+from __future__ import annotations
+
+from collections import Counter
+
+from runtime.execute.native.lower import Lowering
+from runtime.graph import Node
+
+__all__ = ["report"]
+
+
+def _place(node: Node) -> str:
+    position = node.position
+    return "" if position is None else f"{position.filename}:{position.lineno}: "
+
+
+def report(w: Lowering) -> str:
+    """The text of `explain_native`."""
+    nodes = list(w.graph.walk())
+    lines = [f"{w.graph.name}: one native function of {len(nodes)} ops"]
+    for names, dims in w.fused:
+        counted = Counter(names)
+        text = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
+        shape = ",".join(str(d) if isinstance(d, int) else "?" for d in dims)
+        lines.append(f"  one loop over [{shape}]: {text}")
+    lines += [f"  {_place(node)}{node.op.name} runs block by block, in registers" for node in w.blocked]
+    lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
+    if not w.called_back:
+        lines.append("  nothing calls Python" + (
+            ", but to raise, print or assign" if any(node.effect for node in nodes) else ""))
+    return "\n".join(lines)

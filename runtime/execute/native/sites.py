@@ -1,0 +1,268 @@
+"""Where native code calls Python: kernels without a lowering, exceptions, lists, memory for outputs.
+
+A `Site` gets the call it belongs to and words in memory, which it reads and then writes its results to. What it gives
+stays alive until the site runs again, or the call ends.
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.errors import locate
+from runtime.execute.numpy import kernel_of, refusal
+from runtime.graph import Node
+from runtime.types import ListType, TensorType
+
+__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "ReloadSite", "Site",
+           "StreamSite", "UnboxSite", "result_array"]
+
+
+class Call:
+    """What Python knows of one call: objects that native code handles by number, and the exception that ended it."""
+
+    __slots__ = ("error", "kept", "objects", "sites")
+
+    def __init__(self, objects: int, sites: Sequence[Site]) -> None:
+        self.sites = sites
+        self.objects: list[Any] = [None] * objects
+        self.kept: dict[Any, Any] = {}
+        self.error: BaseException | None = None
+
+
+class Site:
+    """Something that native code asks of Python."""
+
+    def run(self, call: Call, words: int) -> None:
+        """Do it. `words`: the address of int64 words, operands at first and results at last."""
+        raise NotImplementedError
+
+
+def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
+    """An array over memory that native code owns."""
+    size = dtype.itemsize
+    for dim in shape:
+        size *= dim
+    if not size:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(pointer))
+
+
+def read(call: Call, words: Any, specs: Sequence[Any], copied: bool) -> list[Any]:
+    """The values that words describe: a spec is (dtype, rank), or the number of an object."""
+    values = []
+    at = 0
+    for spec in specs:
+        if isinstance(spec, int):
+            values.append(call.objects[spec])
+            continue
+        dtype, rank = spec
+        array = view(words[at], dtype, words[at + 1:at + 1 + rank])
+        at += 1 + rank
+        values.append(array[()] if not rank else array.copy() if copied else array)
+    return values
+
+
+def words_at(address: int, count: int) -> Any:
+    return (ctypes.c_int64 * max(count, 1)).from_address(address)
+
+
+def _size(specs: Sequence[Any]) -> int:
+    return sum(0 if isinstance(spec, int) else 1 + spec[1] for spec in specs)
+
+
+def result_array(x: Any, dtype: Any) -> Any:
+    """A result of a kernel as an array in C order that owns its memory."""
+    array = np.asarray(x)
+    if array.dtype != dtype:
+        raise TypeError(f"a kernel gave {array.dtype} for {dtype}")
+    return array if array.base is None and array.flags.c_contiguous else array.copy("C")
+
+
+class KernelSite(Site):
+    """Call the NumPy kernel of a node. `failing`: it is called to raise."""
+
+    def __init__(self, node: Node, specs: Sequence[Any], places: Sequence[int | None], failing: bool) -> None:
+        self.node = node
+        self.specs = specs
+        self.places = places
+        self.failing = failing
+        self.inputs = _size(specs)
+        types = [value.type for value in node.outputs]
+        self.dtypes = [type.dtype.np if isinstance(type, TensorType) else None for type in types]
+        self.outputs = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
+        # the user's code, and lists, may keep what they are given
+        self.copied = (node.op.foreign or bool(node.subgraphs)
+                       or any(isinstance(value.type, ListType) for value in (*node.inputs, *node.outputs)))
+        self.kernel = kernel_of(node)
+
+    def run(self, call: Call, words: int) -> None:
+        node = self.node
+        inputs = read(call, words_at(words, self.inputs), self.specs, self.copied)
+        try:
+            with np.errstate(all="ignore"):
+                results = self.kernel(*inputs)
+        except Exception as exc:
+            if not node.op.foreign and not node.subgraphs:
+                better = refusal(node, inputs, exc)
+                locate(better or exc, node.position)
+                if better is not None:
+                    raise better from None
+            raise
+        if self.failing:
+            raise AssertionError(f"{node.op.name} was to raise and did not (this is an error of the native executor)")
+        self.give(call, words, (results,) if node.single else results or ())
+
+    def give(self, call: Call, words: int, results: Sequence[Any]) -> None:
+        out = words_at(words, self.outputs)
+        at = 0
+        kept = []
+        for x, dtype, place in zip(results, self.dtypes, self.places, strict=True):
+            if place is not None:
+                call.objects[place] = x
+                continue
+            array = result_array(x, dtype)
+            kept.append(array)
+            out[at] = array.ctypes.data
+            for dim in array.shape:
+                at += 1
+                out[at] = dim
+            at += 1
+        call.kept[self] = kept
+
+
+class StreamSite(Site):
+    """The next element of a streaming loop: whether there is one, then its arrays. With `specs` the stream starts."""
+
+    def __init__(self, stream: Any, place: int, specs: Sequence[Any] | None, types: Sequence[TensorType]) -> None:
+        self.stream = stream
+        self.place = place
+        self.specs = specs
+        self.types = types
+
+    def run(self, call: Call, words: int) -> None:
+        if self.specs is not None:
+            sources = read(call, words_at(words, _size(self.specs)), self.specs, True)
+            call.objects[self.place] = self.stream.stream(sources)
+            return
+        out = words_at(words, 1 + sum(1 + len(type.shape) for type in self.types))
+        item = next(call.objects[self.place], None)
+        out[0] = item is not None
+        if item is None:
+            return
+        kept = []
+        at = 1
+        for x, type in zip(item, self.types, strict=True):
+            array = result_array(x, type.dtype.np)
+            kept.append(array)
+            out[at] = array.ctypes.data
+            for dim in array.shape:
+                at += 1
+                out[at] = dim
+            at += 1
+        call.kept[self] = kept
+
+
+class MoveSite(Site):
+    """Objects to other places; or known objects to places."""
+
+    def __init__(self, pairs: Sequence[tuple[int, int]], known: Mapping[int, Any] = {}) -> None:
+        self.pairs = pairs
+        self.known = known
+
+    def run(self, call: Call, words: int) -> None:
+        objects = call.objects
+        values = [objects[source] for _, source in self.pairs]
+        for (target, _), value in zip(self.pairs, values, strict=True):
+            objects[target] = value
+        for target, value in self.known.items():
+            objects[target] = value
+
+
+class BoxSite(Site):
+    """A list out of native memory; without `dims` of elements that were not written."""
+
+    def __init__(self, place: int, dims: tuple[int, ...] | None, dtype: Any) -> None:
+        self.place = place
+        self.dims = dims
+        self.dtype = dtype
+
+    def run(self, call: Call, words: int) -> None:
+        given = words_at(words, 2)
+        if self.dims is None:
+            call.objects[self.place] = (None,) * given[0]
+        else:
+            call.objects[self.place] = tuple(view(given[1], self.dtype, [given[0], *self.dims]).copy())
+
+
+class UnboxSite(Site):
+    """The length of a list, and the address of its elements one after another; those not written are zeros."""
+
+    def __init__(self, place: int, dims: tuple[int, ...], dtype: Any) -> None:
+        self.place = place
+        self.dims = dims
+        self.dtype = dtype
+
+    def run(self, call: Call, words: int) -> None:
+        items = call.objects[self.place]
+        array = np.zeros((len(items), *self.dims), self.dtype)
+        for k, item in enumerate(items):
+            if item is not None:
+                array[k] = item
+        call.kept[self] = array
+        given = words_at(words, 2)
+        given[0], given[1] = len(items), array.ctypes.data
+
+
+class AllocateSite(Site):
+    """Memory for an output whose shape only the run knows."""
+
+    def __init__(self, dtype: Any, rank: int, place: int) -> None:
+        self.dtype = dtype
+        self.rank = rank
+        self.place = place
+
+    def run(self, call: Call, words: int) -> None:
+        space = words_at(words, max(self.rank, 1))
+        array = np.empty(space[:self.rank], self.dtype)
+        call.objects[self.place] = array
+        space[0] = array.ctypes.data
+
+
+class FlushSite(Site):
+    """Assign to variables."""
+
+    def __init__(self, storages: Sequence[Any], specs: Sequence[Any]) -> None:
+        self.storages = storages
+        self.specs = specs
+
+    def run(self, call: Call, words: int) -> None:
+        for storage, array in zip(self.storages, read(call, words_at(words, _size(self.specs)), self.specs, True),
+                                  strict=True):
+            array = np.asarray(array)
+            array.setflags(write=False)
+            storage.array = array
+
+
+class ReloadSite(Site):
+    """The values of variables, as Python has them now."""
+
+    def __init__(self, storages: Sequence[Any]) -> None:
+        self.storages = storages
+        self.count = sum(1 + len(storage.type.shape) for storage in storages)
+
+    def run(self, call: Call, words: int) -> None:
+        out = words_at(words, self.count)
+        at = 0
+        kept = []
+        for storage in self.storages:
+            array = result_array(storage.array, storage.type.dtype.np)
+            kept.append(array)
+            out[at] = array.ctypes.data
+            for dim in array.shape:
+                at += 1
+                out[at] = dim
+            at += 1
+        call.kept[self] = kept

@@ -1,0 +1,433 @@
+"""Loops over arrays, block by block: each block runs all its iterations in registers.
+
+It applies to a loop whose arrays have one shape and whose body is element-wise, while no scalar that it carries
+depends on an array. Then the elements go their ways alone, and only the test looks at all of them: at most with one
+`reduce_any`, without which it is false. So a block may stop as soon as none of its own elements holds, if its arrays
+do not change any more. This is checked by one more iteration that must change nothing: what the body then computes
+depends on the block's arrays and on what is the same in each iteration alone, so that nothing will ever change it. (The
+mask may be a carried array; where it does not hold, `where(mask, new, old)` is `old`, and `new` may use anything.) If a
+block fails the check, the whole loop runs again, array by array. The number of iterations is the greatest of all.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from runtime.execute.native.arrays import Array, Context, Leaf, Scalar, same_dims
+from runtime.execute.native.emit import Builder, Index, Val, const, int_like, is_float, lanes
+from runtime.execute.native.lower import Lowering, Value
+from runtime.execute.native.parallel import WORTH, region
+from runtime.execute.native.scalars import ELEMENTWISE, FAILS, cast, is_native, llvm_type, lower
+from runtime.graph import Graph, Node
+from runtime.graph import Value as GraphValue
+from runtime.op import REGISTRY
+from runtime.types import TensorType, bool_, int64
+
+__all__ = ["Tiled", "tiled"]
+
+_SHARE: Final = 32  # blocks that a thread takes at a time
+_BITS: Final = 1024  # of an array in a block: two registers of the widest kind
+_PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
+
+
+class Tiled:
+    """A loop that runs block by block: what was found out about it."""
+
+    def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool) -> None:
+        self.body = body
+        self.test = test
+        self.items = items
+        self.any = any_  # the test's `reduce_any`
+        self.checked = checked  # whether each block that stops alone must be checked
+        self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
+
+
+def flat(graph: Graph) -> tuple[Graph, dict[GraphValue, GraphValue]]:
+    """The graph without `cond`: of bools and numbers that both branches compute, one is chosen. Also the values of
+    its captures by those of the new graph's. It is for graphs all of whose ops are cheap and cannot raise."""
+    new = Graph(graph.name)
+    made = {v: new.add_input(v.type, v.hint) for v in graph.inputs}
+    captures = {inner: GraphValue(new, inner.type) for _, inner in graph.captures}
+    made.update(captures)
+    new.captures = [(outer, captures[inner]) for outer, inner in graph.captures]
+    _flatten(graph, new, made)
+    new.outputs = [made[v] for v in graph.outputs]
+    return new, {mine: inner for inner, mine in captures.items()}
+
+
+def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue]) -> None:
+    for node in graph.nodes:
+        inputs = [made[v] for v in node.inputs]
+        if node.op.name != "cond":
+            types = node.outputs[0].type if node.single else tuple([v.type for v in node.outputs])
+            copy = new.add_node(node.op, inputs, node.params, types, node.position)
+            made.update(zip(node.outputs, copy.outputs, strict=True))
+            continue
+        at = len(node.operands)
+        for sub in node.subgraphs.values():
+            for _, inner in sub.captures:
+                made[inner] = inputs[at]
+                at += 1
+            _flatten(sub, new, made)
+        true, false = node.params["true"], node.params["false"]
+        for out, yes, no in zip(node.outputs, true.outputs, false.outputs, strict=True):
+            a, c = made[yes], made[no]
+            nothing = c.constant is not None and c.constant.dtype == bool and not c.constant.any()
+            op, args = (REGISTRY["bitwise_and"], [inputs[0], a]) if nothing else (REGISTRY["where"], [inputs[0], a, c])
+            made[out] = new.add_node(op, args, {}, out.type, node.position).outputs[0]
+
+
+def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | None:
+    """Whether the loop may run block by block. `items`: how many inputs of the body come before the state."""
+    if any(n.op.effect or n.op.name in ("while_loop", "reduce", "try") for g in (body, test) if g is not None
+           for n in g.walk()):
+        return None
+    names: dict[GraphValue, GraphValue] = {}
+    body, renamed = flat(body)
+    names.update(renamed)
+    if test is not None:
+        test, renamed = flat(test)
+        names.update(renamed)
+    plan = _plan(body, test, items)
+    if plan is not None:
+        plan.names = names
+    return plan
+
+
+def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
+    state = body.inputs[items:]
+    arrays = [k for k, v in enumerate(state) if isinstance(v.type, TensorType) and v.type.shape]
+    if not arrays or not all(isinstance(v.type, TensorType) and is_native(v.type.dtype) for v in body.inputs):
+        return None
+    shape = state[arrays[0]].type
+    if not isinstance(shape, TensorType):
+        return None
+    if any(state[k].type.shape != shape.shape for k in arrays):  # type: ignore[union-attr]
+        return None
+    any_: Node | None = None
+    if test is not None:
+        found = [n for n in test.nodes if n.op.name == "reduce_any"]
+        if len(found) > 1 or (found and test.inputs and found[0].inputs[0].type.shape != shape.shape):  # type: ignore[union-attr]
+            return None
+        any_ = found[0] if found else None
+        if any_ is not None and any_.outputs[0].type.shape:  # type: ignore[union-attr]
+            return None
+    work = 0
+    for graph in (body, test):
+        for n in graph.nodes if graph is not None else ():
+            if n is any_:
+                continue
+            if not _elementwise(n, shape):
+                return None
+            work += bool(n.outputs[0].type.shape)  # type: ignore[union-attr]
+    if not work or any(not _fits(v, shape) for g in (body, test) if g is not None for _, v in g.captures):
+        return None
+    depends = _dependent(body, {v for v in body.inputs if v.type.shape})  # type: ignore[union-attr]
+    for v, out in zip(state, body.outputs, strict=True):
+        if not v.type.shape and out in depends:  # type: ignore[union-attr]
+            return None
+        if bool(v.type.shape) is not bool(out.type.shape):  # type: ignore[union-attr]
+            return None
+    if test is None or any_ is None:
+        if test is not None and _dependent(test, {v for v in test.inputs if v.type.shape}) & set(test.outputs):  # type: ignore[union-attr]
+            return None
+        return Tiled(body, test, items, None, False)
+    if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
+        return None
+    # with the mask false, nothing that changes from iteration to iteration may reach an array
+    mask = any_.inputs[0]
+    known: dict[GraphValue, Any] = {}
+    if mask in test.inputs:
+        known[state[test.inputs.index(mask)]] = False
+    values = _known(body, known)
+    changing = {v for v in body.inputs[:items]} | {
+        v for v, out in zip(state, body.outputs, strict=True) if not v.type.shape and out is not v}  # type: ignore[union-attr]
+    reached = _dependent(body, changing, values)
+    if any(out in reached for v, out in zip(state, body.outputs, strict=True) if v.type.shape):  # type: ignore[union-attr]
+        return None
+    return Tiled(body, test, items, any_, True)
+
+
+def _elementwise(node: Node, shape: TensorType) -> bool:
+    name = node.op.name
+    if (name not in ELEMENTWISE and name not in _PLAIN) or (name in FAILS and not _safe(node)):
+        return False
+    if name == "const":
+        return not node.outputs[0].type.shape  # type: ignore[union-attr]
+    if name == "broadcast_to" and (len(node.inputs) > 1 or node.inputs[0].type.shape):  # type: ignore[union-attr]
+        return False
+    return all(_fits(v, shape) for v in (*node.inputs, *node.outputs))
+
+
+def _safe(node: Node) -> bool:
+    """Whether an op that may raise certainly does not."""
+    type = node.inputs[0].type
+    assert isinstance(type, TensorType)
+    if type.dtype.is_floating:
+        return True
+    constant = node.inputs[1].constant
+    return constant is not None and (constant >= 0 if node.op.name == "pow" else constant != 0)
+
+
+def _fits(value: GraphValue, shape: TensorType) -> bool:
+    type = value.type
+    return isinstance(type, TensorType) and is_native(type.dtype) and (not type.shape or type.shape == shape.shape)
+
+
+def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, Any] | None = None
+               ) -> set[GraphValue]:
+    """The values that depend on `sources`; what is `known` or is another value, in `known`, does not."""
+    found = set(sources)
+    known = known or {}
+    for node in graph.nodes:
+        for out in node.outputs:
+            what = known.get(out)
+            if isinstance(what, GraphValue):
+                if what in found:
+                    found.add(out)
+            elif what is None and any(v in found for v in node.inputs):
+                found.add(out)
+    return found
+
+
+def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
+    """Bools that follow from known ones, and values that are just other values then."""
+    found = dict(known)
+
+    def what(v: GraphValue) -> Any:
+        constant = v.constant
+        return found.get(v, bool(constant) if constant is not None and constant.dtype == bool else v)
+
+    for node in graph.nodes:
+        name = node.op.name
+        values = [what(v) for v in node.inputs]
+        if name in ("bitwise_and", "bitwise_or") and node.outputs[0].type.dtype is bool_:  # type: ignore[union-attr]
+            absorbing = name == "bitwise_or"
+            if absorbing in [v for v in values if isinstance(v, bool)]:
+                found[node.outputs[0]] = absorbing
+        elif name == "where" and isinstance(values[0], bool):
+            found[node.outputs[0]] = values[1] if values[0] else values[2]
+        elif name == "invert" and isinstance(values[0], bool):
+            found[node.outputs[0]] = not values[0]
+    return found
+
+
+class Block:
+    """Writes one block of a tiled loop."""
+
+    def __init__(self, w: Lowering, plan: Tiled, count: int) -> None:
+        self.w = w
+        self.plan = plan
+        self.count = count
+
+    def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
+        """The values of the outputs: of scalars, and of as many lanes as the block has."""
+        b = self.w.b
+        for node in graph.nodes:
+            out = node.outputs[0]
+            type = out.type
+            assert isinstance(type, TensorType)
+            name = node.op.name
+            if node is skip:
+                mask = self.wide(env[node.inputs[0]])
+                env[out] = b.icmp("ne", _bits(self.w, mask), Val(f"i{self.count}", "0"))
+            elif name == "const":
+                env[out] = const(llvm_type(type.dtype), node.params["value"].item())
+            elif name == "dim":
+                env[out] = const("i32", type_of(node.inputs[0]).shape[node.params["axis"]])
+            elif name in ("broadcast_to", "cast"):
+                x = env[node.inputs[0]]
+                env[out] = x if name == "broadcast_to" else cast(
+                    b, x, type_of(node.inputs[0]).dtype, node.params["dtype"])
+            else:
+                xs = [env[v] for v in node.inputs]
+                if any(lanes(x.ty) > 1 for x in xs):
+                    xs = [self.wide(x) for x in xs]
+                operand = type_of(node.inputs[-1] if name == "where" else node.inputs[0])
+                env[out] = lower(b, name, operand.dtype, *xs)
+        return [env[v] for v in graph.outputs]
+
+    def wide(self, x: Val) -> Val:
+        return x if lanes(x.ty) > 1 else self.w.b.splat(x, self.count)
+
+
+def type_of(value: GraphValue) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+          length: Val | None, dims: Sequence[Index], cost: int) -> tuple[list[Value], Val | None]:
+    """The loop, block by block, of at least as many elements as a block has: the state after it, and whether a block
+    failed its check. `length`: the number of iterations of a counted loop."""
+    b = w.b
+    body, test, items = plan.body, plan.test, plan.items
+    types = [type_of(v) for v in body.inputs[items:]]
+    arrays = [k for k, type in enumerate(types) if type.shape]
+    count = block_size(plan)
+    total = b.i64(b.product(dims))
+    sources = {k: w.leaf(state[k]) for k in arrays}
+    carried = [k for k in arrays if body.outputs[k] is not body.inputs[items + k]]
+    targets = {k: w.memory(types[k].dtype, dims) for k in carried}
+    block = Block(w, plan, count)
+    firsts = {k: w.element(state[k]) for k in range(len(types)) if k not in arrays}
+    scalars = [k for k in firsts if body.outputs[k] is not body.inputs[items + k]]
+    held: dict[str, dict[GraphValue, Value]] = {"body": {}, "test": {}}
+    for name, graph in (("body", body), ("test", test)):
+        for _, v in graph.captures if graph is not None else ():
+            x = envs[name][plan.names[v]]
+            held[name][v] = w.leaf(x) if isinstance(x, Array) else x
+
+    def one(start: Val, best: Sequence[Val]) -> list[Val]:
+        b = w.b
+        base = b.intrinsic("smin", start, b.op("i64", f"sub {total}, {count}"))
+
+        def load(x: Value) -> Val:
+            if isinstance(x, Scalar):
+                return x.val
+            assert isinstance(x, Leaf)
+            if all(isinstance(s, int) and s == 0 for s in x.strides or (1,)):
+                return x.at(Context(b), [0] * len(x.dims))
+            return x.at(Context(b, count), [base])
+
+        outer = {name: {v: load(x) for v, x in env.items()} for name, env in held.items()}
+        fixed = {k: load(sources[k]) for k in arrays if k not in carried}
+        head, inside, after = b.label("while"), b.label("do"), b.label("end")
+        first = {k: block.wide(load(sources[k])) for k in carried}
+        before = b.block
+        b.start(head)
+        turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+        phis = {k: b.open_phi(v.ty, v, before) for k, v in ({k: firsts[k] for k in scalars} | first).items()}
+        now = [phis[k][0] if k in phis else fixed[k] if k in fixed else firsts[k] for k in range(len(types))]
+        if test is None:
+            assert length is not None
+            go = b.icmp("slt", turn, length)
+            held_any: Val | None = None
+        else:
+            env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
+            (go,) = block.run(test, env, plan.any)
+            held_any = env[plan.any.outputs[0]] if plan.any is not None else None
+        b.branch(go, inside, after)
+        b.start(inside)
+        news = iterate(outer, now, turn)
+        w.poll(cost)
+        close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
+        for k, (_, close) in phis.items():
+            close(block.wide(news[k]) if k in carried else news[k], b.block)
+        b.jump(head)
+        b.start(after)
+        for k in carried:
+            pointer = b.offset(targets[k].pointer, base, llvm_type(types[k].dtype))
+            b.store(now[k], pointer, types[k].dtype.size)
+        later = b.icmp("sgt", turn, best[0])
+        chosen = [b.select(later, turn, best[0])]
+        chosen += [b.select(later, now[k], old) for k, old in zip(scalars, best[1:1 + len(scalars)], strict=True)]
+        if plan.checked:
+            assert held_any is not None and test is not None and plan.any is not None
+            again = iterate(outer, now, turn)
+            same: Val | None = None
+            for k in carried:
+                equal = _equal(w, now[k], block.wide(again[k]))
+                same = equal if same is None else b.and_(same, equal)
+            following = [again[k] if k in carried else v for k, v in enumerate(now)]
+            env = {**outer["test"], **dict(zip(test.inputs, following, strict=True))}
+            block.run(test, env, plan.any)
+            still = env[plan.any.outputs[0]]
+            assert same is not None
+            wrong = b.and_(b.not_(held_any), b.or_(b.not_(same), still))
+            chosen.append(b.or_(best[-1], wrong))
+        return chosen
+
+    def iterate(outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val) -> list[Val]:
+        b = w.b
+        given: list[Val] = []
+        if items:
+            ty = llvm_type(type_of(body.inputs[0]).dtype)
+            given = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
+        return block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *now], strict=True))})
+
+    start = [const("i64", -1), *[firsts[k] for k in scalars]]
+    if plan.checked:
+        start.append(const("i1", 0))
+    last = _all_blocks(w, b.product(dims), count, cost, start, plan.checked, one)
+    results: list[Value] = list(state)
+    for k in range(len(types)):
+        if k in targets:
+            results[k] = targets[k]
+        elif k in scalars:
+            results[k] = Scalar(types[k].dtype, last[1 + scalars.index(k)])
+    return results, last[-1] if plan.checked else None
+
+
+def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
+                checked: bool, one: Callable[[Val, Sequence[Val]], list[Val]]) -> list[Val]:
+    """`one` for each block, folded; of many blocks perhaps on several threads, each of which folds some."""
+    b = w.b
+    many = count * _SHARE
+    if not isinstance(total, int) or total < 2 * many or total * cost < WORTH or w.inside:
+        return b.folded(0, total, start, one, count)
+    shares = -(-total // many)
+    width = len(start)
+    found = w.memory(int64, [shares * width])
+
+    def place(b: Builder, k: Index, j: int) -> Val:
+        return b.offset(found.pointer, b.iadd(b.imul(k, width), j), "i64")
+
+    def write(first: Val, last: Val) -> None:
+        b = w.b
+        with b.loop(first, last) as k:
+            begin = b.imul(k, many)
+            end = b.intrinsic("smin", b.i64(b.iadd(begin, many)), const("i64", total))
+            for j, value in enumerate(b.folded(begin, end, start, one, count)):
+                b.store(value, place(b, k, j))
+
+    if not region(w, shares, write, 1):
+        return b.folded(0, total, start, one, count)
+
+    def later(k: Val, best: Sequence[Val]) -> list[Val]:
+        these = [b.load(value.ty, place(b, k, j)) for j, value in enumerate(start)]
+        newer = b.icmp("sgt", these[0], best[0])
+        chosen = [b.select(newer, x, y) for x, y in zip(these, best, strict=True)]
+        if checked:  # whether a block failed its check
+            chosen[-1] = b.or_(these[-1], best[-1])
+        return chosen
+
+    return b.folded(0, shares, start, later)
+
+
+def block_size(plan: Tiled) -> int:
+    """How many elements a block has: so many that the widest array takes two registers."""
+    sizes = [v.type.dtype.size for g in (plan.body,) for n in g.nodes for v in n.outputs
+             if isinstance(v.type, TensorType) and v.type.shape]
+    return max(_BITS // (8 * max(sizes, default=4)), 4)
+
+
+def _equal(w: Lowering, x: Val, y: Val) -> Val:
+    """Whether all lanes are the same, bit for bit."""
+    b = w.b
+    if is_float(x.ty):
+        x, y = b.bitcast(x, int_like(x.ty)), b.bitcast(y, int_like(y.ty))
+    different = b.icmp("ne", x, y)
+    return b.icmp("eq", _bits(w, different), Val(f"i{lanes(different.ty)}", "0"))
+
+
+def _bits(w: Lowering, x: Val) -> Val:
+    """A vector of bools as one integer."""
+    ty = f"i{lanes(x.ty)}"
+    return w.b.op(ty, f"bitcast {x} to {ty}")
+
+
+def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+          ) -> list[Index] | None:
+    """The shape of the arrays, if all have certainly the same."""
+    arrays = [x for x in state if isinstance(x, Array)]
+    captured = [x for env in envs.values() for x in env.values() if isinstance(x, Array)]
+    dims = arrays[0].dims
+    if any(not same_dims(x.dims, dims) for x in (*arrays, *captured)):
+        return None
+    if any(isinstance(d, Val) for d in dims):
+        return None  # whether there are enough elements is not known
+    total = 1
+    for d in dims:
+        total *= int(d) if isinstance(d, int) else 1
+    return list(dims) if total >= block_size(plan) else None

@@ -1,0 +1,134 @@
+"""Every op in the registry: its lowering against its kernel, on its samples and on inputs of every kind.
+
+Results must be the same bit for bit, but for those of functions that are not rounded correctly (a few units in the last
+place) and of float sums and products (the error of pairwise summation).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from op_checks import sampled_ops, samples, value_of
+
+pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+
+from native_runs import Batch, bound
+
+from runtime import types as t
+from runtime.execute.native import compile
+from runtime.execute.native.functions import FUNCTIONS
+from runtime.execute.native.scalars import ELEMENTWISE, FAILS, is_native
+from runtime.op import CAST, REGISTRY, Op
+
+OPS = list(sampled_ops())
+NATIVE = [dtype for dtype in t.ALL if is_native(dtype)]
+EXACT_FUNCTIONS = {"sqrt", "mod", "floordiv"}
+ULPS = {name: 4 for name in FUNCTIONS if name not in EXACT_FUNCTIONS}
+"""Two units for the native function, and two for NumPy's (tests/test_native_functions.py compares with the truth)."""
+
+ANY_ZERO = {"maximum", "minimum", "relu", "reduce_max", "reduce_min"}
+"""Which of 0.0 and -0.0 is greater NumPy leaves to the processor."""
+
+
+def tolerance(op: Op, arguments: Any, params: dict[str, Any]) -> dict[str, Any]:
+    if op.name in ANY_ZERO:
+        return {"allowed": 0.0}
+    return {"ulps": ULPS.get(op.name, 0),
+            "allowed": bound(op.name, [value_of(a) for a in arguments], params, op.kernel)}
+
+
+def check(batch: Batch) -> None:
+    found = batch.differences()
+    assert not found, "\n".join(found[:20])
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_samples(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On all samples, in graphs that know the dims, and in graphs that do not; these are optimised less, for time."""
+    known, unknown = Batch(op.name), Batch(op.name)
+    for arguments, params in samples(op):
+        known.add(op, arguments, params, **tolerance(op, arguments, params))
+        unknown.add(op, arguments, params, hide=True, **tolerance(op, arguments, params))
+    check(known)
+    monkeypatch.setattr(compile, "_LEVEL", 1)
+    check(unknown)
+
+
+# Element-wise ops: all pairs of special values.
+
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.75, 2.0, -2.5, 3.0, 1.5, 7.25, -88.0, 1e-3, 255.5, 65504.0, 2.0**31,
+          -2.0**31 - 1,
+          2.0**32, 2.0**53 + 2, 2.0**63, -2.0**63, 2.0**64, np.inf, -np.inf, np.nan]
+INTS = [0, 1, -1, 2, -2, 3, -3, 5, 7, -8, 31, 32, 33, 63, 64, 65, 100, -128, 127]
+
+
+def special(dtype: t.DType) -> Any:
+    """Values of a dtype at its edges."""
+    if dtype.is_bool:
+        return np.array([False, True])
+    if dtype.is_floating:
+        info = np.finfo(dtype.np)
+        with np.errstate(all="ignore"):
+            own = [info.max, info.min, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal,
+                   info.tiny - info.smallest_subnormal, info.eps, 1 + info.eps, 1 - info.eps]
+            return np.array([*np.array(FLOATS).astype(dtype.np), *own], dtype.np)
+    low, high = dtype.limits
+    return np.array([v for v in (*INTS, low, low + 1, high, high - 1) if low <= v <= high], dtype.np)
+
+
+def accepted(op: Op, arity: int) -> Iterator[tuple[t.DType, ...]]:
+    """The native dtypes that an element-wise op takes."""
+    for dtype in NATIVE:
+        dtypes = (t.bool_, dtype, dtype) if op.name == "where" else (dtype,) * arity
+        try:
+            op.rule(*[t.TensorType(d, (3,)) for d in dtypes])
+        except TypeError:
+            continue
+        yield dtypes
+
+
+def arity(name: str) -> int:
+    (arguments, _) = samples(REGISTRY[name])[0]
+    return len(arguments)
+
+
+def operands(op: Op, dtypes: tuple[t.DType, ...]) -> tuple[Any, ...]:
+    """All combinations of special values that the kernel takes, in one dimension."""
+    values = [special(dtype) for dtype in dtypes]
+    if op.name in FAILS and not dtypes[1].is_floating:
+        values[1] = values[1][values[1] > 0 if op.name == "pow" else values[1] != 0]
+    return tuple(np.ascontiguousarray(a.ravel()) for a in np.meshgrid(*values, indexing="ij"))
+
+
+@pytest.mark.parametrize("name", sorted(ELEMENTWISE.keys() - {"real", "imag", "conj"}))  # these take complex numbers
+def test_special_values(name: str) -> None:
+    op = REGISTRY[name]
+    batch = Batch(name)
+    for dtypes in accepted(op, arity(name)):
+        arguments = operands(op, dtypes)
+        batch.add(op, arguments, {}, **tolerance(op, arguments, {}))
+        scalars = tuple(a[len(a) // 2] for a in arguments)
+        batch.add(op, scalars, {}, **tolerance(op, scalars, {}))
+    check(batch)
+
+
+def test_casts() -> None:
+    """What is out of range, and NaN, has no meaning in C and NumPy; all that is in range is the same."""
+    batch = Batch("casts")
+    for source in NATIVE:
+        for target in NATIVE:
+            x = special(source)
+            if source.is_floating and target.is_integer:
+                low, high = target.limits
+                with np.errstate(over="ignore"):
+                    x = x[(x > float(low) - 1) & (x < float(high) + (0 if target.size == 8 else 1))]
+            batch.add(CAST, (x,), {"dtype": target})
+            batch.add(CAST, (x[-1],), {"dtype": target}, hide=True)
+    # between two halves, and a little beside it: rounded once, not by way of float32
+    bits = np.arange(0x7BFF, dtype=np.uint16)
+    between = (bits.view(np.float16).astype("f8") + (bits + np.uint16(1)).view(np.float16).astype("f8")) / 2
+    for x in (between, np.nextafter(between, 0), np.nextafter(-between, -np.inf), between + 2.0**-60):
+        batch.add(CAST, (x,), {"dtype": t.float16})
+    check(batch)
