@@ -16,7 +16,7 @@ from runtime.execute.native.products import blas_symbols
 
 __all__ = ["BUILDS", "in_c"]
 
-_COMMON = ["-O3", "-march=native", "-fPIC", "-shared"]
+_COMMON = ["-O3", "-march=native", "-fPIC"]
 _FAST = [*_COMMON, "-ffast-math", "-fopenmp-simd", "-mprefer-vector-width=512"]
 BUILDS = {"strict": _COMMON, "fast-math": _FAST, "fast-math, threads": [*_FAST, "-fopenmp"]}
 """gcc's options by the name of the build; fast-math lets it call libmvec's functions of vectors."""
@@ -78,7 +78,12 @@ def _library(build: str) -> ctypes.CDLL | None:
     if gcc is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "programs.so"
+        code, path = Path(folder) / "programs.o", Path(folder) / "programs.so"
         source = Path(__file__).with_name("programs.c")
-        done = subprocess.run([gcc, *BUILDS[build], str(source), "-o", str(path), "-lmvec", "-lm"], capture_output=True)
-        return ctypes.CDLL(str(path)) if done.returncode == 0 else None
+        # linked without -ffast-math, with which gcc adds code that makes subnormals zero in all of the process
+        threads = [option for option in BUILDS[build] if option == "-fopenmp"]
+        for command in ([gcc, *BUILDS[build], "-c", str(source), "-o", str(code)],
+                        [gcc, "-shared", *threads, str(code), "-o", str(path), "-lmvec", "-lm"]):
+            if subprocess.run(command, capture_output=True).returncode:
+                return None
+        return ctypes.CDLL(str(path))

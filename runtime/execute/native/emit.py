@@ -134,6 +134,12 @@ class Module:
                           f"!{k + 2} = distinct !{{!{k + 2}, !{k + 1}}}"]
         return f", !llvm.access.group !{k}", f", !llvm.loop !{k + 2}"
 
+    def rolled(self) -> str:
+        """What marks the last branch of a loop that is long enough as it is."""
+        k = len(self.metadata)
+        self.metadata += [f'!{k} = !{{!"llvm.loop.unroll.disable"}}', f"!{k + 1} = distinct !{{!{k + 1}, !{k}}}"]
+        return f", !llvm.loop !{k + 1}"
+
     def text(self) -> str:
         known = [f"@{name} = {what}" for name, what in self.globals.items()]
         return "\n".join([*known, *self.declared.values(), *self.parts, *self.metadata, ""])
@@ -445,7 +451,7 @@ class Builder:
 
     def folded(
         self, start: Index, stop: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],
-        by: int = 1,
+        by: int = 1, unroll: bool = True,
     ) -> list[Val]:
         """`for i in range(start, stop, by): values = step(i, values)`, from `first`; the last values."""
         body, after = self.label("do"), self.label("end")
@@ -463,7 +469,8 @@ class Builder:
         for (_, close_value), value in zip(phis, values, strict=True):
             close_value(value, end)
         again = self.op("i1", f"icmp slt {following}, {upper.ref}")
-        self.branch(again, body, after)
+        mark = "" if unroll else self.module.rolled()
+        self.line(f"br {again}, label %{body}, label %{after}{mark}")
         self.start(after)
         return [self.phi(value.ty, (one, before), (value, end)) for one, value in zip(first, values, strict=True)]
 

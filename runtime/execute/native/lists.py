@@ -43,7 +43,7 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
     b = w.b
     w.module.declare("free", "void", "ptr")
     w.module.declare("aligned_alloc", "ptr", "i64", "i64")
-    w.module.define("extend", "ptr", ["ptr", "i64", "i64"], memory.extend, attributes="noinline nounwind")
+    w.module.define("extend", "ptr", ["ptr", "i64", "i64"], memory.extend, attributes="noinline optnone nounwind")
     need = b.op("i64", f"mul nsw {length}, {max(x.stride * x.dtype.size, 1)}")
     used = b.op("i64", f"mul nsw {x.length}, {max(x.stride * x.dtype.size, 1)}")
     have = b.load("i64", b.offset(x.pair, 1, "i64"))

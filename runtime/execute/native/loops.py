@@ -225,7 +225,7 @@ def _lanes(x: Array, size: Index) -> int:
     bits = max(x.dtype.size * 8, 8)
     count = min(_WIDE // bits, 64)
     if x.weight > 16:
-        count //= 2  # long expressions need the registers themselves
+        count //= 4 if x.weight > 32 else 2  # long expressions need the registers themselves
     while isinstance(size, int) and count > size:
         count //= 2
     return max(count, 1)
@@ -263,7 +263,7 @@ def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], begin: 
 
     def line(start: Index, stop: Index, values: Sequence[Val]) -> list[Val]:
         return b.folded(start, stop, values, lambda i, v: [
-            combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes)
+            combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes, unroll=x.weight <= 16)
 
     size = b.isub(end, begin) if not isinstance(begin, Val) else _BLOCK * 8 * lanes  # a block of `_fold_divided`
     rest = b.imod(size, lanes)

@@ -132,7 +132,7 @@ class Lowering:
         b = self.b
         self.module.declare("free", "void", "ptr")
         self.module.declare("aligned_alloc", "ptr", "i64", "i64")
-        self.module.define("grow", "ptr", ["ptr", "i64"], grow, attributes="noinline nounwind")
+        self.module.define("grow", "ptr", ["ptr", "i64"], grow, attributes="noinline optnone nounwind")
         have = b.load("i64", b.offset(pair, 1, "i64"))
         need = b.i64(max(size, 1)) if isinstance(size, int) else b.op("i64", f"add {size}, 1")  # never none at all
         fits = b.icmp("uge", have, need)

@@ -82,8 +82,9 @@ def _define(w: Writer) -> None:
     module = w.module
     module.declare("pthread_create", "i32", "ptr", "ptr", "ptr", "ptr")
     module.declare("pthread_join", "i32", "i64", "ptr")
-    module.define("job", "ptr", ["ptr"], _job, attributes="nounwind")
-    module.define("parallel", "i32", ["ptr", "ptr", "i64", "i64", "i64"], _parallel, attributes="noinline nounwind")
+    module.define("job", "ptr", ["ptr"], _job, attributes="noinline optnone nounwind")
+    types = ["ptr", "ptr", "i64", "i64", "i64"]
+    module.define("parallel", "i32", types, _parallel, attributes="noinline optnone nounwind")
 
 
 # A job in memory: the function, what it holds, start, stop, and its status at last.
