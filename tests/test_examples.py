@@ -20,7 +20,7 @@ SHOWN = {
         r"--- The graph", r"graph lasting_peak\(values: float32\[\?\], years: int32\[\]\)", r"reduce\(",
         r"1778, with 154\.4 of them, stood for 60 years",
         r"your function, in Python +[\d.]+ ms", r"converted, on Python numbers +[\d.]+ ms",
-        r"graph, on the reference executor +[\d.]+ ms",
+        r"graph, as one native function +[\d.]+ ms",
     ],
     "collatz": [
         r"ag__\.while_loop\(while_test, while_body, 'n', 'steps'\)",
