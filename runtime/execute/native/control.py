@@ -16,6 +16,7 @@ from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Val, const
 from runtime.execute.native.lower import Lowering, Value, listed, lowers
 from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.shapes import integer
 from runtime.execute.native.sites import StreamSite
 from runtime.execute.native.variables import Variable, variables_of
 from runtime.graph import Graph, Node
@@ -225,9 +226,7 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
     state = [x if isinstance(x, Scalar) else w.leaf(x) for x in state]
     count: Val | None = None
     if length is not None:
-        assert isinstance(length, Scalar)
-        x = length.val
-        count = x if x.ty == "i64" else b.convert("zext" if length.dtype.is_unsigned else "sext", x, "i64")
+        count = integer(w, length)
     w.long = True
     w.blocked.append(node)
     results, failed = tiles.write(w, plan, state, envs, count, dims, 2 * len(body.nodes) + 8)
@@ -261,7 +260,6 @@ def _whole(w: Lowering, node: Node, body: Graph, test: Graph | None, state: Sequ
 
 @lowers("while_loop")
 def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
-    b = w.b
     test, body = node.params["test"], node.params["body"]
     limited = bool(node.params.get("limited"))
     envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
@@ -272,9 +270,7 @@ def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
             return found
     limit: Val | None = None
     if limited:
-        x = w.element(values[0])
-        dtype = tiles.type_of(node.operands[0]).dtype
-        limit = x if x.ty == "i64" else b.convert("zext" if dtype.is_unsigned else "sext", x, "i64")
+        limit = integer(w, values[0])
     return _while(w, node, values[limited:limited + count], limit, envs, int(limited))
 
 
@@ -330,9 +326,7 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
     index: Val | None = None
     place = 0
     if stream is None:
-        x = w.element(values[0])
-        dtype = tiles.type_of(node.operands[0]).dtype
-        length = x if x.ty == "i64" else b.convert("zext" if dtype.is_unsigned else "sext", x, "i64")
+        length = integer(w, values[0])
     else:
         w.flush()
         place = w.new_object()

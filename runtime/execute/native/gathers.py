@@ -34,6 +34,15 @@ def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequen
     w.fail_if(found.val, node, values)
 
 
+def _all_bounds(w: Lowering, node: Node, rows: Leaf, sizes: Sequence[Index], values: Sequence[Value]) -> None:
+    """The same for rows of indices, one for each of several axes."""
+    lead = rows.dims[:-1]
+    for k, size in enumerate(sizes):
+        column: Value = Scalar(rows.dtype, rows.at(Context(w.b), [k])) if not lead else viewed(
+            w, rows, [*[Axis(0, 1, d) for d in lead], Axis(k, 1, None)])
+        _bounds(w, node, column, size, values)
+
+
 @lowers("gather")
 def gather(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
     need_native(x)
@@ -80,13 +89,7 @@ def gather_nd(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
     b = w.b
     indices = w.leaf(indices)
     lead = indices.dims[:-1]
-    for k in range(depth):
-        column = viewed(w, indices, [*[Axis(0, 1, size) for size in lead], Axis(k, 1, None)])
-        if not lead:
-            column_value: Value = Scalar(indices.dtype, indices.at(Context(b), [k]))
-        else:
-            column_value = column
-        _bounds(w, node, column_value, x.dims[k], [x, indices])
+    _all_bounds(w, node, indices, x.dims[:depth], [x, indices])
     source, places = w.leaf(x), indices
     dims = [*lead, *x.dims[depth:]]
 
@@ -118,10 +121,7 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -
     for have, want in zip(updates.dims, wanted, strict=True):
         if not same(have, want):
             w.fail_if(b.icmp("ne", b.i64(have), b.i64(want)), node, values)
-    for k in range(depth):
-        column: Value = Scalar(indices.dtype, indices.at(Context(b), [k])) if not lead else viewed(
-            w, indices, [*[Axis(0, 1, size) for size in lead], Axis(k, 1, None)])
-        _bounds(w, node, column, x.dims[k], values)
+    _all_bounds(w, node, indices, x.dims[:depth], values)
     updates = w.settle(updates)
     assert isinstance(updates, Array)
     target = owned(w, x, 0, updates, indices)

@@ -229,13 +229,19 @@ class Lowering:
         self.sites.append(site)
         return len(self.sites) - 1
 
-    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
-        """Call a site with words, and get words; leave the function if it raised."""
+    def ask(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+        """Call a site with words: its status, and where its words are."""
         b = self.b
         space = b.alloca("i64", max(len(words), results, 1))
         for k, word in enumerate(words):
             b.store(word, b.offset(space, k, "i64"))
-        status = b.call_pointer("i32", self.word(0), self.frame, Val("i32", str(self.site(site))), space)
+        number = Val("i32", str(self.site(site)))
+        return b.call_pointer("i32", self.word(0), self.frame, number, space), space
+
+    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
+        """Call a site with words, and get words; leave the function if it raised."""
+        b = self.b
+        status, space = self.ask(site, words, results)
         with b.when(b.icmp("ne", status, const("i32", 1))):
             self.leave(1)
         return [b.load("i64", b.offset(space, k, "i64")) for k in range(results)]
@@ -368,12 +374,7 @@ class Lowering:
         if self.dirty and not self.b.done:
             stores = list(self.dirty)
             words, specs = self.described([self.variables[s] for s in stores])
-            # not by call_python, whose failure would come here
-            space = self.b.alloca("i64", max(len(words), 1))
-            for k, word in enumerate(words):
-                self.b.store(word, self.b.offset(space, k, "i64"))
-            self.b.call_pointer("i32", self.word(0), self.frame,
-                                Val("i32", str(self.site(FlushSite([s.storage for s in stores], specs)))), space)
+            self.ask(FlushSite([s.storage for s in stores], specs), words)  # by call_python a failure would come here
 
     def reload(self) -> None:
         """Take the values of variables from Python, which may have changed them."""

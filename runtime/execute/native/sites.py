@@ -39,6 +39,14 @@ class Site:
         """Do it. `words`: the address of int64 words, operands at first and results at last."""
         raise NotImplementedError
 
+    def hand_over(self, call: Call, out: Any, arrays: list[Any], at: int = 0) -> None:
+        """Write the address and the sizes of each array from word `at` on, and keep the arrays."""
+        for array in arrays:
+            for word in (array.ctypes.data, *array.shape):
+                out[at] = word
+                at += 1
+        call.kept[self] = arrays
+
 
 def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
     """An array over memory that native code owns."""
@@ -116,21 +124,13 @@ class KernelSite(Site):
         self.give(call, words, (results,) if node.single else results or ())
 
     def give(self, call: Call, words: int, results: Sequence[Any]) -> None:
-        out = words_at(words, self.outputs)
-        at = 0
-        kept = []
+        arrays = []
         for x, dtype, place in zip(results, self.dtypes, self.places, strict=True):
-            if place is not None:
+            if place is None:
+                arrays.append(result_array(x, dtype))
+            else:
                 call.objects[place] = x
-                continue
-            array = result_array(x, dtype)
-            kept.append(array)
-            out[at] = array.ctypes.data
-            for dim in array.shape:
-                at += 1
-                out[at] = dim
-            at += 1
-        call.kept[self] = kept
+        self.hand_over(call, words_at(words, self.outputs), arrays)
 
 
 class StreamSite(Site):
@@ -152,17 +152,8 @@ class StreamSite(Site):
         out[0] = item is not None
         if item is None:
             return
-        kept = []
-        at = 1
-        for x, type in zip(item, self.types, strict=True):
-            array = result_array(x, type.dtype.np)
-            kept.append(array)
-            out[at] = array.ctypes.data
-            for dim in array.shape:
-                at += 1
-                out[at] = dim
-            at += 1
-        call.kept[self] = kept
+        arrays = [result_array(x, type.dtype.np) for x, type in zip(item, self.types, strict=True)]
+        self.hand_over(call, out, arrays, 1)
 
 
 class MoveSite(Site):
@@ -254,15 +245,5 @@ class ReloadSite(Site):
         self.count = sum(1 + len(storage.type.shape) for storage in storages)
 
     def run(self, call: Call, words: int) -> None:
-        out = words_at(words, self.count)
-        at = 0
-        kept = []
-        for storage in self.storages:
-            array = result_array(storage.array, storage.type.dtype.np)
-            kept.append(array)
-            out[at] = array.ctypes.data
-            for dim in array.shape:
-                at += 1
-                out[at] = dim
-            at += 1
-        call.kept[self] = kept
+        arrays = [result_array(storage.array, storage.type.dtype.np) for storage in self.storages]
+        self.hand_over(call, words_at(words, self.count), arrays)
