@@ -10,11 +10,11 @@ from typing import Any
 
 import gast
 
-from .tree import first_of, walk
+from .tree import at, first_of, placed, walk
 
 __all__ = [
-    "AND", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions", "at",
-    "first_place", "flags_of", "negation", "no_parameters", "nowhere", "one_line", "operator_of", "placed",
+    "AND", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions",
+    "first_place", "flags_of", "negation", "no_parameters", "nowhere", "one_line", "operator_of",
 ]
 
 STAGED, PLAIN, NESTED = 0, 1, 2
@@ -206,27 +206,12 @@ class Decisions:
         return at(first, compare), rest.body
 
 
-def at(node: Any, origin: Any) -> Any:
-    fields, place = node.__dict__, origin.__dict__
-    fields["lineno"], fields["col_offset"] = place["lineno"], place["col_offset"]
-    fields["end_lineno"], fields["end_col_offset"] = place["end_lineno"], place["end_col_offset"]
-    return node
-
-
-def placed(cls: Any, origin: Any, **fields: Any) -> Any:
-    """A node of class `cls` with these fields at the place of `origin`: a constructor takes three times as long."""
-    place = origin.__dict__
-    fields["lineno"], fields["col_offset"] = place["lineno"], place["col_offset"]
-    fields["end_lineno"], fields["end_col_offset"] = place["end_lineno"], place["end_col_offset"]
-    made = cls.__new__(cls)
-    made.__dict__ = fields
-    return made
-
-
 def one_line(node: Any) -> Any:
     """The place where a node begins."""
-    return ast.Pass(lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno,
-                    end_col_offset=node.end_col_offset if node.end_lineno == node.lineno else node.col_offset + 1)
+    place = placed(ast.Pass, node)
+    if place.end_lineno != place.lineno:
+        place.end_lineno, place.end_col_offset = place.lineno, place.col_offset + 1
+    return place
 
 
 def _is_leaf(test: Any) -> bool:

@@ -18,7 +18,20 @@ import gast
 
 from .analysis import classify
 from .names import Scope
-from .tree import FUNCTIONS, GUARDS, JUMPS, LOOPS, at, bound_to_frame, escapes, first_of, has_blocks, own_nodes
+from .tree import (
+    FUNCTIONS,
+    GUARDS,
+    JUMPS,
+    LOOPS,
+    at,
+    bound_to_frame,
+    escapes,
+    first_of,
+    has_blocks,
+    is_docstring,
+    own_nodes,
+    placed,
+)
 
 __all__ = ["lower_jumps"]
 
@@ -76,18 +89,18 @@ class _Lowering:
         body = node.body
         if _falls(body):
             value = gast.Constant(None, None)
-            body = [*body, _at(gast.Return(_at(value, body[-1])), body[-1])]
+            body = [*body, at(gast.Return(at(value, body[-1])), body[-1])]
             body[-1].escapes, body[-1].implicit = frozenset({"return"}), True
         origin = body[0]
         node.body, _end = self.block(body, _Context())
         if self.did_return in self.tested:
-            start = 1 if _is_docstring(node.body[0]) else 0
+            start = 1 if is_docstring(node.body[0]) else 0
             node.body.insert(start, self.assign(self.did_return, False, origin))
         if self.lowered_return:
             last = node.body[-1]
-            result = gast.Return(_at(gast.Name(self.return_, gast.Load(), None, None), last))
+            result = gast.Return(at(gast.Name(self.return_, gast.Load(), None, None), last))
             result.escapes = frozenset({"return"})
-            node.body.append(_at(result, last))
+            node.body.append(at(result, last))
         self.drop_untested(node.body)
 
     def cut_chains(self, body: Body) -> Body:
@@ -115,7 +128,7 @@ class _Lowering:
             self.more.add(more)
             links[index - 1].orelse = [self.assign(more, True, head.test)]
             before.append(self.assign(more, False, node))
-            following = _at(gast.If(self.any_of(frozenset({more}), head.test), [head], []), head)
+            following = at(gast.If(self.any_of(frozenset({more}), head.test), [head], []), head)
             following.python, following.maybe_none, following.levels = None, frozenset(), _DEPTH
             after.append(following)
         for link in links:
@@ -165,9 +178,9 @@ class _Lowering:
             if ctx.native_return and not getattr(node, "implicit", False):
                 return [node], _End(falls=False)
             self.lowered_return = True
-            value = node.value if node.value is not None else _at(gast.Constant(None, None), node)
-            target = _at(gast.Name(self.return_, gast.Store(), None, None), node)
-            result = _at(gast.Assign([target], value, None), node)
+            value = node.value if node.value is not None else at(gast.Constant(None, None), node)
+            target = at(gast.Name(self.return_, gast.Store(), None, None), node)
+            result = at(gast.Assign([target], value, None), node)
             result.jump = node
             result.maybe_none = getattr(node, "maybe_none", frozenset())
             ended = [self.assign(other, False, node) for other in sorted(ctx.ended - {self.did_return})]
@@ -259,13 +272,13 @@ class _Lowering:
             node.python = "its test binds a name and its else jumps out of a loop around it"
         if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test):
             # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
-            leave = _at(gast.Break(), node.test)
+            leave = at(gast.Break(), node.test)
             leave.escapes, leave.implicit = frozenset({"break"}), True
-            check = _at(gast.If(node.test, [_at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
+            check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
             node.orelse = []
             check.python, check.maybe_none = None, node.maybe_none
             check.body, node.body, node.tests_itself = node.body, [check], True
-            node.test = _at(gast.Constant(True, None), node.test)
+            node.test = at(gast.Constant(True, None), node.test)
             node.test.holds = 0
         if node.python is not None:
             node.body, _ = self.block(node.body, ctx._replace(native_loop=True))
@@ -291,11 +304,11 @@ class _Lowering:
         if leaves:
             self.tested |= leaves
             place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
-            going = _at(gast.UnaryOp(gast.Not(), self.any_of(leaves, place)), place)
+            going = at(gast.UnaryOp(gast.Not(), self.any_of(leaves, place)), place)
             if isinstance(node, gast.For) or (isinstance(node.test, gast.Constant) and node.test.value):
                 node.test = going
             else:
-                node.test = _at(gast.BoolOp(gast.And(), [going, node.test]), node.test)
+                node.test = at(gast.BoolOp(gast.And(), [going, node.test]), node.test)
         node.escapes = frozenset()
         out.append(node)
         orelse, node.orelse = node.orelse, []
@@ -309,21 +322,20 @@ class _Lowering:
         """`rest`, to run only if no jump is pending. The test is at the place where `rest` begins to run."""
         self.tested |= flags
         origin = _one_line(first_of(rest[0]))
-        node = _at(gast.If(self.any_of(flags, origin), [_at(gast.Pass(), origin)], rest), origin)
+        node = at(gast.If(self.any_of(flags, origin), [at(gast.Pass(), origin)], rest), origin)
         node.python, node.maybe_none = None, frozenset()
         return node
 
     def any_of(self, flags: frozenset[str], origin: Any) -> Any:
-        names = [_at(gast.Name(flag, gast.Load(), None, None), origin) for flag in sorted(flags)]
+        names = [at(gast.Name(flag, gast.Load(), None, None), origin) for flag in sorted(flags)]
         for name in names:
             name.is_flag = True
-        return names[0] if len(names) == 1 else _at(gast.BoolOp(gast.Or(), names), origin)
+        return names[0] if len(names) == 1 else at(gast.BoolOp(gast.Or(), names), origin)
 
     def assign(self, flag: str, value: bool, origin: Any) -> Any:
-        target = _at(gast.Name(flag, gast.Store(), None, None), origin)
-        node = _at(gast.Assign([target], _at(gast.Constant(value, None), origin), None), origin)
-        node.flag = flag
-        return node
+        target = placed(gast.Name, origin, id=flag, ctx=gast.Store(), annotation=None, type_comment=None)
+        constant = placed(gast.Constant, origin, value=value, kind=None)
+        return placed(gast.Assign, origin, targets=[target], value=constant, type_comment=None, flag=flag)
 
     def drop_untested(self, body: Body) -> None:
         if self.did_return not in self.tested:
@@ -337,7 +349,7 @@ class _Lowering:
             if getattr(node, "flag", None) in flags:
                 if not node.value.value:
                     continue
-                node = _at(gast.Pass(), node)
+                node = at(gast.Pass(), node)
                 node.invisible = True
             elif has_blocks(node) and not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 for holder in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
@@ -349,19 +361,11 @@ class _Lowering:
         return kept
 
 
-def _at(node: Any, origin: Any) -> Any:
-    return at(node, origin)
-
-
 def _one_line(node: Any) -> Any:
     """Where `node` begins, as a place."""
-    place = _at(gast.Pass(), node)
+    place = at(gast.Pass(), node)
     place.end_lineno, place.end_col_offset = place.lineno, place.col_offset + 1
     return place
-
-
-def _is_docstring(node: Any) -> bool:
-    return isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and isinstance(node.value.value, str)
 
 
 def _lowers(node: Any, ctx: _Context) -> bool:

@@ -46,7 +46,6 @@ from .decisions import (
     STORE,
     WIDTH,
     Decisions,
-    at,
     first_place,
     flags_of,
     negation,
@@ -54,11 +53,10 @@ from .decisions import (
     nowhere,
     one_line,
     operator_of,
-    placed,
 )
 from .repeated import stand_in
 from .thunks import AG
-from .tree import walk
+from .tree import at, placed, walk
 
 __all__ = ["to_ast"]
 
@@ -77,7 +75,10 @@ _SINGLE: dict[type, ast.AST] = {
 def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), once: bool = False) -> Any:
     """The ast of a converted function or lambda, both lanes; `operators` is the name of the operators in it, `free`
     are its free variables. With `once`, a body that comes again has a stand-in (`repeated.py`)."""
-    return _Lanes(operators, free, once).function(function, STAGED)
+    lanes = _Lanes(operators, free, once)
+    made = lanes.function(function, STAGED)
+    del lanes.callees  # which refers to the lanes: so the trees go at once, not with a garbage collection
+    return made
 
 
 def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:

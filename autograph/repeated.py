@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any, Final
 
-from .decisions import LOAD, placed
+from .decisions import LOAD
+from .tree import placed
 
 __all__ = ["TYPE_PARAMETERS", "NotOnce", "number_of", "originals", "stand_in"]
 

@@ -22,7 +22,7 @@ from .liveness import annotate, annotate_chain
 from .names import Names, Scope, bound_by, names_of, scan
 from .patterns import match_chain
 from .thunks import AG, bound_in_lambdas
-from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, own_of
+from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, is_docstring, own_of, placed
 
 __all__ = ["convert_statements"]
 
@@ -67,7 +67,7 @@ class _Statements:
     def run(self) -> None:
         node, scope = self.node, self.scope
         declarations = self.hoist(node.body)
-        start = int(_is_docstring(node.body[0]))
+        start = int(is_docstring(node.body[0]))
         body, shared = self.block(node.body)
         own = scope.globals | scope.nonlocals | scope.parameters
         never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
@@ -156,7 +156,7 @@ class _Statements:
             out.append(self.function(name, [], body, outer, node, names))
             arguments.append(load(name, node))
         arguments += self.state(state, node)
-        out.append(_at(gast.Expr(operator_call("cond", arguments, node)), node))
+        out.append(_made(gast.Expr, node, value=operator_call("cond", arguments, node)))
         return out, shared
 
     def match(self, node: Any) -> tuple[Body, set[str]]:
@@ -358,19 +358,19 @@ class _Statements:
         self.around.pop()
         head: Body = []
         if written := outer & self.scope.globals:
-            head.append(_at(gast.Global(sorted(written)), origin))
+            head.append(_made(gast.Global, origin, names=sorted(written)))
         if nonlocals := outer - self.scope.globals:
-            head.append(_at(gast.Nonlocal(sorted(nonlocals)), origin))
+            head.append(_made(gast.Nonlocal, origin, names=sorted(nonlocals)))
         inner = shared - outer - set(parameters)
         if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):
             head += self.declare(inner, origin)
         body = [_without_annotation(s, outer) for s in body]
         arguments = gast.arguments(
             [_at(gast.Name(p, gast.Param(), None, None), origin) for p in parameters], [], None, [], [], None, [])
-        node = gast.FunctionDef(name, arguments, head + body, [], None, None, [])
-        node.synthetic = True
-        node.outside = self.outside(names, outer, own, self.calls != calls)
-        return _at(node, origin)
+        return _made(
+            gast.FunctionDef, origin, name=name, args=arguments, body=head + body, decorator_list=[], returns=None,
+            type_comment=None, type_params=[], synthetic=True,
+            outside=self.outside(names, outer, own, self.calls != calls))
 
     def outside(self, names: Names, outer: set[str], own: set[str], calls: bool) -> set[str] | None:
         """The names that a body takes from outside; None if the text does not say whether the operators are one."""
@@ -401,7 +401,7 @@ class _Statements:
         if owner is not None:  # the compiler mangles private names, but not in text
             mangle = f"._{owner.lstrip('_')}__"
             names = {_PRIVATE.sub(mangle, name) for name in names}
-        return [_at(gast.Constant(name, None), origin) for name in sorted(names)]
+        return [_made(gast.Constant, origin, value=name, kind=None) for name in sorted(names)]
 
 
 def _at(node: Any, origin: Any) -> Any:
@@ -414,8 +414,8 @@ def _at(node: Any, origin: Any) -> Any:
     return node
 
 
-def _is_docstring(node: Any) -> bool:
-    return isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and isinstance(node.value.value, str)
+def _made(cls: Any, origin: Any, **fields: Any) -> Any:
+    return _at(placed(cls, origin, **fields), origin)
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:

@@ -11,25 +11,26 @@ from typing import Any
 
 import gast
 
-from .tree import FUNCTIONS, at, bound_to_frame, children
+from .tree import FUNCTIONS, at, bound_to_frame, children, placed
 
 __all__ = ["AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "walrus_names"]
 
 AG = "ag__"
+_LOAD = gast.Load()
 
 
 def load(name: str, origin: Any) -> Any:
-    return at(gast.Name(name, gast.Load(), None, None), origin)
+    return placed(gast.Name, origin, id=name, ctx=_LOAD, annotation=None, type_comment=None)
 
 
 def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
     """`ag__.operator(arguments)` at the position of `origin`."""
     operators = load(AG, origin)
     operators.is_operators = True
-    function = at(gast.Attribute(operators, operator, gast.Load()), origin)
+    function = placed(gast.Attribute, origin, value=operators, attr=operator, ctx=_LOAD)
     # The compiler gives a call of an attribute the line where the attribute ends.
     function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
-    return at(gast.Call(function, arguments, keywords or []), origin)
+    return placed(gast.Call, origin, func=function, args=arguments, keywords=keywords or [])
 
 
 def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
