@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from runtime.execute.native import tiles
-from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar, reads
+from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Val, const
 from runtime.execute.native.lower import Lowering, Value, listed, lowers
@@ -47,20 +47,13 @@ def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[Grap
 
 def _free(w: Lowering, node: Node, at: int, x: Leaf) -> bool:
     """Whether a branch may write memory that it captures."""
-    return _last(w, node, at) and _unread(w, x, node.inputs[at])
+    return _last(w, node, at) and w.unread(x, node.inputs[at])
 
 
 def _last(w: Lowering, node: Node, at: int) -> bool:
     """Whether a branch is the last to use a value that it captures."""
     value = node.inputs[at]
     return node.op.name == "cond" and w.last.get(value) == w.now and value not in node.operands
-
-
-def _unread(w: Lowering, x: Leaf, mine: GraphValue) -> bool:
-    for value, other in w.env.items():
-        if value is not mine and w.last.get(value, -1) >= w.now and reads(other, x):
-            return False
-    return not any(reads(v, x) for v in w.variables.values())
 
 
 def assigned(*graphs: Graph | None) -> list[Variable]:

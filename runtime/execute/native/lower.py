@@ -490,6 +490,7 @@ class Lowering:
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """The code of a graph's nodes; the values of its outputs."""
+        env = dict(env)  # what is read later
         uses: dict[GraphValue, int] = {}
         for node in graph.nodes:
             for value in node.inputs:
@@ -511,6 +512,9 @@ class Lowering:
                     if isinstance(x, Map) and x.weight > _HEAVY:
                         x = self.leaf(x)
                 env[value] = x
+            for value in (*node.inputs, *node.outputs):
+                if last.get(value, i) == i:
+                    env.pop(value, None)
         return [env[value] for value in graph.outputs]
 
     def node(self, node: Node, values: list[Value], dead: frozenset[int], env: dict[GraphValue, Value],
@@ -536,9 +540,12 @@ class Lowering:
         """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""
         if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
             return False
-        mine = self.operands[operand]
-        for value, other in self.env.items():  # also what this node reads for the last time
-            if value is not mine and self.last.get(value, -1) >= self.now and reads(other, x):
+        return self.unread(x, self.operands[operand])
+
+    def unread(self, x: Leaf, mine: GraphValue) -> bool:
+        """Whether nothing but `mine` reads the memory of `x` in this node or later."""
+        for value, other in self.env.items():
+            if value is not mine and value in self.last and reads(other, x):
                 return False
         return not any(reads(v, x) for v in self.variables.values())
 
