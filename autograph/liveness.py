@@ -74,7 +74,7 @@ def _summarise_statement(node: Any) -> None:
             type_names = scan(handler.type) if handler.type is not None else Names()
             hg, hk = _summarise(handler.body)
             own = {handler.name.id} if handler.name is not None else set()
-            handler.gen = frozenset(type_names.reads | (hg - own))
+            handler.gen, handler.kill = frozenset(type_names.reads | (hg - own)), hk
             handled |= handler.gen
             kill &= hk | own
         node.gen = frozenset(gen | handled | (g2 - k1)).union(getattr(node, "jumps", ()))
@@ -90,8 +90,8 @@ def _summarise_statement(node: Any) -> None:
         subject = scan(node.subject)
         gen = subject.reads
         for case in node.cases:
-            pattern = scan(case.pattern, *([case.guard] if case.guard is not None else []))
-            gen |= pattern.reads | _summarise(case.body)[0]
+            pattern, guard = scan(case.pattern), scan(*([case.guard] if case.guard is not None else []))
+            gen |= pattern.reads | ((guard.reads | _summarise(case.body)[0]) - pattern.binds)
         node.gen, node.kill = frozenset(gen), frozenset(subject.binds)
     else:
         names = names_of(node)
@@ -119,7 +119,8 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
             _propagate(node.finalbody, out | frozenset(getattr(node, "jumps", ())), exceptional)
             _propagate(node.orelse, after, exceptional | node.final_gen)
             orelse_gen = node.orelse[0].gen | node.gen if node.orelse else _EMPTY
-            _propagate(node.body, after | orelse_gen, exceptional | node.handler_gen)
+            handled = node.handler_gen.union(*(after - h.kill for h in node.handlers))
+            _propagate(node.body, after | orelse_gen, exceptional | handled)
             for handler in node.handlers:
                 _propagate(handler.body, after, exceptional | node.final_gen)
         elif isinstance(node, (gast.With, gast.AsyncWith)):

@@ -71,9 +71,10 @@ class _Statements:
         body, shared = self.block(node.body)
         own = scope.globals | scope.nonlocals | scope.parameters
         never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
-        unbound = shared | self.free | (scope.locals - self.bound_anywhere)
+        read_first = self.live_in(node.body, frozenset()) & scope.locals
+        unbound = shared | self.free | read_first | (scope.locals - self.bound_anywhere)
         declared = self.declare(unbound - own - bound_by(body) | self.bound_in_lambdas(body) - own, node.body[0])
-        node.plain_body = node.body[:start] + declarations + never_bound + node.body[start:]
+        node.plain_body = node.body[:start] + declarations + never_bound + declared + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
     def hoist(self, body: Body, top: bool = True) -> Body:

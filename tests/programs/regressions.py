@@ -265,3 +265,47 @@ def function_made_in_a_loop_sets_an_item(a, xs):
         a = first(a)
         out.append(x)
     return a, out
+
+
+@program((fixed(3),))
+def unbound_in_the_test_of_the_branch_that_binds(a):
+    if late:
+        pass
+    else:
+        late = a
+
+
+@program((3, 0.5), (-2, 0.0))
+def set_before_an_error_and_again_after(b, f):
+    try:
+        if f:
+            b = 1
+            [][b]
+        b = 2
+    except LookupError:
+        pass
+    return b
+
+
+@program((3, 0), (3, 2), (-2, 0))
+def set_before_a_staged_error_and_again_after(a, zero):
+    b = a
+    try:
+        if a > 0:
+            b = 1
+            a = a // zero
+        b = a = 2
+    except ZeroDivisionError:
+        pass
+    return a, b
+
+
+@program((fixed(3),))
+def unbound_return_before_an_else(a):
+    try:
+        return late
+    except NameError:
+        raise KeyError("late") from None
+    else:
+        late = a
+    return late
