@@ -60,6 +60,8 @@ class _Statements:
         """Variables of the bodies around the one being made."""
         self.free: set[str] = set()
         """Variables that bodies read where no body around them binds them."""
+        self.assigned: set[str] = set()
+        """Variables that bodies assign and that are not their own."""
         self.subjects: list[str] = []  # of the matches around
         self.calls = 0
         """How many statements have become operator calls."""
@@ -70,11 +72,12 @@ class _Statements:
         start = int(is_docstring(node.body[0]))
         body, shared = self.block(node.body)
         own = scope.globals | scope.nonlocals | scope.parameters
-        never_bound = self.declare(scope.locals - self.bound_anywhere - own, node.body[0])
         read_first = self.live_in(node.body, frozenset()) & scope.locals
-        unbound = shared | self.free | read_first | (scope.locals - self.bound_anywhere)
-        declared = self.declare(unbound - own - bound_by(body) | self.bound_in_lambdas(body) - own, node.body[0])
-        node.plain_body = node.body[:start] + declarations + never_bound + declared + node.body[start:]
+        unbound = (shared | self.free | read_first | (scope.locals - self.bound_anywhere)) - own
+        declared = self.declare(unbound - bound_by(body) | self.bound_in_lambdas(body) - own, node.body[0])
+        flags = (unbound | self.assigned) - own - (self.bound_anywhere & scope.locals)  # may be bound in no plain lane
+        native = self.declare(flags, node.body[0])
+        node.plain_body = node.body[:start] + declarations + native + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
     def hoist(self, body: Body, top: bool = True) -> Body:
@@ -361,6 +364,7 @@ class _Statements:
         if written := outer & self.scope.globals:
             head.append(_made(gast.Global, origin, names=sorted(written)))
         if nonlocals := outer - self.scope.globals:
+            self.assigned |= nonlocals
             head.append(_made(gast.Nonlocal, origin, names=sorted(nonlocals)))
         inner = shared - outer - set(parameters)
         if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):

@@ -213,6 +213,8 @@ def _as_leaves(spec: Spec) -> Spec:
         return spec if type is None else Leaf(type)
     if isinstance(spec, (Nested, Custom)):
         return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_as_leaves(spec.child))
     return spec
 
 
@@ -222,7 +224,7 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
         value = spec.value
         return Leaf(value.type) if isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph else spec
     if isinstance(spec, Optional):
-        return dataclasses.replace(spec, child=_as_leaves(spec.child))
+        return _as_leaves(spec)
     if isinstance(spec, (Nested, Custom)):
         return _settled(dataclasses.replace(spec, children=tuple(as_outputs(c, graph) for c in spec.children)))
     return spec

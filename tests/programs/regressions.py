@@ -309,3 +309,30 @@ def unbound_return_before_an_else(a):
     else:
         late = a
     return late
+
+
+@program((3, fixed(1)), (3, fixed(0)))
+def return_before_an_else_in_a_branch(a, wanted):
+    if wanted:
+        b, *rest = range(3)
+        try:
+            return b
+        except 1 as error:
+            raise 1 from error
+        else:
+            b = a
+
+
+@program((3, -2), (3, 3), (9, 9))
+def pair_with_what_may_be_none(a, b):
+    if a != b:
+        a = 2
+    else:
+        def least(q):
+            if b >= 3:
+                return q
+
+        a = least(b)
+        if a >= 7:
+            return a, b
+    return b, b
