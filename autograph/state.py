@@ -372,10 +372,12 @@ def staged(
     while True:
         mark = checkpoint()
         variables = State(names, backend.stages, *functions)
+        before = Snapshot(variables, functions)
         try:
             values = run(variables, names)
         except Restage:
             rollback(mark)
+            before.take_back()  # a body that no value decides on has changed the user's own lists and objects
         else:
             results = len(values) - len(names)
             variables.write(values[results:])

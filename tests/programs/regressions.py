@@ -336,3 +336,24 @@ def pair_with_what_may_be_none(a, b):
         if a >= 7:
             return a, b
     return b, b
+
+
+class Grows:
+    def __init__(self, v):
+        self.v = v
+
+    def set(self):
+        self.v = 1
+
+
+@program((1, -2, 3), (5, -2, 0))
+def list_grows_before_an_object_is_found_to_change(a, b, k):
+    box = Grows(b)
+    out = []
+    for i in range(3):
+        if a < 3 or i:
+            if k:
+                out.append(i)
+            else:
+                box.set()
+    return box.v, out
