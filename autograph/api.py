@@ -38,7 +38,7 @@ from .verification import verified
 
 __all__ = [
     "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree",
-    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap",
+    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,8 +98,9 @@ pass_over_internal_frames()
 
 
 @contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Trees are many objects, none of which is garbage before the end: looking for it takes a tenth of the time."""
+def without_collection() -> Iterator[None]:
+    """Trees are many objects, none of which is garbage before the end: looking for it takes a tenth of the time. And
+    where the recursion limit is near, Python says on stderr that it could not call what is to know of a collection."""
     if not gc.isenabled():
         yield
         return
@@ -116,7 +117,7 @@ def _template(fn: FunctionType, recursive: bool) -> Template:
     if kept is not None:
         return Template(embed(kept[0]), fn.__code__, kept[1], operators)
     try:
-        with calls.at_work, _without_collection():
+        with calls.at_work, without_collection():
             template, name = with_room(lambda: _compiled(fn, recursive))
     except TooDeep:
         raise ConversionError(

@@ -50,13 +50,15 @@ class Body(Protocol):
 
 
 class Handler(NamedTuple):
-    """An `except` clause of a staged `try`."""
+    """What handles errors of a staged `try`: an `except` clause, or what `finally` or `__exit__` does before the error
+    is raised again."""
 
     kinds: tuple[type[BaseException], ...]
-    """The classes that it catches."""
+    """The classes that it catches; none if it catches nothing."""
     body: Body
-    """Takes the error before the state, if it is `named`."""
+    """Gives the state after it. Called while the error is being handled, so that a bare `raise` finds it."""
     named: bool
+    """Whether the body takes the error, before the state."""
 
 
 class Backend(Protocol):

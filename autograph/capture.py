@@ -26,6 +26,7 @@ from .recursion import with_room
 __all__ = ["Source", "capture", "is_current", "parse"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Candidates = list[tuple[FunctionNode, "str | None"]]
 _REMEDY = (
     "Put the function in a file or a notebook cell, or pass its text to autograph.convert_source(text, filename); "
     "code made by exec() converts if its text is registered in linecache under the code's filename."
@@ -45,14 +46,14 @@ class Source(NamedTuple):
 
 
 class _File:
-    """A parsed file, with its functions by first line."""
+    """A parsed file, and its functions around a line."""
 
     def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
         self.lines = lines
         self.text = _joined(lines)
         self.codes: dict[tuple[str, int], list[CodeType]] | None = None
-        self.by_line: dict[int, list[tuple[FunctionNode, str | None]]] = {}
-        self._index(parse(self.text, filename), None)
+        self.tree = parse(self.text, filename)
+        self._around: dict[int, Candidates] = {}
 
     def holds(self, code: CodeType, filename: str) -> bool:
         """Whether this text compiles to that code."""
@@ -67,12 +68,28 @@ class _File:
         signature = _signature(code)
         return any(_signature(c) == signature for c in self.codes.get((code.co_name, code.co_firstlineno), ()))
 
-    def _index(self, node: ast.AST, class_name: str | None) -> None:
-        stack: list[tuple[ast.AST, str | None]] = [(node, class_name)]
+    def around(self, line: int) -> Candidates:
+        """The functions that a line is in, each with the class whose body holds it."""
+        found = self._around.get(line)
+        if found is None:
+            found = self._search(line)
+            if not any(_first_line(node) == line for node, _ in found):
+                found = self._search(line, everywhere=True)
+            self._around[line] = found
+        return found
+
+    def _search(self, line: int, everywhere: bool = False) -> Candidates:
+        """`everywhere`: also in statements that are on other lines. In f-strings lines may be wrong before 3.12."""
+        found: Candidates = []
+        stack: list[tuple[ast.AST, str | None]] = [(self.tree, None)]
         while stack:
             node, class_name = stack.pop()
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                self.by_line.setdefault(_first_line(node), []).append((node, class_name))
+            if isinstance(node, ast.stmt) and not everywhere and not (
+                    _first_line(node) <= line <= (node.end_lineno or line)):
+                continue
+            if isinstance(node, FunctionNode):
+                if _first_line(node) <= line <= (node.end_lineno or line):
+                    found.append((node, class_name))
             elif isinstance(node, ast.ClassDef):
                 class_name = node.name
             for name in node._fields:
@@ -81,6 +98,7 @@ class _File:
                     stack += [(child, class_name) for child in value if child.__class__ not in _LEAVES]
                 elif value.__class__ not in _LEAVES:
                     stack.append((value, class_name))
+        return found
 
 
 _LEAVES = frozenset({
@@ -128,9 +146,9 @@ def parse(text: str, filename: str) -> ast.Module:
                               remedy="Python cannot compile it either.") from None
 
 
-def _first_line(node: FunctionNode) -> int:
+def _first_line(node: ast.AST) -> int:
     decorators = getattr(node, "decorator_list", ())
-    return cast(int, decorators[0].lineno if decorators else node.lineno)
+    return cast(int, decorators[0].lineno if decorators else cast(Any, node).lineno)
 
 
 _read = io.open  # when a callee is first met, a test may have put a mock in the place of `open`, or of tokenize's
@@ -174,8 +192,8 @@ def capture(fn: FunctionType) -> Source:
         _files[filename] = file
     candidates = [
         (node, class_name)
-        for node, class_name in file.by_line.get(code.co_firstlineno, ())
-        if getattr(node, "name", "<lambda>") == code.co_name
+        for node, class_name in file.around(code.co_firstlineno)
+        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
     ]
     if code.co_name == "<lambda>" and len(candidates) != 1:
         candidates = _select(code, candidates or _lambdas_around(file, code), filename)
@@ -237,16 +255,10 @@ def _fits(code: CodeType, node: FunctionNode) -> bool:
     )
 
 
-Candidates = list[tuple[FunctionNode, "str | None"]]
-
-
 def _lambdas_around(file: _File, code: CodeType) -> Candidates:
     # A lambda in parentheses that open on an earlier line: its code may count from another line than its node.
     return [
-        (node, class_name)
-        for entries in file.by_line.values()
-        for node, class_name in entries
-        if isinstance(node, ast.Lambda) and node.lineno <= code.co_firstlineno <= (node.end_lineno or node.lineno)
+        (node, class_name) for node, class_name in file.around(code.co_firstlineno) if isinstance(node, ast.Lambda)
     ]
 
 

@@ -17,7 +17,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,8 +158,7 @@ class _Planner:
         for index, line in enumerate(self.lines):
             for row in range(line.start, line.end + 1):
                 self.starts[row] = index
-        for node in self._printed(self.roots, 0):
-            self._add_host(node)
+        self._add_hosts(self.roots, 0)
         if self.module:
             self._keep_blank_lines()
         top = self._top()
@@ -171,18 +170,18 @@ class _Planner:
 
     # ---- the printed nodes ----
 
-    def _printed(self, nodes: Sequence[Any], depth: int) -> Iterator[Any]:
+    def _add_hosts(self, nodes: Sequence[Any], depth: int) -> None:
         """Statements, handlers and cases, in the order in which they are printed."""
         for node in nodes:
             self.depth[id(node)] = depth
             if isinstance(node, (ast.stmt, ast.excepthandler)) or type(node).__name__ == "match_case":
-                yield node
+                self._add_host(node)
             for name in ("body", "handlers", "cases", "orelse", "finalbody"):
                 children = getattr(node, name, None)
                 if isinstance(children, list) and children:
                     if name in ("orelse", "finalbody"):
                         self.openers.add(id(children[0]))
-                    yield from self._printed(children, depth + 1)
+                    self._add_hosts(children, depth + 1)
 
     def _add_host(self, node: Any) -> None:
         self.first = self.first or node

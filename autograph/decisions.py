@@ -13,8 +13,8 @@ import gast
 from .tree import at, first_of, placed, walk
 
 __all__ = [
-    "AND", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions",
-    "first_place", "flags_of", "negation", "no_parameters", "nowhere", "one_line", "operator_of",
+    "AND", "DEPTH", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions",
+    "first_place", "flags_of", "is_held", "negation", "no_parameters", "nowhere", "one_line", "operator_of",
 ]
 
 STAGED, PLAIN, NESTED = 0, 1, 2
@@ -22,6 +22,8 @@ STAGED, PLAIN, NESTED = 0, 1, 2
 LOAD, STORE, AND, OR, NOT, IS, IS_NOT = ast.Load(), ast.Store(), ast.And(), ast.Or(), ast.Not(), ast.Is(), ast.IsNot()
 WIDTH = 32
 """How many operands, or conditional expressions in each other, have a plain lane."""
+DEPTH = 3
+"""How many expressions in each other stand once for Python and once to be staged, by whether a backend traces."""
 NOWHERE: Any = ast.Pass(lineno=-1, col_offset=-1, end_lineno=-1, end_col_offset=-1)
 """The place of what no line is to be seen to run for. It must not be able to raise."""
 
@@ -38,6 +40,9 @@ class Decisions:
         raise NotImplementedError
 
     def name(self, name: str, origin: Any, store: bool = False) -> Any:
+        raise NotImplementedError
+
+    def idle(self, origin: Any) -> Any:
         raise NotImplementedError
 
     def operator(self, name: str, origin: Any) -> Any:
@@ -166,6 +171,33 @@ class Decisions:
     def assign_in(self, name: str, value: Any, origin: Any) -> Any:
         return placed(ast.NamedExpr, origin, target=self.name(name, origin, True), value=at(value, value))
 
+    def last(self, name: str, origin: Any) -> Any:
+        """The value of a temporary, which holds it no longer: what only it held goes when it would go in Python."""
+        return self.moved(self.name(name, origin), name, placed(ast.Constant, origin, value=None), origin)
+
+    def natively(self, node: Any, operator: str) -> Any:
+        """Python's own `and`, `or`, `not` or ternary while no backend traces: for where no temporary can be bound."""
+        self.nested += 1
+        first, *others = (self.visit(a.body if i else a, NESTED) for i, a in enumerate(node.args))
+        self.nested -= 1
+        if operator == "not_":
+            direct = placed(ast.UnaryOp, node, op=NOT, operand=first)
+        elif operator == "if_exp":
+            direct = placed(ast.IfExp, node, test=first, body=others[0], orelse=others[1])
+        else:
+            direct = placed(ast.BoolOp, node, op=AND if operator == "and_" else OR, values=[first, *others])
+        return placed(ast.IfExp, node, test=negation(self.idle(node)), body=self.visit(node, STAGED), orelse=direct)
+
+    def moved(self, value: Any, name: str, then: Any, origin: Any) -> Any:
+        """`(value, name := then)[0]`."""
+        pair = placed(ast.Tuple, origin, elts=[value, self.assign_in(name, then, origin)], ctx=LOAD)
+        return placed(ast.Subscript, origin, value=pair, slice=placed(ast.Constant, origin, value=0), ctx=LOAD)
+
+    def after(self, name: str, value: Any, origin: Any) -> Any:
+        """`(name := None) or value`: as `last`, where the value of the temporary is no longer wanted."""
+        nothing = self.assign_in(name, placed(ast.Constant, origin, value=None), origin)
+        return placed(ast.BoolOp, origin, op=OR, values=[nothing, value])
+
     def plain(self, name: str, origin: Any) -> Any:
         """`ag__.type(name) in ag__.plain or ag__.is_plain(name)`: whether Python decides on the value of a name."""
         known = placed(ast.Compare, origin, left=self.call("type", [self.name(name, origin)], origin), ops=[ast.In()],
@@ -235,6 +267,13 @@ def negation(test: Any) -> Any:
 def first_place(body: list[Any]) -> Any:
     """The place where a block of statements, or an expression, begins to run."""
     return first_of(next((n for n in body if getattr(n, "flag", None) is None), body[0]))
+
+
+def is_held(node: Any) -> bool:
+    """Whether something else holds what an expression gives, so that a temporary for it prolongs no life."""
+    if isinstance(node, gast.Call):
+        return operator_of(node) in ("not_", "in_", "is_bool", "is_none")
+    return isinstance(node, (gast.Name, gast.Constant, gast.Compare, ast.Compare))
 
 
 def no_parameters() -> ast.arguments:

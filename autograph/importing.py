@@ -20,7 +20,7 @@ from typing import Any
 import gast
 
 from . import cache
-from .api import convert_tree, identifiers
+from .api import convert_tree, identifiers, without_collection
 from .capture import parse
 from .depth import deepest_line
 from .emit import bodies_in, rename
@@ -129,7 +129,8 @@ def compile_module(text: str, filename: str) -> CodeType:
     if kept is not None:
         return embed(kept)
     try:
-        code = with_room(lambda: _compile(text, filename))
+        with without_collection():
+            code = with_room(lambda: _compile(text, filename))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to compile", filename=filename,
                               lineno=deepest_line(text), line="",

@@ -35,6 +35,7 @@ import gast
 from .callees import Callees
 from .decisions import (
     AND,
+    DEPTH,
     IS,
     LOAD,
     NESTED,
@@ -48,6 +49,7 @@ from .decisions import (
     Decisions,
     first_place,
     flags_of,
+    is_held,
     negation,
     no_parameters,
     nowhere,
@@ -104,7 +106,7 @@ class _Lanes(Decisions):
         """Where the compiler has the jump on the operand of a test that is being made: before Python 3.12 on the line
         of the statement, or of the last comparison; then on that of the operand."""
         self.iterables: list[str] = []
-        """Names in use for what the loops around run over; "" for a `while`."""
+        """Names in use for what the loops around run over."""
 
     def function(self, node: Any, lane: int) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
@@ -231,8 +233,6 @@ class _Lanes(Decisions):
                 jump = getattr(node, "jump", None) if lane else None
                 statements = [self.visit(node, lane)]
                 if jump is not None:  # nothing is in the way of the jump itself
-                    if isinstance(jump, gast.Break) and self.iterables[-1]:
-                        statements.append(self.release(self.iterables[-1]))
                     statements.append(at(self.jump(jump, node), node))
                 if getattr(jump, "implicit", False) or (
                     lane and jump is None and getattr(node, "flag", None) is not None
@@ -289,7 +289,7 @@ class _Lanes(Decisions):
             before = [self.assign(name, self.visit(place, PLAIN), place)]
             staged = staged[1:]
         native = self.generic(node, PLAIN, skip="subject")
-        native.subject = self.name(name, place)
+        native.subject = self.last(name, place) if before else self.name(name, place)
         test = self.call("stages_any", [self.name(name, place)], place)
         if any(case.guard is not None for case in node.cases):  # a guard may stage, whatever the subject is
             test = placed(ast.BoolOp, place, op=OR, values=[negation(self.idle(place)), test])
@@ -316,12 +316,10 @@ class _Lanes(Decisions):
         if getattr(node, "tests_itself", False):  # and no line is to be seen to run for the flags
             end = placed(ast.If, node, test=test, body=[placed(ast.Pass, node.test)], orelse=[end])
             test = self.none_of(flags_of(node.test))
-        self.iterables.append("")
-        body = self.block(node.body, PLAIN)
-        self.iterables.pop()
-        return [placed(ast.While, node, test=test, body=body, orelse=[end])]
+        return [placed(ast.While, node, test=test, body=self.block(node.body, PLAIN), orelse=[end])]
 
     def for_(self, node: Any) -> list[Any]:
+        """While the loop runs, nothing but itself holds what it runs over: it goes when the loop is left."""
         place = node.iter
         iterable = self.scope.fresh("iterable_", self.iterables)
         assign = self.assign(iterable, self.visit(place, PLAIN), place)
@@ -329,24 +327,23 @@ class _Lanes(Decisions):
         self.iterables.append(iterable)
         body = self.block(node.body, PLAIN)
         self.iterables.pop()
-        start: list[Any] = []
+        items = self.last(iterable, place)
         if flagged is not None:  # the operator takes over where a value decides to stage: it needs the iterator
-            start = [self.assign(iterable, self.call("chain", [self.name(iterable, place)], place), place)]
+            items = self.moved(
+                self.assign_in(iterable, self.call("Items", [self.name(iterable, place)], place), place), iterable,
+                self.call("ref", [self.name(iterable, place)], place), place)
             test, name = self.decide(flagged, node)
-            rest = self.staged(node, self.name(iterable, place), "resume")
+            iterator = placed(ast.Call, place, func=self.name(iterable, place), args=[], keywords=[])
+            rest = self.staged(node, iterator, "resume")
             resume = placed(ast.If, flagged, test=self.unsure(name, flagged), body=rest, orelse=[])
             left = placed(ast.If, flagged, test=test, body=[placed(ast.Continue, flagged)], orelse=[resume])
             pending = negation(self.none_of(flags_of(flagged)))
             check = placed(ast.If, flagged, test=pending, body=[left, placed(ast.Break, flagged)], orelse=[])
             body = [*body, check]
-        loop = placed(ast.For, node, target=self.visit(node.target, PLAIN), iter=self.name(iterable, place), body=body,
-                           orelse=[self.release(iterable)])
-        staged = [*self.staged(node, self.name(iterable, place)), self.release(iterable)]
+        loop = placed(ast.For, node, target=self.visit(node.target, PLAIN), iter=items, body=body, orelse=[])
+        staged = self.staged(node, self.last(iterable, place))
         test = negation(self.plain(iterable, place))
-        return [assign, placed(ast.If, place, test=test, body=staged, orelse=[*start, loop])]
-
-    def release(self, iterable: str) -> Any:
-        return self.assign(iterable, placed(ast.Constant, NOWHERE, value=None), NOWHERE)
+        return [assign, placed(ast.If, place, test=test, body=staged, orelse=[loop])]
 
     def item(self, node: Any) -> list[Any]:
         """`x[i] = value` or `x[i] += value` where Python decides on `x`, else `x = ag__.setitem(x, i, value)`."""
@@ -354,6 +351,7 @@ class _Lanes(Decisions):
         target = call.item
         place = target.value
         before: list[Any] = []
+        after: list[Any] = []
         _, index, value = call.args
         native = placed(ast.Subscript, target, value=self.name(place.id, place), slice=self.subscript(index),
                                    ctx=STORE)
@@ -367,6 +365,7 @@ class _Lanes(Decisions):
             if not isinstance(value, (gast.Name, gast.Constant)):
                 name = self.scope.fresh("value_")
                 before = [self.assign(name, held, place)]
+                after = [self.assign(name, placed(ast.Constant, NOWHERE, value=None), NOWHERE)]
                 held = self.name(name, place)
             direct = placed(ast.Assign, node, targets=[native], value=held)
             arguments = [self.name(place.id, place), self.visit(index, PLAIN), held]
@@ -375,7 +374,7 @@ class _Lanes(Decisions):
         unknown = placed(ast.Compare, place, left=kind, ops=[ast.NotIn()], comparators=[self.operator("plain", place)])
         test = placed(ast.BoolOp, place, op=AND, values=[
             unknown, self.call("has_backend", [self.name(place.id, place)], place)])
-        return [*before, placed(ast.If, place, test=test, body=[general], orelse=[direct])]
+        return [*before, placed(ast.If, place, test=test, body=[general], orelse=[direct]), *after]
 
     def subscript(self, index: Any) -> Any:
         """The index of an operator as it stands between brackets: a call of `ag__.slice` as a slice."""
@@ -411,26 +410,38 @@ class _Lanes(Decisions):
     def comprehension(self, node: Any, lane: int, operator: str) -> Any:
         native = getattr(self, f"visit_{type(node.native).__name__}")(node.native, lane)
         source = node.native.generators[0].iter
-        name = self.scope.fresh("value_")
         place = source if sys.version_info >= (3, 12) and not isinstance(node.native, gast.GeneratorExp) else node
-        if lane == NESTED:
-            if not isinstance(source, gast.Name):
-                return placed(ast.IfExp, node, test=self.idle(node), body=native, orelse=self.generic(node, STAGED))
-            name = source.id
-        else:
+        if isinstance(source, gast.Name):
+            items, again = self.name(source.id, source), self.name(source.id, place)
+            plain = self.plain(source.id, place)
+            if lane == PLAIN:
+                plain.values[0].left.args = [self.visit(source, lane)]
+        elif lane == NESTED:
+            return placed(ast.IfExp, node, test=self.idle(node), body=native, orelse=self.generic(node, STAGED))
+        else:  # it is taken out of a list: no walrus may stand in what a comprehension runs over
+            name = self.scope.fresh("value_")
+            items, again = self.pop(name, source), self.pop(name, place)
+            plain = self.plain(name, place)
+            held = placed(ast.List, source, elts=[self.visit(source, lane)], ctx=LOAD)
+            plain.values[0].left.args = [self.only(self.assign_in(name, held, source), source)]
+            plain.values[1].args = [self.only(self.name(name, place), place)]
+        if lane == PLAIN:  # in its own node: where the comprehension is nested, the same stands with another iterable
             first = native.generators[0]
-            first.iter = self.name(name, place)
+            native.generators[0] = ast.comprehension(first.target, again, first.ifs, first.is_async)
         thunks = [self.visit(f, STAGED) for f in node.args[1:]]
-        staged = self.call(operator, [self.name(name, source), *thunks], node)
-        plain = self.plain(name, place)
-        if lane == PLAIN:
-            value = placed(ast.NamedExpr, source, target=self.name(name, source, True), value=self.visit(source, lane))
-            plain.values[0].left.args = [value]
+        staged = self.call(operator, [items, *thunks], node)
         if node.dynamic:  # while a backend traces, a tensor may decide on items of a plain list, too
             plain = placed(ast.BoolOp, place, op=AND, values=[plain, self.idle(place)])
         if isinstance(node.native, gast.GeneratorExp):
             return placed(ast.IfExp, node, test=plain, body=native, orelse=staged)
         return placed(ast.IfExp, node, test=negation(plain), body=staged, orelse=native)  # no jump after the loop
+
+    def pop(self, name: str, origin: Any) -> Any:
+        method = placed(ast.Attribute, origin, value=self.name(name, origin), attr="pop", ctx=LOAD)
+        return placed(ast.Call, origin, func=method, args=[], keywords=[])
+
+    def only(self, items: Any, origin: Any) -> Any:
+        return placed(ast.Subscript, origin, value=items, slice=placed(ast.Constant, origin, value=0), ctx=LOAD)
 
     def idle(self, origin: Any) -> Any:
         """Whether no backend is tracing."""
@@ -470,13 +481,16 @@ class _Lanes(Decisions):
         if lane and self.scope is not None and isinstance(node.func, gast.Call) and operator_of(node.func) == "call":
             return self.callees.call(node, lane)
         if lane == NESTED:
+            if operator in ("and_", "or_", "not_", "if_exp") and self.nested < DEPTH:
+                return self.natively(node, operator)
             operator = None
         if operator in ("and_", "or_", "if_exp") and (len(node.args) > WIDTH or self.nested >= WIDTH):
             return self.generic(node, STAGED)  # in one lane: the code of both would grow with the square
         if operator == "not_":
             name = self.scope.fresh("value_")
             known = self.is_plain(name, self.visit(node.args[0], PLAIN), node)
-            direct = placed(ast.UnaryOp, node, op=NOT, operand=self.name(name, node))
+            operand = self.name(name, node) if is_held(node.args[0]) else self.last(name, node)
+            direct = placed(ast.UnaryOp, node, op=NOT, operand=operand)
             staged = self.call("not_", [self.name(name, node)], node)
             return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
         if operator == "in_":
@@ -491,7 +505,7 @@ class _Lanes(Decisions):
             return placed(ast.IfExp, node, test=known, body=self.is_(name, wanted.value, node), orelse=staged)
         if operator in ("and_", "or_"):
             first, *others = node.args
-            return self.lazy(node, self.visit(first, PLAIN), [o.body for o in others], operator)
+            return self.lazy(node, self.visit(first, PLAIN), [o.body for o in others], operator, is_held(first))
         if operator == "if_exp":
             test, then, orelse = node.args
             name = self.scope.fresh("test_")
@@ -506,14 +520,14 @@ class _Lanes(Decisions):
         if lane == PLAIN and self.scope is not None:
             chained = self.chained(node)
             if chained is not None:
-                return self.lazy(node, chained[0], [chained[1]], "and_")
+                return self.lazy(node, chained[0], [chained[1]], "and_", True)
         return self.generic(node, lane)
 
     def member(self, node: Any) -> Any:
         """`value in (1, 2)` where Python decides, the operator where a backend does."""
         value, held = node.args
         if not node.fixed:
-            if self.nested > 2 or hasattr(held, "plain"):
+            if self.nested >= DEPTH or hasattr(held, "plain"):
                 return self.generic(node, STAGED)
             self.nested += 1
             direct = placed(ast.Compare, node, left=self.visit(value, PLAIN), ops=[ast.In()],
@@ -522,13 +536,13 @@ class _Lanes(Decisions):
             staged = self.call("in_", [self.visit(value, PLAIN), self.visit(held, PLAIN)], node)
             return placed(ast.IfExp, node, test=self.idle(node), body=direct, orelse=staged)
         name = self.scope.fresh("value_")
-        direct = placed(ast.Compare, node, left=self.name(name, value), ops=[ast.In()],
-                                 comparators=[self.visit(held, PLAIN)])
+        left = self.name(name, value) if is_held(value) else self.last(name, value)
+        direct = placed(ast.Compare, node, left=left, ops=[ast.In()], comparators=[self.visit(held, PLAIN)])
         staged = self.call("in_", [self.name(name, node), self.visit(held, PLAIN)], node)
         known = self.is_plain(name, self.visit(value, PLAIN), node)
         return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
 
-    def lazy(self, node: Any, first: Any, others: list[Any], operator: str) -> Any:
+    def lazy(self, node: Any, first: Any, others: list[Any], operator: str, held: bool) -> Any:
         """`first and others...` where Python decides, the operator where a backend does."""
         name = self.scope.fresh("value_")
         second, *more = others
@@ -536,8 +550,10 @@ class _Lanes(Decisions):
         staged = self.call(operator, [self.name(name, node), *thunks], node)
         rest = self.visit(second, PLAIN)
         if more:
-            rest = self.lazy(node, rest, more, operator)
+            rest = self.lazy(node, rest, more, operator, is_held(second))
         value = self.name(name, node)
+        result = value if held else self.last(name, node)
+        rest = rest if held else self.after(name, rest, node)
         true = self.is_value(self.assign_in(name, first, node), True, node)
         decided = placed(ast.BoolOp, node, op=AND, values=[
             self.is_(name, False, node, negated=True), self.plain(name, node), value])
@@ -545,10 +561,10 @@ class _Lanes(Decisions):
         unsure = placed(ast.BoolOp, node, op=AND, values=[
             self.is_(name, False, node, negated=True), negation(self.plain(name, node))])
         if operator == "and_":
-            failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=value)
+            failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=result)
             return placed(ast.IfExp, node, test=negation(true), body=failed, orelse=rest)
         failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=rest)
-        return placed(ast.IfExp, node, test=true, body=value, orelse=failed)
+        return placed(ast.IfExp, node, test=true, body=result, orelse=failed)
 
     def is_plain(self, name: str, value: Any, origin: Any) -> Any:
         """`(name := value) is True or name is False or` Python decides on it."""

@@ -10,6 +10,7 @@ import builtins as _builtins
 import itertools as _itertools
 import operator as _operator
 import sys as _sys
+import weakref as _weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any, cast
@@ -25,11 +26,11 @@ from .tries import Except, classes_of, run_try, run_with, trace_try, trace_with
 from .unseen import unseen
 
 __all__ = [
-    "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "chain", "checkpoint", "cond",
+    "Items", "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "checkpoint", "cond",
     "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "if_exp", "in_",
     "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note", "or_",
-    "plain", "reduce", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type", "unpack",
-    "while_loop", "with_",
+    "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type",
+    "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -255,8 +256,14 @@ def _unroll(
 # --- The plain lane -------------------------------------------------------------------------------------------
 
 
-bool, type, chain = _builtins.bool, _builtins.type, _itertools.chain
+bool, type, ref = _builtins.bool, _builtins.type, _weakref.ref
 function, method = FunctionType, MethodType
+
+
+class Items(_itertools.chain[Any]):
+    """What a loop runs over that an operator may take over; only the loop holds it."""
+
+    __slots__ = ("__weakref__",)
 
 
 @unseen

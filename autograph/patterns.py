@@ -4,7 +4,7 @@ Which patterns can be is `analysis.stageable`'s to say. In the plain lane every 
 """
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any
 
 import gast
@@ -16,15 +16,22 @@ from .tree import at
 __all__ = ["match_chain"]
 
 Body = list[Any]
+_DEPTH = 16
+"""How many cases nest before there is a flag, as in `jumps`."""
 
 
-def match_chain(node: Any, subject: str, live: Set[str]) -> Body:
+def match_chain(node: Any, subject: str, live: Set[str], flag: Callable[[], str]) -> Body:
     """The cases of a `match` as `if ... elif ... else`, on the variable `subject`.
+
+    Many cases are several of these in sequence; a variable, named by `flag`, says that the next of them is to run.
 
     A name that a pattern captures is assigned in the branch that is taken; the guard sees what it would be. If that
     name is `live`, or a later case reads it, it is assigned before the guard, as the guard may fail.
     """
     rest: Body = []
+    flags: Body = []
+    later: Body = []
+    depth = 0
     live = set(live)
     for case in reversed(node.cases):
         origin = case.pattern
@@ -44,12 +51,19 @@ def match_chain(node: Any, subject: str, live: Set[str]) -> Body:
         if not tests:
             rest = body
             continue
-        first, *others = tests
-        test = operator_call("and_", [first, *map(lazy, others)], origin) if others else first
-        chosen = at(gast.If(test, body, rest), origin)
-        chosen.python, chosen.maybe_none = None, frozenset()
-        rest = [chosen]
-    return rest
+        if depth == _DEPTH:
+            more, place = flag(), rest[0].test
+            flags.append(_assign(more, at(gast.Constant(False, None), node.subject), node.subject))
+            later.insert(0, _if(load(more, place), rest, [], place))
+            rest, depth = [_assign(more, at(gast.Constant(True, None), place), place)], 0
+        rest, depth = [_if(_all(tests, origin), body, rest, origin)], depth + 1
+    return [*flags, *rest, *later]
+
+
+def _if(test: Any, body: Body, orelse: Body, origin: Any) -> Any:
+    made = at(gast.If(test, body, orelse), origin)
+    made.python, made.maybe_none = None, frozenset()
+    return made
 
 
 def _assign(name: str, value: Any, origin: Any) -> Any:

@@ -63,6 +63,7 @@ class _Statements:
         self.assigned: set[str] = set()
         """Variables that bodies assign and that are not their own."""
         self.subjects: list[str] = []  # of the matches around
+        self.flags: set[str] = set()  # of long matches
         self.calls = 0
         """How many statements have become operator calls."""
 
@@ -74,9 +75,10 @@ class _Statements:
         own = scope.globals | scope.nonlocals | scope.parameters
         read_first = self.live_in(node.body, frozenset()) & scope.locals
         unbound = (shared | self.free | read_first | (scope.locals - self.bound_anywhere)) - own
-        declared = self.declare(unbound - bound_by(body) | self.bound_in_lambdas(body) - own, node.body[0])
-        flags = (unbound | self.assigned) - own - (self.bound_anywhere & scope.locals)  # may be bound in no plain lane
-        native = self.declare(flags, node.body[0])
+        by_walrus = self.bound_in_lambdas(body) - own
+        declared = self.declare(unbound - bound_by(body) | by_walrus, node.body[0])
+        flags = (unbound | self.assigned) - own - (self.bound_anywhere & scope.locals)
+        native = self.declare(flags | by_walrus, node.body[0])  # what may be bound in no plain lane
         node.plain_body = node.body[:start] + declarations + native + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
@@ -171,12 +173,17 @@ class _Statements:
         if not isinstance(node.subject, gast.Name):
             target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
             out.append(_at(gast.Assign([target], node.subject, None), node.subject))
-        chain = match_chain(node, node.subject_name, node.live_out | self.scope.shared)
+        chain = match_chain(node, node.subject_name, node.live_out | self.scope.shared, self.more_cases)
         annotate_chain(chain, node)
         self.subjects.append(node.subject_name)
         converted, shared = self.block(chain)
         self.subjects.pop()
         return out + converted, shared
+
+    def more_cases(self) -> str:
+        """The name of one more flag for the cases of a long `match`."""
+        self.flags.add(name := self.scope.fresh("more_cases_", self.flags))
+        return name
 
     def loop(self, node: Any) -> tuple[Body, set[str]]:
         scope = self.scope

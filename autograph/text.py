@@ -12,7 +12,7 @@ from typing import Any
 
 import gast
 
-from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap
+from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap, without_collection
 from .capture import capture, parse
 from .depth import deepest_line
 from .errors import ConversionError, NoSourceError
@@ -51,7 +51,8 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     _check_stage(stage)
     obj = unwrap(fn)
     try:
-        return with_room(lambda: _code_of(obj, stage))
+        with without_collection():
+            return with_room(lambda: _code_of(obj, stage))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -133,7 +134,8 @@ def convert_source(
     """
     _check_stage(stage)
     try:
-        return with_room(lambda: _converted_source(text, filename, function, stage, recursive))
+        with without_collection():
+            return with_room(lambda: _converted_source(text, filename, function, stage, recursive))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,
                               lineno=deepest_line(text), line="",
@@ -141,9 +143,10 @@ def convert_source(
 
 
 def _converted_source(text: str, filename: str, function: str | None, stage: str | None, recursive: bool) -> str:
-    tree = to_gast(parse(text, filename))
-    if any(_is_operator_import(s) for s in tree.body):
+    parsed = parse(text, filename)
+    if any(_is_operator_import(s) for s in parsed.body):
         return text
+    tree = to_gast(parsed)
     used = identifiers(tree)
     for node, class_name in _selected(tree, function, filename):
         convert_tree(node, used, stage, recursive, class_name)
@@ -160,8 +163,8 @@ def _converted_source(text: str, filename: str, function: str | None, stage: str
     return unparse(_printable(tree), source=text)
 
 
-def _is_operator_import(node: Any) -> bool:
-    return isinstance(node, gast.ImportFrom) and node.module == "autograph" and (
+def _is_operator_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "autograph" and (
         (node.names[0].asname or "").startswith(AG))
 
 

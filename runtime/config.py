@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 
 __all__ = [
-    "autograph_unroll_budget", "default_executor", "experimental_functions_run_eagerly",
-    "experimental_run_functions_eagerly", "functions_run_eagerly", "native_cache", "run_functions_eagerly",
-    "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings", "threading", "threads",
+    "autograph_unroll_budget", "default_executor", "experimental", "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "held_memory", "native_cache",
+    "run_functions_eagerly", "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings",
+    "threading", "threads",
 ]
 
 
@@ -108,3 +109,37 @@ class threading:
     def get_intra_op_parallelism_threads() -> int:
         """How many threads large loops use."""
         return int(threads[0])
+
+
+held_memory: Final = np.zeros(2, np.int64)
+"""The bytes that native code holds now, and the most that it has held: native code counts here."""
+
+
+class experimental:
+    """What native code holds in memory (`tf.config.experimental`)."""
+
+    @staticmethod
+    def get_memory_info(device: str) -> dict[str, int]:
+        """The bytes that native code holds for arrays: "current", and "peak", the most since the process began or
+        `reset_memory_stats` (`tf.config.experimental.get_memory_info`).
+
+        It is what calls need beside arguments, results and variables, which are NumPy's, and what is kept for the
+        next calls; a function gives it back when it goes. `device` is "CPU:0", the only one; ValueError for others.
+        """
+        _only_cpu(device)
+        current, peak = held_memory.tolist()
+        return {"current": current, "peak": max(current, peak)}
+
+    @staticmethod
+    def reset_memory_stats(device: str) -> None:
+        """Let "peak" be what "current" is (`tf.config.experimental.reset_memory_stats`).
+
+        ValueError if `device` is not "CPU:0".
+        """
+        _only_cpu(device)
+        held_memory[1] = held_memory[0]
+
+
+def _only_cpu(device: str) -> None:
+    if device.upper().removeprefix("/").removeprefix("DEVICE:") != "CPU:0":
+        raise ValueError(f"no device {device!r}: there is 'CPU:0'")

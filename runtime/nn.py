@@ -1,6 +1,22 @@
 """Neural networks (`tf.nn`)."""
 from __future__ import annotations
 
+from runtime.ops.convolution import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
+    convolution,
+    depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+    separable_conv2d,
+)
 from runtime.ops.nn import (
     batch_normalization,
     bias_add,
@@ -29,10 +45,25 @@ from runtime.ops.nn import (
     tanh,
     top_k,
 )
+from runtime.ops.pooling import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_pool_with_argmax,
+)
 
 __all__ = [
-    "batch_normalization", "bias_add", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k",
-    "l2_loss", "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu", "sigmoid",
+    "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d",
+    "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_argmax", "moments", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
     "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
 ]

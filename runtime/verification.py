@@ -5,7 +5,6 @@ runs on copies of its arguments. Tensors, being immutable, are shared. What is l
 """
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,7 +73,7 @@ def _stateful(graph: Graph) -> Iterator[Variable | Source]:
 
 
 def _state(x: Variable | Source) -> Any:
-    return x.array if isinstance(x, Variable) else copy.deepcopy(x.generator)
+    return x.array if isinstance(x, Variable) else x.state
 
 
 def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
@@ -82,7 +81,7 @@ def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
         if isinstance(x, Variable):
             x.array = state
         else:
-            x.generator = copy.deepcopy(state)
+            x.state = state
 
 
 def _same(expected: Any, got: Any) -> bool:

@@ -76,14 +76,11 @@ def difference(expected: list[Event], got: list[Event]) -> str | None:
     return f"event {at}: expected {expected[first:at + 3]}, got {got[first:at + 3]}"
 
 
-KNOWN = {"all_of_any": "an `or` in a generator expression is an operator on a lambda, whose calls are seen"}
+KNOWN: dict[str, str] = {}
 """Programs whose events differ, and why."""
 if sys.version_info < (3, 12):
     KNOWN["finally_returns_if"] = (
         "an exception that goes on after a `finally` is raised on the line that was compiled last, run or not")
-if sys.version_info < (3, 11):
-    for _name in ("loop_over_generator_is_left", "objects_changed_by_items_that_are_counted_and_zipped"):
-        KNOWN[_name] = "a generator that is left lives as long as the source it runs over, which a hidden local holds"
 WATCHES = {"settrace": traced, **({"monitoring": monitored} if sys.version_info >= (3, 12) else {})}
 
 

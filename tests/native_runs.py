@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from op_checks import forgotten, last_dim_needed, type_of, value_of
 
+import runtime as rt
 from runtime.executors import make
 from runtime.graph import Graph
 from runtime.op import Op
 from runtime.trace import add_input, apply, set_outputs, tracing
 
-__all__ = ["Batch", "bound", "difference", "layouts", "steps_apart"]
+__all__ = ["Batch", "bound", "compare", "difference", "layouts", "line", "steps_apart"]
 
 Bound = Callable[[Any, Any], Any]  # from what is wanted and the arguments to how far off a result may be
 
@@ -64,6 +65,26 @@ def _element(got: Any, want: Any, ulps: int, allowed: Any) -> str | None:
     return f"{got[where]!r}, not {want[where]!r}, at {list(where)} of {list(want.shape)} ({np.sum(~same)} differ)"
 
 
+def compare(fn: Callable[..., Any], *arguments: Any, blocks: bool | None = None, relaxed: bool = False, ulps: int = 0
+            ) -> Any:
+    """Both executors give the same; `blocks`: whether a loop runs block by block."""
+    tensors = [rt.constant(a) for a in arguments]
+    specs = [rt.TensorSpec([None] * t.ndim, t.dtype) if relaxed else t for t in tensors]
+    results = []
+    for executor in ("numpy", "native"):
+        concrete = rt.function(fn, executor=executor).get_concrete_function(*specs)
+        results.append([x.numpy() for x in rt.nest.flatten(concrete(*tensors))])
+    if blocks is not None:
+        assert ("block by block" in concrete.explain_native()) is blocks, concrete.explain_native()
+    for got, want in zip(results[1], results[0], strict=True):
+        assert (found := difference(got, want, ulps)) is None, found
+    return results[1]
+
+
+def line(size: int, low: float = -2, high: float = 2, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(low, high, size).astype(np.float32)
+
+
 def bound(op: str, arguments: Sequence[Any], params: dict[str, Any], kernel: Callable[..., Any]) -> Any:
     """How far floats of both executors may be apart for a sum or product: None if they must be the same.
 
@@ -81,6 +102,11 @@ def bound(op: str, arguments: Sequence[Any], params: dict[str, Any], kernel: Cal
         if op in ("matmul", "einsum"):
             wide = [abs(np.asarray(a).astype("f8")) for a in arguments]
             return eps * (4 + x.shape[-1] if x.ndim else 4) * kernel(*wide, **params)
+        if op.startswith("conv"):  # float16 is added up in float32, and rounded once
+            wide = [abs(a.astype("f8")) if a.dtype.kind == "f" else a for a in arguments]
+            terms = kernel(*[np.ones_like(a) if a.dtype.kind == "f" else a for a in wide], **params)
+            step = min(eps, float(np.finfo(np.float32).eps))
+            return (eps * (eps > step) + step * (4 + terms)) * kernel(*wide, **params)
     return None
 
 

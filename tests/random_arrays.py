@@ -115,8 +115,8 @@ class Recipe:
         r = self.random
         k = self.pick()
         shape = self.shape(k)
-        kind = r.choices(["view", "unary", "binary", "reduce", "join", "set", "gather", "cumulate"],
-                         [6, 4, 4, 2, 2, 2, 1, 0.7])[0]
+        kind = r.choices(["view", "unary", "binary", "reduce", "join", "set", "gather", "cumulate", "sort", "search",
+                          "pad", "einsum"], [6, 4, 4, 2, 2, 2, 1, 0.7, 1, 1, 1, 1])[0]
         if np.prod(shape) > 400:
             kind = "reduce"
         if kind == "view":
@@ -149,6 +149,31 @@ class Recipe:
         elif kind == "cumulate" and shape:
             axis, reverse, exclusive = r.randrange(len(shape)), r.random() < 0.5, r.random() < 0.5
             self.add(lambda x: rt.cumsum(x, axis, exclusive, reverse), k)
+        elif kind == "sort" and shape:
+            axis, direction = r.randrange(len(shape)), r.choice(["ASCENDING", "DESCENDING"])
+            count = r.randint(0, shape[-1])
+            self.add(r.choice([lambda x: rt.sort(x, axis, direction), lambda x: rt.argsort(x, axis, direction),
+                               lambda x: rt.math.top_k(x, count)[0], lambda x: rt.math.top_k(x, count)[1]]), k)
+        elif kind == "pad" and shape:
+            mode = r.choice(["CONSTANT", "REFLECT", "SYMMETRIC"])
+            most = [2 if mode == "CONSTANT" else max(0, min(2, d - (mode == "REFLECT"))) for d in shape]
+            if mode != "REFLECT" or 0 not in shape:
+                pairs = [[r.randint(0, most[a]), r.randint(0, most[a])] for a in range(len(shape))]
+                widths = rt.constant(pairs)
+                self.add(r.choice([lambda x: rt.pad(x, pairs, mode),
+                                   lambda x: rt.pad(x, rt.stack([widths * 1])[0], mode)]), k)
+        elif kind == "einsum" and len(shape) in (1, 2):
+            equation = r.choice(["i,i->", "i,j->ji", "i,j->j"] if len(shape) == 1 else [
+                "ij,kj->ik", "ij,ij->j", "ij,ik->kj", "ij,kl->ki"])
+            self.add(lambda x: rt.einsum(equation, x, x + 1), k)
+        elif kind == "search" and shape:
+            side, least = r.choice(["left", "right"]), r.randint(-5, 5)
+            found = r.choice([rt.unique, rt.unique_with_counts])
+            self.add(r.choice([  # whose shapes do not depend on values
+                lambda x: rt.searchsorted(rt.sort(x), x, side), lambda x: rt.reduce_sum(rt.boolean_mask(x, x > least)),
+                lambda x: rt.cast(rt.reduce_sum(rt.where(x > least), 0), x.dtype),
+                lambda x: rt.reduce_sum(found(rt.reshape(x, [-1]))[0]), lambda x: found(rt.reshape(x, [-1]))[1],
+                lambda x: rt.reduce_sum(rt.unique_with_counts(rt.reshape(x, [-1]))[2] ** 2)]), k)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         values = list(inputs)

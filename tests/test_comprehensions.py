@@ -59,6 +59,17 @@ def test_what_stays_a_comprehension(text):
     assert "_comp(" not in ag.convert_source(f"def f(xs):\n    return {text}\n", "f.py")
 
 
+def test_what_a_later_loop_runs_over():
+    def f(parts):
+        a = [x for part in parts for x in (max(y for y in part), sum(y for y in list(part)))]
+        b = {x for part in parts for x in ([len(part)] if any(y > 2 for y in reversed(part)) else [0])}
+        c = [x for x in parts for y in [sum([z for z in list(x)])] if y > min(z for z in tuple(x))]
+        return a, b, c
+
+    parts = [[1, 2], [3]]
+    assert ag.convert(f)(parts) == f(parts) == ([2, 3, 3, 3], {0, 1}, [[1, 2]])
+
+
 def test_a_staged_comprehension_is_one_loop():
     f = rt.function(lambda xs: sum(x * x for x in xs if x > 0), input_signature=[UNKNOWN])
     graph = str(f.get_concrete_function().graph)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import gc
-import resource
 import subprocess
 import sys
 import textwrap
@@ -18,6 +17,7 @@ import runtime as rt
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
+import leaks
 from native_runs import layouts
 
 from runtime.executors import make
@@ -29,53 +29,12 @@ from runtime.types import TensorType, float32, int8
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def resident() -> int:
-    """The bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is counted by /proc")
-
-
-@needs_proc
-def test_no_leak_over_many_calls(calls: int = 100_000) -> None:
-    """`python tests/test_native_calls.py 1000000` runs it for longer."""
-    count = rt.Variable(0)
-
-    @rt.function(executor="native")
-    def scalar(x):
-        return x + 1
-
-    @rt.function(executor="native")
-    def arrays(xs, n):
-        count.assign_add(1)
-        out = []
-        for i in range(n):
-            xs = xs * 0.5
-            out.append(xs[i])
-        return rt.stack(out), xs, out
-
-    @rt.function(executor="native")
-    def fails(xs, i):
-        return xs[i]
-
-    x, xs, n, far = rt.constant(1), rt.ones([500]), rt.constant(3), rt.constant(700)
-
-    def some(calls: int) -> None:
-        for k in range(calls):
-            scalar(x)
-            if k % 10 == 0:
-                arrays(xs, n)
-            if k % 50 == 0:
-                with pytest.raises(IndexError):
-                    fails(xs, far)
-
-    some(2000)
-    gc.collect()
-    before = resident()
-    some(calls)
-    gc.collect()
-    assert resident() - before < 2 << 20  # a leak of one array in ten calls would be ten times that
+@pytest.mark.skipif(not leaks.possible(), reason="memory is counted by /proc")
+def test_no_leak_over_many_calls() -> None:
+    """`python -m tests.leaks 1000000` is the same for longer."""
+    more, held = leaks.growth(100_000)
+    assert more < leaks.ALLOWED
+    assert held == 0
 
 
 def test_peak_memory() -> None:
@@ -85,17 +44,52 @@ def test_peak_memory() -> None:
             xs = rt.concat([xs[1:], xs[:1]], 0)
         return xs
 
-    executable = f.get_concrete_function()._executable
-    assert executable.peak_memory() == 0
+    def info() -> tuple[int, int]:
+        found = rt.config.experimental.get_memory_info("CPU:0")
+        assert list(found) == ["current", "peak"]
+        return found["current"], found["peak"]
+
+    gc.collect()
+    rt.config.experimental.reset_memory_stats("CPU:0")
+    before, peak = info()
+    assert peak == before
+    f.get_concrete_function()
+    assert info() == (before, before)
     f(rt.ones([1000]), 3)
-    small = executable.peak_memory()
+    small = info()[0] - before
     assert 4000 <= small <= 6 * 4000
     f(rt.ones([100_000]), 3)
-    large = executable.peak_memory()
+    large = info()[0] - before
     assert 400_000 <= large <= 6 * 400_000
-    for _ in range(20):
-        f(rt.ones([100_000]), 3)
-    assert executable.peak_memory() == large  # kept from call to call
+    for size in [100_000, 10] * 20:
+        f(rt.ones([size]), 3)
+    assert info() == (before + large, before + large)  # kept from call to call
+    del f
+    gc.collect()
+    assert info() == (before, before + large)  # the function gave it back
+    rt.config.experimental.reset_memory_stats("/device:CPU:0")
+    assert info() == (before, before)
+
+
+def test_memory_that_lists_take_is_counted() -> None:
+    @rt.function(executor="native")
+    def rows(n):
+        out = []
+        for i in range(n):
+            out.append(rt.fill([64], rt.cast(i, rt.float32)))
+        return rt.stack(out)
+
+    experimental = rt.config.experimental
+    before = experimental.get_memory_info("CPU:0")["current"]
+    rows(rt.constant(1000))
+    assert 256_000 <= experimental.get_memory_info("CPU:0")["current"] - before <= 3 * 256_000
+
+
+def test_memory_of_other_devices() -> None:
+    for function in (rt.config.experimental.get_memory_info, rt.config.experimental.reset_memory_stats):
+        with pytest.raises(ValueError) as error:
+            function("GPU:0")
+        assert str(error.value) == "no device 'GPU:0': there is 'CPU:0'"
 
 
 ENDLESS = """
@@ -219,7 +213,7 @@ def test_offsets_of_64_bits(gib: int) -> None:
         i = add_input(graph, TensorType(rt.int64, ()))
         square = rt.reshape(x[:-8], [gib * 4, -1])
         set_outputs(graph, [x[i], x[-8:], x[::-1][:4], square[gib * 4 - 1, -3:], rt.gather(x, [i, i - 1]),
-                            x[:: (1 << 28) + 1] + rt.constant(1, int8)])
+                            x[:: (1 << 28) + 1] + rt.constant(1, int8), rt.reduce_max(x)])
     size = (gib << 30) + 8
     array = np.zeros(size, np.int8)  # memory that nobody writes costs nothing
     array[-12:] = np.arange(12)
@@ -292,7 +286,3 @@ def test_unknown_dims_need_no_new_trace() -> None:
             for got, want in zip(f(rt.constant(x)), reference(rt.constant(x)), strict=True):
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-4, atol=2e-4)
     assert f.experimental_get_tracing_count() == 1
-
-
-if __name__ == "__main__":
-    test_no_leak_over_many_calls(int(sys.argv[1]))

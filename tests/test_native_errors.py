@@ -153,6 +153,15 @@ def broadcasts(s, xs, n):
     return rt.broadcast_to(xs, [2, n])
 
 
+def pads_by_reflection(s, xs, n):
+    s.count.assign(n)
+    return rt.pad(xs, [[n, 1]], "REFLECT")
+
+
+def pads(s, xs, n):
+    return rt.pad(xs, [[1, n]])
+
+
 def range_by_zero(s, a, step):
     return rt.range(0, a, step)
 
@@ -196,6 +205,30 @@ def item_of_list(s, xs, n):
     for x in xs:
         found.append(x * 2)
     return found[n]
+
+
+def pops_at(s, xs, n):
+    found = []
+    for x in xs:
+        found.append(x)
+    s.count.assign(n)
+    return found.pop(n) + len(found)
+
+
+def slice_of_list(s, xs, step):
+    found = []
+    for x in xs:
+        found.append(x * 2)
+    return rt.stack(found[::step])
+
+
+def scatters(s, xs, n):
+    s.count.assign(n)
+    return rt.TensorArray(rt.int32, 3).scatter(rt.stack([0, n]), xs[:2]).stack()
+
+
+def scatters_too_few(s, xs, n):
+    return rt.TensorArray(rt.int32, 3).scatter(rt.range(n), xs[:2]).stack()
 
 
 def caught(s, a, b):
@@ -270,9 +303,12 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (sets_item, (INTS, -5), (INTS, -4)), (sliced_by_zero, (INTS, 0), (INTS, -2)),
     (adds_lengths, (INTS, [1, 2]), (INTS, [1])), (concatenates, ([[1, 2]], [[1]]), ([[1, 2]], [[3, 4]])),
     (stacks, (INTS, [1, 2]), (INTS, INTS)), (splits, ([1, 2, 3], 0), (INTS, 0)), (squeezes, (INTS, 1), (INTS, 3)),
-    (broadcasts, (INTS, 3), (INTS, 4)), (range_by_zero, (3, 0), (3, 2)), (multiplies, (INTS, [1, 2]), (INTS, INTS)),
+    (broadcasts, (INTS, 3), (INTS, 4)), (pads_by_reflection, (INTS, 4), (INTS, 3)), (pads, (INTS, -1), (INTS, 2)),
+    (range_by_zero, (3, 0), (3, 2)), (multiplies, (INTS, [1, 2]), (INTS, INTS)),
     (unbound, (1, 3), (3, 1)), (unbound_after_loop, ([], 3), (INTS, 3)), (unbound_in_loop, (INTS, 1), (INTS, 3)),
-    (pops_nothing, (INTS, 5), (INTS, 2)), (item_of_list, (INTS, 4), (INTS, -1)), (caught, (6, 0), (6, 4)),
+    (pops_nothing, (INTS, 5), (INTS, 2)), (item_of_list, (INTS, 4), (INTS, -1)),
+    (pops_at, (INTS, 4), (INTS, -4)), (slice_of_list, (INTS, 0), (INTS, -2)), (scatters, (INTS, 3), (INTS, 2)),
+    (scatters_too_few, (INTS, 3), (INTS, 2)), (caught, (6, 0), (6, 4)),
     (user_code_raises, (3, 1), (2, 1)), (user_code_sees, (4, 0), (4, 1)), (prints_in_order, (INTS, 2), (INTS, 9)),
     (assigns_after, (INTS, 12), ([3, 1], 12)),
 ]

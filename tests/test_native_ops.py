@@ -5,6 +5,7 @@ place) and of float sums and products (the error of pairwise summation).
 """
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,9 @@ EXACT_FUNCTIONS = {"sqrt", "mod", "floordiv"}
 ULPS = {name: 4 for name in FUNCTIONS if name not in EXACT_FUNCTIONS}
 """Two units for the native function, and two for NumPy's (tests/test_native_functions.py compares with the truth)."""
 
+COMPLEX_ROUNDED = {"multiply", "divide", "abs"}
+"""Of complex numbers: NumPy rounds once or twice, as the processor's instructions do."""
+
 ANY_ZERO = {"maximum", "minimum", "relu", "reduce_max", "reduce_min"}
 """Which of 0.0 and -0.0 is greater NumPy leaves to the processor."""
 
@@ -35,6 +39,11 @@ ANY_ZERO = {"maximum", "minimum", "relu", "reduce_max", "reduce_min"}
 def tolerance(op: Op, arguments: Any, params: dict[str, Any]) -> dict[str, Any]:
     if op.name in ANY_ZERO:
         return {"allowed": 0.0}
+    if op.name in COMPLEX_ROUNDED and np.iscomplexobj(value_of(arguments[0])):
+        sizes = [abs(np.asarray(value_of(a)).astype(np.complex128)) for a in arguments]
+        eps = np.finfo(np.asarray(arguments[0]).dtype).eps
+        with np.errstate(all="ignore"):
+            return {"allowed": 8 * eps * op.kernel(*sizes, **params)}
     return {"ulps": ULPS.get(op.name, 0),
             "allowed": bound(op.name, [value_of(a) for a in arguments], params, op.kernel)}
 
@@ -111,6 +120,23 @@ def test_special_values(name: str) -> None:
         batch.add(op, arguments, {}, **tolerance(op, arguments, {}))
         scalars = tuple(a[len(a) // 2] for a in arguments)
         batch.add(op, scalars, {}, **tolerance(op, scalars, {}))
+    check(batch)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="out of range each processor is different")
+@pytest.mark.parametrize("source", [t.float16, t.float32, t.float64], ids=lambda d: d.name)
+def test_casts_out_of_range(source: t.DType) -> None:
+    """As NumPy on x86: one by one, as it takes elements of a vector together in another way for uint32."""
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        x = np.concatenate([FLOATS, *[rng.uniform(-most, most, 60) for most in (1e3, 1e6, 1e11, 3e19)]]).astype(
+            source.np)
+    batch = Batch("out of range")
+    for target in NATIVE:
+        if target.is_integer and target is not t.uint32:
+            batch.add(CAST, (x,), {"dtype": target})
+    for value in x[::5]:
+        batch.add(CAST, (value,), {"dtype": t.uint32})
     check(batch)
 
 

@@ -547,3 +547,11 @@ graph names(x: float32[3]) -> (float32[3], float32[]) {
   top = reduce_max(x, axis=(0,), keepdims=False) : float32[]
   return sum, top
 }"""
+
+
+def test_complex_numbers_of_parts_that_are_infinite() -> None:
+    for real, imag in ((1.0, np.inf), (np.inf, -0.0), (np.nan, 2.0)):
+        z = rt.complex(rt.constant(real), rt.constant(imag)).numpy()
+        assert z.dtype == np.complex64
+        np.testing.assert_array_equal([z.real, z.imag], [real, imag])
+        assert np.signbit(z.imag) == np.signbit(imag)

@@ -379,6 +379,45 @@ def a_view_moves_out(x, i):
     return y
 
 
+@becomes("broadcast_to reduce/1(body: cast add add)", "element of a range", "float32[3]")
+def counts_from_0(x):
+    s = rt.zeros([3], rt.int32)
+    for k in rt.range(4):
+        s = s + k + rt.constant([1, 2, 3])
+    return s
+
+
+@becomes("reduce/1(body: cast multiply add add)", "element of a range", "int32[]")
+def counts_by_steps(x):
+    s = x
+    for k in rt.range(7, 22, 3):
+        s = s + k
+    return s
+
+
+@stays("element of a range", "int32[]")
+def of_fewer_elements_the_index_may_be_wrong(i):
+    s = 0
+    numbers = rt.range(3)
+    for k in range(rt.constant(4)):
+        if i > 5:
+            s += numbers[k]
+    return s
+
+
+@stays("element of a range", "int32[]")
+def at_an_index_that_does_not_count(i):
+    return rt.range(3)[i]
+
+
+@stays("element of a range", "int32[]")
+def of_floats_the_sum_is_rounded(i):
+    s = 0.0
+    for k in rt.range(0.0, 1.0, 0.1):
+        s += k
+    return s
+
+
 @stays("hoist", "int32[]", "int32[]", "int32[]")
 def what_may_raise_does_not_move(n, x, y):
     s = 0
@@ -511,7 +550,7 @@ def test_it_holds_off(fn: Function, specs: tuple[str, ...], rules: tuple[str, ..
 
 
 def test_every_rule_of_control_flow_has_both_cases() -> None:
-    ours = {name for name, rule in RULES.items() if rule.function is None} | {"hoist", "check"}
+    ours = {name for name, rule in RULES.items() if rule.function is None} | {"hoist", "check", "element of a range"}
     elsewhere = {"known scalars"}  # it has no other case: a scalar from outside always is one
     assert {rules[0] for _, _, rules, _ in CASES} >= ours - elsewhere - {"dead code"}
     assert {rules[0] for _, _, rules in NEVER} >= ours - elsewhere - {"learn"}

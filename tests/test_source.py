@@ -1,6 +1,8 @@
 """Source wherever it is, and source that is bad, odd or deep: it converts, or it fails with a position."""
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import linecache
 import os
@@ -192,6 +194,9 @@ DEEP = {
     "elif": "def f(x):\n    if x < 0:\n        return 0\n"
     + "".join(f"    elif x == {i}:\n        y = {i + 1}\n" for i in range(400))
     + "    else:\n        y = -1\n    return y\n",
+    "match": "def f(x):\n    match x:\n"
+    + "".join(f"        case {i}:\n            y = {i + 1}\n" for i in range(400))
+    + "        case _ if x > 500:\n            y = -2\n        case _:\n            return -1\n    return y\n",
     "continue": "def f(x):\n    n = 0\n    for i in range(x):\n"
     + "".join(f"        if i == {i}:\n            continue\n        n += {i}\n" for i in range(60)) + "    return n\n",
     "blocks": "def f(x):\n" + "".join(f"{' ' * (i + 1)}if x > {i}:\n" for i in range(90))
@@ -206,8 +211,26 @@ DEEP = {
 def test_deep_source_converts(name: str) -> None:
     f = registered(DEEP[name])
     converted = ag.convert(f)
+    printed: dict[str, Any] = {}
+    exec(ag.convert_source(DEEP[name]), printed)
     for x in (-1, 0, 1, 17, 59, 95, 399, 1000):
-        assert converted(x) == f(x)
+        assert converted(x) == f(x) == printed["f"](x)
+
+
+@pytest.mark.parametrize("convert", [ag.convert_source, compile_module, lambda text, _: ag.convert(registered(text))])
+def test_deep_source_converts_in_silence(convert: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def f(x):\n    if x < 0:\n        return 0\n" + "".join(
+        f"    elif x == {i}:\n        y = {i + 1}\n" for i in range(900)) + "    return y\n"
+    said: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        with contextlib.suppress(ag.ConversionError):  # Python 3.12 has no room for it
+            convert(text, "deep.py")
+    finally:
+        gc.set_threshold(*thresholds)
+    assert not said
 
 
 TOO_DEEP = {

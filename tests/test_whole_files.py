@@ -3,13 +3,16 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
-from whole_files import conversion_fault, files, import_fault, printing_fault, read
+import whole_files
+from whole_files import Result, conversion_fault, files, import_fault, printing_fault, read
 
 import autograph as ag
 
@@ -72,6 +75,26 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         patch.setattr("whole_files.convert_source", lambda text, filename: "insort = bisect = 1\nsurplus = 1\n")
         assert "'insort_left'" in (found := str(import_fault("bisect", path_of("bisect"), tmp_path)))
         assert found.endswith("are missing, ['surplus'] are new")
+
+
+def slowly(name: str) -> Result:
+    time.sleep(0.2)
+    return Result(name, "a fault" if name == "b" else "", 0.5, 2_000_000)
+
+
+def die(name: str) -> Result:
+    os._exit(1)
+
+
+def test_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("whole_files.MINUTE", 0.05)
+    assert whole_files._report(whole_files._results(slowly, ["a", "b"], 1), "are passed over") == 1
+    out, err = capsys.readouterr()
+    assert {re.sub(r"^\d+ s: ", "", line) for line in err.splitlines()} == {"0 of 2, at a", "1 of 2, at b"}
+    assert out.splitlines() == ["b: a fault", "0.5 s, 2.00 MB: a", "0.5 s, 2.00 MB: b",
+                                "2 checked, 1 with a fault; 0 more are passed over"]
+    with pytest.raises(SystemExit, match=r"^the process that checked a, or one of the next 1, died$"):
+        list(whole_files._results(die, ["a", "b"], 1))
 
 
 SIGN = "def f(x):\n    if x > 0:\n        return 1\n    return -1\n"

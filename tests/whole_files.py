@@ -5,6 +5,8 @@
     python -m tests.whole_files --only printing        one of the two checks
     python -m tests.whole_files --only imports         each module of the library is imported as converted text
 
+A line on stderr says each minute how far it is, and at which file; the slowest files stand at the end.
+
 Of each file that parses: `printing`: its tree is printed and parsed again to an equal tree, with every comment, and a
 second printing changes nothing. `conversion`: the converted text compiles, has every comment, and converts to itself.
 """
@@ -15,7 +17,7 @@ import ast
 import functools
 import importlib.util
 import io
-import multiprocessing
+import os
 import subprocess
 import sys
 import sysconfig
@@ -24,8 +26,10 @@ import time
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, TimeoutError
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import gast
 
@@ -35,6 +39,8 @@ from autograph.unparse import unparse
 
 __all__ = ["conversion_fault", "files", "import_fault", "modules", "printing_fault", "read"]
 
+Item = TypeVar("Item")
+MINUTE = 60
 IMPORT = """
 import importlib, importlib.util, sys, types
 import autograph.operators
@@ -73,13 +79,14 @@ def read(path: Path) -> str | None:
     return text
 
 
+@functools.lru_cache(1)  # each check asks for those of the file last
 def comments(text: str) -> Counter[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return Counter(token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT)
 
 
 def lost_comments(text: str, made: str) -> str:
-    expected, got = comments(text), comments(made)
+    got, expected = comments(made), comments(text)
     lost, new = expected - got, got - expected
     return "" if expected == got else f"comments lost: {sorted(lost.elements())}, new: {sorted(new.elements())}"
 
@@ -91,9 +98,10 @@ def printing_fault(text: str) -> str:
     if ast.dump(ast.parse(unparse(tree))) != dump:
         return "the printed tree is another one"
     printed = unparse(gast.ast_to_gast(tree), source=text)
-    if ast.dump(ast.parse(printed)) != dump:
+    parsed = ast.parse(printed)
+    if ast.dump(parsed) != dump:
         return "the tree printed with its source is another one"
-    if unparse(ast.parse(printed), source=printed) != printed:
+    if unparse(parsed, source=printed) != printed:
         return "a second printing changes the text"
     return lost_comments(text, printed)
 
@@ -137,14 +145,28 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def import_fault(name: str, path: Path, folder: Path) -> str | None:
-    """What goes wrong when a module is imported as converted text, empty if nothing; None if it cannot be imported as
-    it is, either."""
+    """What goes wrong when a module is imported as converted text, and not when it is run anew as it is; empty if
+    nothing. None if it cannot be imported."""
     if subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, timeout=60).returncode:
         return None
     made = folder / f"{name}.py"
     made.write_text(convert_source(read(path) or "", str(path)), "utf-8")
-    done = subprocess.run([sys.executable, "-c", IMPORT, name, str(made)], capture_output=True, text=True, timeout=60)
+    found = _import_error(name, made)
+    return "" if not found or found == _import_error(name, path) else found
+
+
+def _import_error(name: str, text: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", IMPORT, name, str(text)], capture_output=True, text=True, timeout=60)
     return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+class Result(NamedTuple):
+    """Of one file: the fault (empty: none; None: it was not checked), the processor time it took and its size."""
+
+    name: str
+    fault: str | None
+    seconds: float
+    size: int
 
 
 def main() -> int:
@@ -155,35 +177,76 @@ def main() -> int:
     options = parser.parse_args()
     started = time.perf_counter()
     if options.only == "imports":
-        with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool(options.jobs) as pool:
-            found = pool.imap(functools.partial(_import_fault, Path(folder)), modules())
-            faults = _report(found, "cannot be imported as they are")
+        with tempfile.TemporaryDirectory() as folder:
+            results = _results(functools.partial(_import_result, Path(folder)), list(modules()), options.jobs)
+            faults = _report(results, "cannot be imported as they are")
     else:
-        paths = files(options.places or [sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")])
-        with multiprocessing.Pool(options.jobs) as pool:
-            found = pool.imap(functools.partial(_fault, options.only), sorted(set(paths)), chunksize=8)
-            faults = _report(found, "are not Python that this version compiles")
+        paths = sorted(set(files(options.places) if options.places else library()))
+        results = _results(functools.partial(_result, options.only), paths, options.jobs)
+        faults = _report(results, "are not Python that this version compiles")
     print(f"{time.perf_counter() - started:.0f} s")
     return 1 if faults else 0
 
 
-def _fault(only: str, path: Path) -> tuple[str, str | None]:
-    return str(path), fault(path, only)
+def library() -> Iterator[Path]:
+    """The files of the standard library, its tests included, and of this interpreter's site-packages."""
+    root = Path(sysconfig.get_path("stdlib"))
+    yield from (path for path in files([root]) if "site-packages" not in path.relative_to(root).parts)
+    yield from files([sysconfig.get_path("purelib")])
 
 
-def _import_fault(folder: Path, module: tuple[str, Path]) -> tuple[str, str | None]:
-    return module[0], import_fault(*module, folder)
+def _result(only: str, path: Path) -> Result:
+    started = _seconds()
+    found = fault(path, only)
+    return Result(str(path), found, _seconds() - started, path.stat().st_size)
 
 
-def _report(found: Iterable[tuple[str, str | None]], passed_over: str) -> int:
-    checked = wrong = others = 0
-    for name, text in found:
-        checked += text is not None
-        others += text is None
-        if text:
+def _import_result(folder: Path, module: tuple[str, Path]) -> Result:
+    started = _seconds()
+    found: str | None
+    try:
+        found = import_fault(*module, folder)
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    return Result(module[0], found, _seconds() - started, module[1].stat().st_size)
+
+
+def _seconds() -> float:
+    """Processor time of this process and its children."""
+    return sum(os.times()[:4])
+
+
+def _results(check: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
+    """What `check` says of each item, in order, from other processes."""
+    started = time.monotonic()
+    said = started
+    with ProcessPoolExecutor(jobs) as pool:
+        for number, future in enumerate([pool.submit(check, item) for item in items]):
+            while True:
+                try:
+                    yield future.result(max(said + MINUTE - time.monotonic(), 0))
+                    break
+                except TimeoutError:
+                    said = time.monotonic()
+                    print(f"{said - started:.0f} s: {number} of {len(items)}, at {items[number]}", file=sys.stderr)
+                except BrokenExecutor:
+                    sys.exit(f"the process that checked {items[number]}, or one of the next {jobs}, died")
+
+
+def _report(results: Iterable[Result], passed_over: str) -> int:
+    checked: list[Result] = []
+    wrong = others = 0
+    for result in results:
+        if result.fault is None:
+            others += 1
+            continue
+        checked.append(result)
+        if result.fault:
             wrong += 1
-            print(f"{name}: {text}", flush=True)
-    print(f"{checked} checked, {wrong} with a fault; {others} more {passed_over}")
+            print(f"{result.name}: {result.fault}", flush=True)
+    for result in sorted(checked, key=lambda result: -result.seconds)[:10]:
+        print(f"{result.seconds:.1f} s, {result.size / 1e6:.2f} MB: {result.name}")
+    print(f"{len(checked)} checked, {wrong} with a fault; {others} more {passed_over}")
     return wrong
 
 

@@ -36,6 +36,9 @@ _ARRAYS: dict[str, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], bool]] = 
     "descent": ([(_F32, 50)], [], False),
     "elementwise": ([(_F32,)], [], False),
     "product": ([(_F32, 1024, 1024)], [], True),
+    "life": ([(np.uint8, 512, 512)], [(np.uint8, 514, 514), (np.uint8, 514, 514)], False),
+    "heat": ([(_F32, 512, 512)], [(_F32, 512, 512)], False),
+    "rest": ([(_F32, 512, 512)], [(_F32, 512, 512)], False),
 }
 
 

@@ -76,5 +76,27 @@ def in_jax(jax: Any) -> dict[str, Callable[..., Any]]:
     def increment(x):
         return x + 1
 
-    written = (collatz, newton, mandelbrot, rnn, forward, training, descent, elementwise, product, increment)
+    def life(cells, steps):
+        def step(_, cells):
+            around = sum(np.roll(cells, (dy, dx), (0, 1)) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx)
+            return ((around == 3) | ((around == 2) & (cells == 1))).astype(np.uint8)
+
+        return lax.fori_loop(0, steps, step, cells)
+
+    def spread(u, rate):
+        inner = u[1:-1, 1:-1]
+        return inner, inner + rate * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner)
+
+    def heat(u, rate, steps):
+        return lax.fori_loop(0, steps, lambda _, u: np.pad(spread(u, rate)[1], 1), u)
+
+    def rest(u, rate, tolerance):
+        def step(state):
+            inner, new = spread(state[0], rate)
+            return np.pad(new, 1), abs(new - inner).max()
+
+        return lax.while_loop(lambda state: state[1] > tolerance, step, (u, tolerance + 1))[0]
+
+    written = (collatz, newton, mandelbrot, rnn, forward, training, descent, elementwise, product, increment, life,
+               heat, rest)
     return {fn.__name__: fn for fn in written}

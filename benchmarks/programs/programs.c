@@ -184,3 +184,87 @@ void product(const float *x, const float *y, float *out, sgemm_t *sgemm)
 {
     sgemm(ROWS, AS_IS, AS_IS, 1024, 1024, 1024, 1, x, 1024, y, 1024, 0, out, 1024);
 }
+
+enum { SIZE = 512, WIDE = SIZE + 2 };
+
+/* in a buffer with a border, which each step fills with what is on the other side */
+void life(const uint8_t *cells, const int32_t *steps, uint8_t *out, uint8_t *a, uint8_t *b)
+{
+    for (int i = 0; i < SIZE; i++)
+        memcpy(a + (i + 1) * WIDE + 1, cells + i * SIZE, SIZE);
+    for (int step = 0; step < *steps; step++) {
+        for (int i = 1; i <= SIZE; i++) {
+            a[i * WIDE] = a[i * WIDE + SIZE];
+            a[i * WIDE + SIZE + 1] = a[i * WIDE + 1];
+        }
+        memcpy(a, a + SIZE * WIDE, WIDE);
+        memcpy(a + (SIZE + 1) * WIDE, a + WIDE, WIDE);
+#pragma omp parallel for
+        for (int i = 1; i <= SIZE; i++) {
+            const uint8_t *restrict r = a + i * WIDE + 1, *restrict above = r - WIDE, *restrict below = r + WIDE;
+            uint8_t *restrict to = b + i * WIDE + 1;
+            for (int k = 0; k < SIZE; k++) {
+                uint8_t n = above[k - 1] + above[k] + above[k + 1] + r[k - 1] + r[k + 1]
+                            + below[k - 1] + below[k] + below[k + 1];
+                to[k] = (n == 3) | ((n == 2) & (r[k] == 1));
+            }
+        }
+        uint8_t *other = a;
+        a = b;
+        b = other;
+    }
+    for (int i = 0; i < SIZE; i++)
+        memcpy(out + i * SIZE, a + (i + 1) * WIDE + 1, SIZE);
+}
+
+static float heat_step(const float *restrict a, float *restrict b, float rate)
+{
+    float change = 0;
+#pragma omp parallel for reduction(max : change)
+    for (int i = 1; i < SIZE - 1; i++) {
+        const float *r = a + i * SIZE;
+        float *to = b + i * SIZE;
+        for (int k = 1; k < SIZE - 1; k++) {
+            float new = r[k] + rate * (r[k - SIZE] + r[k + SIZE] + r[k - 1] + r[k + 1] - 4 * r[k]);
+            float moved = fabsf(new - r[k]);
+            change = moved > change ? moved : change;
+            to[k] = new;
+        }
+    }
+    return change;
+}
+
+void heat(const float *u, const float *rate, const int32_t *steps, float *out, float *work)
+{
+    float *a = work, *b = out;
+    memcpy(a, u, sizeof(float) * SIZE * SIZE);
+    memset(b, 0, sizeof(float) * SIZE * SIZE);
+    for (int step = 0; step < *steps; step++) {
+        float *restrict to = b;
+#pragma omp parallel for
+        for (int i = 1; i < SIZE - 1; i++) {
+            const float *restrict r = a + i * SIZE;
+            for (int k = 1; k < SIZE - 1; k++)
+                to[i * SIZE + k] = r[k] + *rate * (r[k - SIZE] + r[k + SIZE] + r[k - 1] + r[k + 1] - 4 * r[k]);
+        }
+        b = a;
+        a = to;
+    }
+    if (a != out)
+        memcpy(out, a, sizeof(float) * SIZE * SIZE);
+}
+
+void rest(const float *u, const float *rate, const float *tolerance, float *out, float *work)
+{
+    float *a = work, *b = out;
+    memcpy(a, u, sizeof(float) * SIZE * SIZE);
+    memset(b, 0, sizeof(float) * SIZE * SIZE);
+    for (float change = INFINITY; change > *tolerance;) {
+        change = heat_step(a, b, *rate);
+        float *other = a;
+        a = b;
+        b = other;
+    }
+    if (a != out)
+        memcpy(out, a, sizeof(float) * SIZE * SIZE);
+}

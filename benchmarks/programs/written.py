@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.programs import stencils
+
 __all__ = ["PROGRAMS", "Program", "agree", "flat"]
 
 Maker = Callable[[Any], Callable[..., Any]]
@@ -327,6 +329,10 @@ PROGRAMS = (
     Program("gradient descent", descent, descent_python, descent_data, 1.2),
     Program("element-wise", elementwise, elementwise_python, elementwise_data, 1.2),
     Program("matmul", product, product_python, product_data, 1.05, tolerance=1e-3),
+    Program("life", stencils.life, stencils.life_python, stencils.life_data, 1.2, short={1: np.int32(3)}),
+    Program("heat", stencils.heat, stencils.heat_python, stencils.heat_data, 1.2, short={2: np.int32(3)}),
+    Program("heat to rest", stencils.rest, stencils.rest_python, stencils.rest_data,
+            short={2: np.float32(0.1)}),
     Program("call, scalar", increment, increment_python, lambda: [np.float32(1)], 2, unit="us"),
     Program("call, 10-vector", increment, increment_python, lambda: [np.ones(10, np.float32)], unit="us"),
 )

@@ -282,6 +282,11 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         size = dim(x, along)
         if type(size) is int and not size:
             continue
+        if type(size) is int and type(by) is int:
+            if at := (size - by) % size:
+                last, first = ((slice(None),) * along + (part,) for part in (slice(at, None), slice(at)))
+                x = concat([x[last], x[first]], along)
+            continue
         x = gather(x, mod(range_(size) - by, size), axis=along)
     return named(x, name)
 

@@ -21,7 +21,10 @@ _conj = unary("conj", np.conj, COMPLEX, doc="The complex conjugate.")
 
 
 def _complex_kernel(real: Any, imag: Any) -> Any:
-    return real + imag * (np.complex64(1j) if real.dtype == np.float32 else np.complex128(1j))
+    real, imag = np.broadcast_arrays(real, imag)
+    out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    out.real, out.imag = real, imag  # not added up: infinity times i is NaN + infinity·i
+    return out
 
 
 def _complex_rule(real: TensorType, imag: TensorType) -> TensorType:

@@ -47,7 +47,7 @@ def _matmul_rule(x: TensorType, y: TensorType) -> TensorType:
 def _matmul_samples(rng: np.random.Generator) -> Iterable[Sample]:
     for dtype in NUMERIC:
         for x, y in (((2, 3), (3, 4)), ((0, 3), (3, 2)), ((5, 2, 3), (5, 3, 1)), ((2, 3), (4, 3, 2)),
-                     ((4, 1, 1, 2), (3, 2, 2)), ((2, 0), (0, 3))):
+                     ((4, 1, 1, 2), (3, 2, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0))):
             yield (random_array(rng, dtype, x, -2, 2), random_array(rng, dtype, y, -2, 2)), {}
 
 

@@ -33,15 +33,42 @@ Dims = tuple[int | None, ...]
 
 
 class Source:
-    """Where random numbers come from: a NumPy generator that can be started again."""
+    """Where random numbers come from: a NumPy generator, and a lock that whoever draws holds.
 
-    __slots__ = ("generator",)
+    It starts again in place: native code knows where its state is.
+    """
+
+    __slots__ = ("generator", "lock")
 
     def __init__(self, seed: Any = None) -> None:
         self.generator = np.random.default_rng(seed)
+        self.lock = threading.RLock()
+
+    @property
+    def state(self) -> Any:
+        """What the next numbers depend on."""
+        return self.generator.bit_generator.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        with self.lock:
+            self.generator.bit_generator.state = state
+
+    def restart(self, seed: Any) -> None:
+        self.state = np.random.default_rng(seed).bit_generator.state
+
+    def __reduce__(self) -> Any:
+        return _source_in, (self.state,)
 
     def __repr__(self) -> str:
         return "<random source>"
+
+
+def _source_in(state: Any) -> Source:
+    """A copy of a source, which draws the same numbers."""
+    new = Source(0)
+    new.state = state
+    return new
 
 
 class _Seeds:
@@ -67,8 +94,9 @@ class _Seeds:
         """Start again, in place: graphs hold the sources."""
         with self.lock:
             self.seed = seed
-            for own, source in self.sources.items():
-                source.generator = np.random.default_rng(self.entropy(own))
+            sources = list(self.sources.items())
+        for own, source in sources:  # without the lock: who holds a source may wait for it
+            source.restart(self.entropy(own))
 
 
 _seeds: Final = _Seeds()
@@ -94,7 +122,8 @@ def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, .
 
 def _random_kernel(*shape: Any, dims: Dims, dtype: DType, distribution: str, source: Source) -> Any:
     wanted = tuple(shape[0].tolist()) if shape else dims
-    return _draw(source.generator, distribution, wanted, dtype)  # type: ignore[arg-type]
+    with source.lock:
+        return _draw(source.generator, distribution, wanted, dtype)  # type: ignore[arg-type]
 
 
 def _check(op: str, dims: Dims, shape: Sequence[TensorType]) -> None:
@@ -128,7 +157,8 @@ def _random_int_kernel(low: Any, high: Any, *shape: Any, dims: Dims, source: Sou
     if low >= high:
         raise InvalidArgumentError(f"random.uniform takes a minval less than maxval, not {low} and {high}")
     wanted: Any = tuple(shape[0].tolist()) if shape else dims
-    return source.generator.integers(low, high, wanted, low.dtype)
+    with source.lock:
+        return source.generator.integers(low, high, wanted, low.dtype)
 
 
 def _random_int_rule(low: TensorType, high: TensorType, *shape: TensorType, dims: Dims, source: Source
@@ -315,4 +345,4 @@ class Generator:
 
     def reset_from_seed(self, seed: int) -> None:
         """Start again from `seed`."""
-        self._source.generator = np.random.default_rng(abs(int(seed)))
+        self._source.restart(abs(int(seed)))

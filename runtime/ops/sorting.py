@@ -124,6 +124,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 def _searchsorted_kernel(row: Any, values: Any, *, side: Any, dtype: DType) -> Any:
     if row.ndim == 1:
         return np.searchsorted(row, values, side).astype(dtype.np)
+    merge_shapes("the leading dimensions of what searchsorted takes", row.shape[:-1], values.shape[:-1])
     out = np.empty(values.shape, dtype.np)
     for index in np.ndindex(row.shape[:-1]):
         out[index] = np.searchsorted(row[index], values[index], side)

@@ -17,8 +17,8 @@ and `error_text` and `error_part` give what it holds.
 
 A node in the body of a region may be wanted for its error alone, so none that can raise is dropped there.
 
-The reference executor raises Python exceptions. A lowering without these has a jump to the handlers after each node
-that can raise (`Node.errors`), and a place in memory for the state.
+The reference executor raises Python exceptions. Native code jumps to the handlers, and has a place in memory for the
+state (`runtime.execute.native.tries`).
 """
 from __future__ import annotations
 
@@ -126,6 +126,16 @@ class Region:
         error = self.runs[-1].error
         assert error is not None, "only a handler asks for its error"
         return error
+
+    def begin(self, error: BaseException) -> None:
+        """A handler begins, in this thread, for `error`."""
+        run = _Run(())
+        run.error = error
+        self.runs.append(run)
+
+    def end(self) -> BaseException | None:
+        """The handler is over; what it was for."""
+        return self.runs.pop().error
 
     def __repr__(self) -> str:
         return f"line {self.line}"

@@ -83,6 +83,23 @@ def element_of_stack(b: Builder, node: Node) -> Result:
     return inner.inputs[index[0]] if -count <= index[0] < count else None
 
 
+@rule("element of a range", "getitem", sees=True)
+def element_of_range(b: Builder, node: Node) -> Result:
+    """range(start, limit, delta)[i] of integers, where i counts the iterations of a loop, as many as the range has
+    elements or less: start + i * delta."""
+    inner, out = made_by(node.inputs[0], "range"), node.outputs[0].type
+    if inner is None or node.params["index"] != ("?",) or inner.params["length"] is None:
+        return None
+    count = b.count_of(node.inputs[1])
+    if count is None or count > inner.params["length"] or not isinstance(out, TensorType) or out.dtype.is_floating:
+        return None
+    start, _, delta = inner.inputs
+    index = b.apply("cast", node.inputs[1], dtype=out.dtype, weak=out.weak)
+    if delta.constant is None or delta.constant != 1:
+        index = b.apply("multiply", index, delta)
+    return index if start.constant is not None and start.constant == 0 else b.apply("add", start, index)
+
+
 BROADCASTING: Final = (
     "add", "subtract", "multiply", "divide", "floordiv", "mod", "maximum", "minimum", "equal", "not_equal", "less",
     "less_equal", "greater", "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",

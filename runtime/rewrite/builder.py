@@ -69,6 +69,7 @@ class Builder:
 
     loop     it is the body or test of a loop: what does not depend on the state may move out
     certain  it runs at least once whenever the node does that it belongs to
+    counter  of a counted loop's body: what counts its iterations, from 0, and how many there are
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Builder:
         self.parent = parent
         self.loop = loop
         self.certain = certain
+        self.counter: tuple[Value, int] | None = None
         self.position: Position | None = None  # of the node that is being simplified
         self.values: dict[Value, Value] = {}  # of the old graphs: their homes
         self.shared: dict[Any, tuple[Value, ...]] = {}  # results by op, inputs and params
@@ -99,6 +101,15 @@ class Builder:
                 value = builder.known.get(value, value)
             builder = builder.parent
         return value
+
+    def count_of(self, home: Value) -> int | None:
+        """How many values, from 0 on, one has that counts the iterations of a loop around; None for other values."""
+        builder: Builder | None = self
+        while builder is not None:
+            if builder.counter is not None and builder.counter[0] is home:
+                return builder.counter[1]
+            builder = builder.parent
+        return None
 
     def visit(self, old: Node) -> None:
         """Add what a node of the old graph becomes."""

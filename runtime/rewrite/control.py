@@ -221,6 +221,8 @@ class _Loop:
             sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=certain)
             own = len(graph.inputs) - len(before)  # inputs that are no state
             given = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
+            if name == "body" and self.old.op.name == "reduce" and self.length is not None:
+                sub.counter = given[0], self.length
             made = states[name] = dict(self.fixed)
             for k, value in zip(before, graph.inputs[own:], strict=True):
                 k = self.twins.get(k, k)

@@ -373,3 +373,51 @@ def walrus_and_a_test_in_while(limit, x):
     while (n := n + 1) < limit and x:
         x = x - 1
     return n, x
+
+
+@program((0,), (2,), (3,), (18,), (19,), (-4,))
+def match_many_cases(x):
+    match x:
+        case 0:
+            r = 0
+        case 1:
+            r = 7
+        case 2:
+            r = 14
+        case 3:
+            r = 1
+        case 4:
+            r = 8
+        case 5:
+            r = 15
+        case 6:
+            r = 2
+        case 7:
+            r = 9
+        case 8:
+            r = 16
+        case 9:
+            r = 3
+        case 10:
+            r = 10
+        case 11:
+            r = 17
+        case 12:
+            r = 4
+        case 13:
+            r = 11
+        case 14:
+            r = 18
+        case 15:
+            r = 5
+        case 16:
+            r = 12
+        case 17:
+            r = 19
+        case 18:
+            r = 6
+        case _ if x > 0:
+            return x
+        case _:
+            r = -x
+    return r + 100

@@ -269,7 +269,7 @@ def function_made_in_a_loop_sets_an_item(a, xs):
 
 @program((fixed(3),))
 def unbound_in_the_test_of_the_branch_that_binds(a):
-    if late:
+    if late:  # noqa: F821
         pass
     else:
         late = a
@@ -314,7 +314,7 @@ def unbound_return_before_an_else(a):
 @program((3, fixed(1)), (3, fixed(0)))
 def return_before_an_else_in_a_branch(a, wanted):
     if wanted:
-        b, *rest = range(3)
+        b, *_ = range(3)
         try:
             return b
         except 1 as error:
@@ -357,3 +357,8 @@ def list_grows_before_an_object_is_found_to_change(a, b, k):
             else:
                 box.set()
     return box.v, out
+
+
+@program((3,), (0,))
+def walrus_in_an_operand_of_a_generator(a):
+    return sum(a for q in range(3) for r in range(q) if r or (last := 4)), last

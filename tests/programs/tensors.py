@@ -226,3 +226,31 @@ def indexed_item(m, i):
     if row[0] > 2:
         return row[0] + m[0, 1]
     return row[1] - m[-1, -1]
+
+
+@runtime_program(([[[0.0, 1.0, 0.0, 2.0], [1.0, 3.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]],
+                   [[1.0, 1.0, 2.0, 1.0], [0.0, 0.0, 1.0, 0.0], [3.0, 1.0, 1.0, 2.0]]], [1.0, -1.0], 4))
+def convolutional_net(images, targets, steps):
+    """Trained with gradients by hand: convolution, relu, max pooling, mean, a linear layer, the square of the error."""
+    x = rt.expand_dims(images, -1)
+    filters = rt.reshape(rt.cast(rt.range(18) % 5, rt.float32), [3, 3, 1, 2]) / 8.0 - 0.2
+    weights = rt.constant([0.5, -0.5])
+    loss = 0.0
+    for _ in range(steps):
+        y = rt.nn.relu(rt.nn.conv2d(x, filters, 1, "SAME"))
+        pooled, places = rt.nn.max_pool_with_argmax(y, 2, 2, "SAME", include_batch_in_index=True)
+        features = rt.reduce_mean(pooled, [1, 2])
+        error = rt.reduce_sum(features * weights, 1) - targets
+        loss = rt.reduce_mean(rt.square(error))
+        if loss < 0.01:
+            break
+
+        by_output = rt.expand_dims(error, 1) * 2.0 / rt.cast(rt.shape(error)[0], rt.float32)
+        by_features = by_output * weights
+        by_pooled = (rt.reshape(by_features, [-1, 1, 1, 2]) * rt.ones_like(pooled)
+                     / rt.cast(rt.shape(pooled)[1] * rt.shape(pooled)[2], rt.float32))
+        by_y = rt.scatter_nd(rt.reshape(places, [-1, 1]), rt.reshape(by_pooled, [-1]), [rt.size(y)])
+        by_y = rt.where(y > 0.0, rt.reshape(by_y, rt.shape(y)), 0.0)
+        weights -= 0.05 * rt.reduce_sum(by_output * features, 0)
+        filters -= 0.05 * rt.nn.conv2d_backprop_filter(x, rt.shape(filters), by_y, 1, "SAME")
+    return loss, filters, weights

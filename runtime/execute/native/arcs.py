@@ -93,12 +93,17 @@ def atan2(y: Num, x: Num) -> Num:
     return copysign(angle, y)
 
 
-def asin(x: Num) -> Num:
-    kind = x.kind
+def _halved(x: Num) -> tuple[Num, Num, Num, Num]:
+    """|x|, whether it is small, and the square and the root of what the polynomial is taken at."""
     a = abs(x)
     small = a < 0.5
     square = where(small, x * x, fma(a, -0.5, 0.5))
-    root = sqrt(square)
+    return a, small, square, sqrt(square)
+
+
+def asin(x: Num) -> Num:
+    kind = x.kind
+    a, small, square, root = _halved(x)
     base = where(small, a, root)
     tail = (base * square) * polynomial(square, _ASIN[kind])
     high, low = _PI_HALF[kind]
@@ -110,10 +115,7 @@ def asin(x: Num) -> Num:
 
 def acos(x: Num) -> Num:
     kind = x.kind
-    a = abs(x)
-    small = a < 0.5
-    square = where(small, x * x, fma(a, -0.5, 0.5))
-    root = sqrt(square)
+    _, small, square, root = _halved(x)
     base = where(small, x, root)
     tail = (base * square) * polynomial(square, _ASIN[kind])
     high, low = _PI_HALF[kind]

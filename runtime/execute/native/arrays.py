@@ -34,13 +34,16 @@ def same_dims(a: Sequence[Index], b: Sequence[Index]) -> bool:
 
 
 class Context:
-    """Where the code for elements is written. With several `lanes` the last index is that of the first lane."""
+    """Where the code for elements is written. With several `lanes` the last index is that of the first lane.
+    `lines`: the last index is where all elements come of the largest parts (`runtime.execute.native.pieces`), and these
+    are the addresses from which it counts, by array."""
 
-    __slots__ = ("b", "lanes", "memo")
+    __slots__ = ("b", "lanes", "lines", "memo")
 
-    def __init__(self, b: Builder, lanes: int = 1) -> None:
+    def __init__(self, b: Builder, lanes: int = 1, lines: dict[int, Val] | None = None) -> None:
         self.b = b
         self.lanes = lanes
+        self.lines = lines
         self.memo: dict[Any, Val] = {}
 
     def type(self, dtype: DType) -> str:
@@ -115,9 +118,10 @@ class Array:
     lined   `at` works with several lanes.
     weight  what computing an element costs, about: a load is 1, an addition 1, an exp 20.
     uses    how many nodes of the graph use it.
+    pieces  whether it is put together of parts, or computed of what is.
     """
 
-    __slots__ = ("dims", "dtype", "flat", "lined", "uses", "weight")
+    __slots__ = ("dims", "dtype", "flat", "lined", "pieces", "uses", "weight")
 
     def __init__(self, dtype: DType, dims: Sequence[Index], flat: bool, lined: bool, weight: int) -> None:
         self.dtype = dtype
@@ -126,6 +130,11 @@ class Array:
         self.lined = lined
         self.weight = min(weight, _MOST)
         self.uses = 1
+        self.pieces = False
+
+    def reads(self, memory: Leaf) -> bool:
+        """Whether it may load from the memory of an array; of a formula that is not known."""
+        return True
 
     def at(self, c: Context, place: Place) -> Val:
         """The element (with several lanes: as many along the last axis) at `place`."""
@@ -160,6 +169,9 @@ class Leaf(Array):
         self.bases = frozenset([pointer.ref]) if bases is None else bases
         self.strides = strides  # None: C order, without gaps
         self.scratch = scratch
+
+    def reads(self, memory: Leaf) -> bool:
+        return not self.bases.isdisjoint(memory.bases)
 
     def steps(self, b: Builder) -> tuple[Index, ...]:
         if self.strides is not None:
@@ -220,10 +232,11 @@ Function = Callable[..., Val]  # of a builder and the elements
 class Map(Array):
     """An element-wise function of arrays, all of its own shape, and scalars.
 
-    Once its elements were stored, `leaf` has them, and is what it loads.
+    Once its elements were stored, `leaf` has them, and is what it loads. `place`: where they are stored if they are;
+    None: in memory of their own.
     """
 
-    __slots__ = ("args", "function", "leaf", "name")
+    __slots__ = ("args", "function", "leaf", "name", "place")
 
     def __init__(
         self, name: str, dtype: DType, dims: Sequence[Index], function: Function, args: Sequence[Array | Scalar],
@@ -236,6 +249,13 @@ class Map(Array):
         self.function = function
         self.args = tuple(args)
         self.leaf: Leaf | None = None
+        self.place: Leaf | None = None
+        self.pieces = any([x.pieces for x in arrays])
+
+    def reads(self, memory: Leaf) -> bool:
+        if self.leaf is not None:
+            return self.leaf.reads(memory)
+        return any([arg.reads(memory) for arg in self.args if isinstance(arg, Array)])
 
     def at(self, c: Context, place: Place) -> Val:
         if self.leaf is not None:
@@ -355,11 +375,5 @@ def broadcast(b: Builder, x: Array | Scalar, dims: Sequence[Index], repeats: Seq
 
 
 def reads(x: object, memory: Leaf) -> bool:
-    """Whether an expression may load from the memory of an array; of a formula that is not known."""
-    if isinstance(x, Leaf):
-        return not x.bases.isdisjoint(memory.bases)
-    if isinstance(x, Map):
-        if x.leaf is not None:
-            return reads(x.leaf, memory)
-        return any(isinstance(arg, Array) and reads(arg, memory) for arg in x.args)
-    return isinstance(x, Array)
+    """Whether a value may load from the memory of an array."""
+    return isinstance(x, Array) and x.reads(memory)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Map, Scalar, reads, same_dims
 from runtime.execute.native.emit import Index, Val
 from runtime.execute.native.lower import FIRST_SLOT, Lowering, Value, listed
+from runtime.execute.native.pieces import Axis, Joined, Slicer, split
+from runtime.graph import Graph
 from runtime.types import ListType, TensorType, Type
 
 __all__: list[str] = []
@@ -43,6 +44,8 @@ class Carried:
             elif isinstance(x, Listed) and not (x.scratch and operands[k] in w.dead):
                 self.first[k] = w.copy_list(x, w.new_pair())
         w.move(moves)
+        self.others: dict[int, Val] = {}
+        self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
         self.closing: list[list[Callable[[Val, str], None]]] = []
 
@@ -68,7 +71,7 @@ class Carried:
         elif isinstance(x, Map) and x.leaf is not None:
             w.copy(x.leaf, target.pointer)
         else:
-            loops.store_all(w.b, w.memory, [(x, Leaf(type.dtype, x.dims, target.pointer))], w.divide)
+            w.store_all([(x, Leaf(type.dtype, x.dims, target.pointer))])
         return target
 
     def open(self, before: str) -> None:
@@ -105,6 +108,29 @@ class Carried:
                         dims.append(known)
                 self.current.append(Leaf(x.dtype, dims, pointer, scratch=True))
 
+    def store_ahead(self, body: Graph) -> None:
+        """Let what a next array consists of be stored where that will be, if the body needs it in memory before."""
+        b = self.w.b
+        for k, (out, x) in enumerate(zip(body.outputs, self.current, strict=False)):
+            node = out.node
+            if self.fixed[k] or node is None or not isinstance(x, Leaf) or not all(isinstance(d, int) for d in x.dims):
+                continue
+            value = out
+            chosen: list[Axis | None] = [Axis(0, 1, size) for size in x.dims]
+            if node.op.name == "pad":
+                value = node.inputs[0]
+                pairs = node.params["pairs"]
+                if pairs is None or node.params["mode"] != "CONSTANT" or min(map(min, pairs)) < 0:
+                    continue
+                chosen = [Axis(pair[0], 1, d - sum(pair)) for pair, d in zip(pairs, x.dims, strict=True)]
+            if sum(node.inputs.count(value) for node in body.nodes) + body.outputs.count(value) < 2:
+                continue
+            dims = [part.count for part in chosen if part is not None and part.count is not None]
+            self.others[k] = self.other(k, x.dims)
+            place = Slicer(b, chosen, dims)(Leaf(x.dtype, x.dims, self.others[k]))
+            place.scratch = True
+            self.ahead[k] = self.w.places[value] = place
+
     def advance(self, results: Sequence[Value]) -> list[list[Val]]:
         """Put the next values where they stay: for each, what its phis take."""
         w, b = self.w, self.w.b
@@ -117,7 +143,7 @@ class Carried:
         for k in arrays:
             x = results[k]
             assert isinstance(x, Array)
-            news[k] = x.leaf if isinstance(x, Map) and x.leaf is not None else x
+            news[k] = x.leaf if isinstance(x, (Map, Joined)) and x.leaf is not None else x
         final: dict[int, Leaf] = {}
         inside: list[tuple[int, Array]] = []
         outside: list[tuple[int, Array]] = []
@@ -126,16 +152,19 @@ class Carried:
             assert isinstance(old, Leaf)
             if isinstance(x, Leaf) and x.flat and x.pointer.ref == old.pointer.ref:
                 final[k] = x
-            elif self.in_place(k, news):
+            elif x is not self.ahead.get(k) and self.in_place(k, news):
                 inside.append((k, x))
             else:
                 outside.append((k, x))
         for k, x in outside:
-            final[k] = Leaf(x.dtype, x.dims, self.other(k, x.dims), scratch=True)
+            if k not in self.others:
+                self.others[k] = self.other(k, x.dims)
+            final[k] = Leaf(x.dtype, x.dims, self.others[k], scratch=True)
         copies = [(k, x) for k, x in (*outside, *inside) if isinstance(x, Leaf) and x.flat]
-        self.store([(x, final[k]) for k, x in outside if not (isinstance(x, Leaf) and x.flat)])
+        self.store([root for k, x in outside if not (isinstance(x, Leaf) and x.flat)
+                    for root in split(b, x, final[k]) if root[0] is not self.ahead.get(k)])
         for k, x in copies:
-            if k in final:
+            if k in final and x is not self.ahead.get(k):
                 assert isinstance(x, Leaf)
                 w.copy(x, final[k].pointer)
         for k, x in inside:
@@ -179,7 +208,7 @@ class Carried:
 
     def store(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
         # what is stored here is not what later code may load: it is of the next iteration
-        targets = [(x, Leaf(t.dtype, t.dims, t.pointer)) for x, t in roots]
+        targets = [(x, Leaf(t.dtype, t.dims, t.pointer, t.strides, bases=t.bases)) for x, t in roots]
         self.w.store_all(targets)
 
     def in_place(self, k: int, news: dict[int, Array]) -> bool:
@@ -188,7 +217,7 @@ class Carried:
         assert isinstance(old, Leaf)
         if not same_dims(news[k].dims, old.dims):
             return False
-        if isinstance(news[k], Leaf) and news[k].flat:
+        if isinstance(news[k], Joined) or (isinstance(news[k], Leaf) and news[k].flat):  # stored by itself
             return not any(reads(x, old) for x in news.values())
         for j, x in news.items():
             together = j == k or (same_dims(x.dims, news[k].dims) and not isinstance(x, Leaf))
@@ -261,4 +290,4 @@ def aligned(x: Array, old: Leaf) -> bool:
     if isinstance(x, Leaf):
         mine = x.pointer.ref == old.pointer.ref and x.flat and same_dims(x.dims, old.dims)
         return mine or x.bases.isdisjoint(old.bases)
-    return False  # a formula may read anything
+    return not x.reads(old)  # a formula may read anything

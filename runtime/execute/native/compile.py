@@ -3,19 +3,26 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from runtime.execute.native import cache
+from runtime.config import held_memory
+from runtime.execute.native import cache, pool
+from runtime.execute.native.emit import PARALLEL
+from runtime.execute.native.entry import ENTRY
+from runtime.execute.native.memory import MEMORY
 from runtime.execute.native.products import blas_symbols
+from runtime.execute.native.support import SUPPORT, support_text
 
-__all__ = ["Code", "has_fma", "target", "vector_bits"]
+__all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
 
-_LEVEL: Final = 3
+_LEVEL: Final = 2
 _lock: Final = threading.RLock()  # LLVM's global state
 
 
@@ -29,10 +36,10 @@ def _host() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def target() -> Any:
+def target(level: int = _LEVEL) -> Any:
     """The machine that code is made for: this one. Each engine takes one for its own."""
     return _host().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features(), opt=_LEVEL, codemodel="jitdefault", jit=True)
+        cpu=llvm.get_host_cpu_name(), features=features(), opt=level, codemodel="jitdefault", jit=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -52,36 +59,65 @@ def vector_bits() -> int:
     return 512 if "+avx512f" in known else 256 if "+avx2" in known else 128
 
 
+class _MethodDef(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
 class Code:
-    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees."""
+    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees.
 
-    __slots__ = ("_definition", "_engine", "cached", "function", "text")
+    `describe` gives the words that `runtime_call` takes, from the address of the module's `body`.
+    """
 
-    def __init__(self, text: str) -> None:
+    __slots__ = ("_engine", "cached", "function", "text")
+
+    def __init__(self, text: str, describe: Callable[[int], Any]) -> None:
         self.text = text
+        entry = _support()
         key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(_LEVEL))
         known = cache.load(key)
         self.cached = known is not None
         with _lock:
-            machine = target()
-            module = parsed(text, machine)
-            if known is None:
-                optimize(module, machine)
-            engine = llvm.create_mcjit_compiler(module, machine)
-            engine.set_object_cache(lambda _, code: cache.save(key, code), lambda _: known)
-            engine.finalize_object()
-            address = engine.get_function_address("call")
-        self._engine = engine
-        self._definition = _MethodDef(b"call", address, _METH_FASTCALL, None)
-        self.function = _new_function(ctypes.byref(self._definition), None, None)
+            self._engine = _engine_of(text, _LEVEL, known, lambda _, code: cache.save(key, code))
+        words = describe(self._engine.get_function_address("body"))
+        self.function = _new_function(ctypes.byref(entry), id(words), None)
 
     def optimized(self) -> tuple[str, str]:
         """The text of the module as LLVM optimised it, and the assembly."""
         with _lock:
             machine = target()
-            module = parsed(self.text, machine)
-            optimize(module, machine)
+            module = optimized(self.text, machine)
             return str(module), str(machine.emit_assembly(module))
+
+
+def _engine_of(text: str, level: int, known: bytes | None = None,
+               save: Callable[[Any, bytes], None] | None = None) -> Any:
+    """An engine that holds the machine code of a module, which may be known. Level 0: it is not optimised."""
+    machine = target(level)
+    module = optimized(text, machine) if known is None and level else parsed(text, machine)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    if save is not None:
+        engine.set_object_cache(save, lambda _: known)
+    engine.finalize_object()
+    return engine
+
+
+@functools.lru_cache(maxsize=1)
+def _support() -> _MethodDef:
+    """The function that CPython calls; what code calls that is made from now on, is found by name then."""
+    _host()
+    llvm.add_symbol(pool.STATE, pool.state.ctypes.data)
+    llvm.add_symbol(MEMORY, held_memory.ctypes.data)
+    engine = _engine_of(support_text(), 0)
+    for name in SUPPORT:
+        llvm.add_symbol(name, engine.get_function_address(name))
+    reset = ctypes.CFUNCTYPE(None)(engine.get_function_address(pool.RESET))
+    reset()
+    os.register_at_fork(after_in_child=reset)
+    entry = _MethodDef(b"call", engine.get_function_address(ENTRY), _METH_FASTCALL, None)
+    engine.detach()  # it stays for ever: threads sleep in it
+    return entry
 
 
 def parsed(text: str, machine: Any) -> Any:
@@ -92,21 +128,42 @@ def parsed(text: str, machine: Any) -> Any:
     return module
 
 
-def optimize(module: Any, machine: Any) -> None:
-    options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
-    options.loop_unrolling = True
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+def address_of(name: str) -> int:
+    """Of a function of `SUPPORT`."""
+    return int(llvm.address_of_symbol(name))
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("doc", ctypes.c_char_p)]
+def optimized(text: str, machine: Any) -> Any:
+    """The module as LLVM optimises it."""
+    module = parsed(text, machine)
+    _optimize(module, machine, PARALLEL in text, _PASSES)
+    try:
+        module.verify()
+    except RuntimeError:  # SROA of LLVM 22 merges stores before what the last of them stores, if they go down in memory
+        module = parsed(text, machine)
+        _optimize(module, machine, False, [name for name in _PASSES if name != "sroa"])
+    return module
+
+
+def _optimize(module: Any, machine: Any, has_loops: bool, names: Iterable[str]) -> None:
+    """LLVM's passes: all of those that compilers of C take where loops want vectors, else the few that matter."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
+    passes = llvm.create_new_module_pass_manager()
+    if has_loops or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
+        passes = builder.getModulePassManager()
+    else:
+        for name in names:
+            getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+
+
+_PASSES: Final = ("always_inliner", "instruction_combine", "sroa", "simplify_cfg", "dead_store_elimination")
 
 
 _METH_FASTCALL: Final = 0x0080
 _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+with _lock:
+    _support()  # not part of the first call of a function

@@ -6,14 +6,15 @@ dead; else it writes into a second one, and they swap. So a steady loop allocate
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from runtime.execute.native import tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
-from runtime.execute.native.emit import Val, const
+from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, listed, lowers
 from runtime.execute.native.scalars import is_native, llvm_type
 from runtime.execute.native.shapes import integer
@@ -23,7 +24,7 @@ from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.types import ListType, TensorType, Type
 
-__all__ = ["captured", "cost_of"]
+__all__ = ["assigned", "captured", "cost_of", "joined", "pack"]
 
 
 def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[GraphValue, Value]]:
@@ -62,14 +63,41 @@ def assigned(*graphs: Graph | None) -> list[Variable]:
                         ops=("assign_variable", "accumulate_variable"))
 
 
-def cost_of(graph: Graph) -> int:
+def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
     """About how many nanoseconds an iteration takes at least."""
-    cost = 0
-    for node in graph.nodes:
-        size = max([v.type.size or 1024 for v in node.outputs if isinstance(v.type, TensorType)], default=1)
-        cost += 1 + (size // 8 if size > 1 else 0)
-        cost += sum(cost_of(sub) for sub in node.subgraphs.values())
-    return cost
+    arrays = [x for x in w.env.values() if isinstance(x, Array) and any(isinstance(d, Val) for d in x.dims)]
+    unknown: Index = 1024  # elements of an array whose size is not known: those of the largest that there is
+    for x in arrays:
+        size = w.b.i64(w.b.product(x.dims))
+        unknown = size if isinstance(unknown, int) else w.b.intrinsic("smax", unknown, size)
+    known, times = 0, 0
+    for graph in graphs:
+        for node in graph.walk() if graph is not None else ():
+            known += 1
+            for v in node.outputs:
+                if not isinstance(v.type, TensorType) or not v.type.shape:
+                    continue
+                work = _WORK.get(node.op.name)
+                each = 1 if work is None else work(node)
+                if v.type.size is None:
+                    times += each
+                else:
+                    known += v.type.size * each // 8
+    return w.b.iadd(known, w.b.imul(w.b.idiv(unknown, 8), times)) if times else known
+
+
+def _inner(node: Node) -> int:
+    """How many products an element of a product of matrices sums, by four."""
+    last = node.inputs[0].type.shape[-1]  # type: ignore[union-attr]
+    return 256 if last is None else last // 4 + 1
+
+
+def _kernel(node: Node) -> int:
+    sizes = node.inputs[1].type.shape[:-1]  # type: ignore[union-attr]
+    return math.prod([8 if size is None else size for size in sizes]) // 4 + 1
+
+
+_WORK: Final[dict[str, Callable[[Node], int]]] = {"matmul": _inner, "einsum": _inner, "conv": _kernel}
 
 
 # cond
@@ -110,6 +138,14 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     w.dirty = {s: None for end in ends for s in end} if ends else dict(dirty)
     if not ends:
         return [w.undefined(v.type) for v in node.outputs]
+    results = joined(w, types, places, merged, owners)
+    _see(w, storages, results[len(node.outputs):])
+    return results[:len(node.outputs)]
+
+
+def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], merged: Sequence[Val],
+           owners: Sequence[Sequence[Value]]) -> list[Value]:
+    """The results after branches, of what phis carry. `owners`: the results of each branch that comes to its end."""
     results = unpack(w, types, places, merged)
     for k, x in enumerate(results):
         if isinstance(x, Listed):
@@ -127,8 +163,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
             if len({s.pointer.ref for s in leaves}) == 1:
                 x.pointer = leaves[0].pointer
             x.scratch = all(s.scratch for s in leaves)
-    _see(w, storages, results[len(node.outputs):])
-    return results[:len(node.outputs)]
+    return results
 
 
 def pack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], results: Sequence[Value]) -> list[Val]:
@@ -207,22 +242,24 @@ def _see(w: Lowering, storages: Sequence[Variable], values: Sequence[Value]) -> 
 
 
 def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
-               envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
-    """The loop, block by block, if that is possible."""
+               envs: dict[str, dict[GraphValue, Value]], length: Value | None,
+               whole: Callable[[Sequence[Value]], list[Value]]) -> list[Value] | None:
+    """The loop, block by block, if that is possible. `whole`: the loop from a state on, array by array."""
     b = w.b
     plan = tiles.tiled(node, body, test, items)
     if plan is None:
         return None
-    dims = tiles.ready(w, plan, state, envs)
-    if dims is None:
+    found = tiles.ready(w, plan, state, envs)
+    if found is None:
         return None
+    dims, fits = found
     state = [x if isinstance(x, Scalar) else w.leaf(x) for x in state]
     count: Val | None = None
     if length is not None:
         count = integer(w, length)
     w.long = True
     w.blocked.append(node)
-    results, failed = tiles.write(w, plan, state, envs, count, dims, 2 * len(body.nodes) + 8)
+    results, failed = tiles.write(w, plan, state, envs, count, dims, fits, 2 * len(body.nodes) + 8)
     if failed is None:
         return results
     types = [v.type for v in node.outputs]
@@ -230,25 +267,19 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
 
     made = [results]
 
-    def whole() -> list[Val]:
+    def again() -> list[Val]:
+        dead, w.dead = w.dead, frozenset()
         with w.scope():
-            made.append(_whole(w, node, body, test, state, envs))
-            return pack(w, types, places, made[1])
+            made.append(whole(state))
+            vals = pack(w, types, places, made[1])
+        w.dead = dead
+        return vals
 
-    joined = unpack(w, types, places, b.either(failed, whole, lambda: pack(w, types, places, results)))
+    joined = unpack(w, types, places, b.either(failed, again, lambda: pack(w, types, places, results)))
     for k, value in enumerate(joined):
         if isinstance(value, Leaf):
             value.bases = value.bases.union(*[w.leaf(values[k]).bases for values in made])
     return joined
-
-
-def _whole(w: Lowering, node: Node, body: Graph, test: Graph | None, state: Sequence[Value],
-           envs: dict[str, dict[GraphValue, Value]]) -> list[Value]:
-    assert test is not None
-    dead, w.dead = w.dead, frozenset()
-    results = _while(w, node, state, None, envs, 0)
-    w.dead = dead
-    return results
 
 
 @lowers("while_loop")
@@ -258,7 +289,8 @@ def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
     envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
     count = len(node.operands) - limited
     if not limited:
-        found = _by_blocks(w, node, body, test, 0, values[:count], envs, None)
+        found = _by_blocks(w, node, body, test, 0, values[:count], envs, None,
+                           lambda state: _while(w, node, state, None, envs, 0))
         if found is not None:
             return found
     limit: Val | None = None
@@ -273,6 +305,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], limit: Val | None,
     test, body = node.params["test"], node.params["body"]
     types = [v.type for v in body.inputs]
     carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
+    cost = cost_of(w, test, body)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
     before = b.block
     b.start(head)
@@ -289,10 +322,11 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], limit: Val | None,
         b.branch(w.element(go), inside, after)
         b.start(inside)
         with w.scope():
+            carried.store_ahead(body)
             results = w.run(body, {**envs["body"], **dict(zip(body.inputs, carried.current[:n], strict=True))})
             if not b.done:
                 taken = carried.advance([*results, *[w.variables[s] for s in storages]])
-                w.poll(cost_of(body) + cost_of(test))
+                w.poll(cost)
                 carried.close(taken, b.block)
                 close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
                 b.jump(head)
@@ -303,16 +337,25 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], limit: Val | None,
 
 @lowers("reduce")
 def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
-    b = w.b
     body, test, stream = node.params["body"], node.params.get("test"), node.params.get("stream")
     sources = node.params.get("sources", 1)
     envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
     count = len(node.operands) - sources
     items = len(body.inputs) - count
     if stream is None and test is None:
-        found = _by_blocks(w, node, body, None, items, values[1:1 + count], envs, values[0])
+        found = _by_blocks(w, node, body, None, items, values[1:1 + count], envs, values[0],
+                           lambda state: _reduce(w, node, [values[0], *state], envs))
         if found is not None:
             return found
+    return _reduce(w, node, values, envs)
+
+
+def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]) -> list[Value]:
+    b = w.b
+    body, test, stream = node.params["body"], node.params.get("test"), node.params.get("stream")
+    sources = node.params.get("sources", 1)
+    count = len(node.operands) - sources
+    items = len(body.inputs) - count
     types = [v.type for v in body.inputs[items:]]
     carried, storages = _start(w, node, types, values[sources:sources + count], sources, (test, body), body, items)
     length: Val | None = None
@@ -326,6 +369,7 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
         words, specs = w.described(values[:sources])
         w.call_python(StreamSite(stream, place, specs, ()), words)
         w.reload()
+    cost = cost_of(w, test, body)
     head, inside, after = b.label("for"), b.label("do"), b.label("end")
     before = b.block
     b.start(head)
@@ -347,6 +391,7 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
             given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]], exits, carried, inside, after)
         with w.scope():
             env = {**envs["body"], **dict(zip(body.inputs, [*given, *carried.current[:n]], strict=True))}
+            carried.store_ahead(body)
             results = w.run(body, env)
             if not b.done:
                 taken = carried.advance([*results, *[w.variables[s] for s in storages]])
@@ -357,7 +402,7 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
                     following = b.label("next")
                     b.branch(w.element(go), following, after)
                     b.start(following)
-                w.poll(cost_of(body) + (cost_of(test) if test is not None else 0))
+                w.poll(cost)
                 carried.close(taken, b.block)
                 close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
                 b.jump(head)

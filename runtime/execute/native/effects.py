@@ -56,7 +56,7 @@ def check(w: Lowering, node: Node, condition: Value, *values: Value) -> None:
 @lowers("raise")
 def raise_(w: Lowering, node: Node, *values: Value) -> None:
     w.kernel(node, values, "raises")
-    w.b.line("ret i32 1")
+    w.fail(1)
 
 
 @lowers("check")

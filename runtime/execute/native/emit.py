@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float", "lanes", "like"]
+__all__ = [
+    "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float", "lanes",
+    "like",
+]
 
 
 class Val:
@@ -96,6 +99,9 @@ def const(ty: str, value: Any) -> Val:
     return Val(ty, f"splat ({kind} {text})" if ty[0] == "<" else text)
 
 
+PARALLEL: Final = "llvm.loop.parallel_accesses"
+
+
 class Module:
     """Functions, and what they call. `define` writes a function once, however often it is asked for."""
 
@@ -130,7 +136,7 @@ class Module:
     def parallel(self) -> tuple[str, str]:
         """What marks the memory accesses of a new parallel loop, and what its last branch."""
         k = len(self.metadata)
-        self.metadata += [f"!{k} = distinct !{{}}", f'!{k + 1} = !{{!"llvm.loop.parallel_accesses", !{k}}}',
+        self.metadata += [f"!{k} = distinct !{{}}", f'!{k + 1} = !{{!"{PARALLEL}", !{k}}}',
                           f"!{k + 2} = distinct !{{!{k + 2}, !{k + 1}}}"]
         return f", !llvm.access.group !{k}", f", !llvm.loop !{k + 2}"
 
@@ -431,15 +437,15 @@ class Builder:
 
         `parallel`: no iteration uses memory that another one writes, which spares LLVM the proof.
         """
+        if isinstance(start, int) and isinstance(stop, int) and 0 < stop - start <= step:
+            yield self.i64(start)
+            return
         body, after = self.label("do"), self.label("end")
         group, mark = self.group, ""
         if parallel:
             self.group, mark = self.module.parallel()
         first, last = self.i64(start), self.i64(stop)
-        enter = self.op("i1", f"icmp slt {first}, {last.ref}")
-        before = self.block
-        self.branch(enter, body, after)
-        self.start(body)
+        before = self._enter(start, stop, body, after)
         index, close = self.open_phi("i64", first, before)
         yield index
         following = self.op("i64", f"add nuw nsw {index}, {step}")
@@ -454,12 +460,11 @@ class Builder:
         by: int = 1, unroll: bool = True,
     ) -> list[Val]:
         """`for i in range(start, stop, by): values = step(i, values)`, from `first`; the last values."""
+        if isinstance(start, int) and isinstance(stop, int) and stop - start <= by:
+            return list(step(self.i64(start), first) if start < stop else first)
         body, after = self.label("do"), self.label("end")
         lower, upper = self.i64(start), self.i64(stop)
-        enter = self.op("i1", f"icmp slt {lower}, {upper.ref}")
-        before = self.block
-        self.branch(enter, body, after)
-        self.start(body)
+        before = self._enter(start, stop, body, after)
         index, close = self.open_phi("i64", lower, before)
         phis = [self.open_phi(value.ty, value, before) for value in first]
         values = list(step(index, [value for value, _ in phis]))
@@ -472,7 +477,18 @@ class Builder:
         mark = "" if unroll else self.module.rolled()
         self.line(f"br {again}, label %{body}, label %{after}{mark}")
         self.start(after)
+        if isinstance(start, int) and isinstance(stop, int):  # some iteration runs
+            return values
         return [self.phi(value.ty, (one, before), (value, end)) for one, value in zip(first, values, strict=True)]
+
+    def _enter(self, start: Index, stop: Index, body: str, after: str) -> str:
+        """Begin the body of a loop, if it runs at all; the block before it."""
+        before = self.block
+        if not (isinstance(start, int) and isinstance(stop, int) and start < stop):
+            enter = self.op("i1", f"icmp slt {self.i64(start)}, {self.i64(stop).ref}")
+            self.branch(enter, body, after)
+        self.start(body)
+        return before
 
     def either(
         self, condition: Val, yes: Callable[[], Sequence[Val]], no: Callable[[], Sequence[Val]]

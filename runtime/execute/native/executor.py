@@ -13,19 +13,27 @@ import numpy as np
 from autograph.recursion import with_room
 from runtime.config import threads
 from runtime.execute.native import (
+    complexes,
     control,
+    convolutions,
     effects,
+    einsum,
     gathers,
     joining,
     lists,
     pointwise,
+    pooling,
     products,
+    randoms,
     reductions,
     shapes,
+    sorting,
+    tries,
 )
-from runtime.execute.native.compile import Code, has_fma, vector_bits
-from runtime.execute.native.entry import NOT_PLAIN, write
+from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
+from runtime.execute.native.entry import NOT_PLAIN, description, write
 from runtime.execute.native.lower import FIRST_SLOT, Lowering
+from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
 from runtime.execute.native.sites import Call
 from runtime.execute.native.variables import variables_of
@@ -35,13 +43,11 @@ from runtime.types import ListType
 
 __all__ = ["Native"]
 
-_ = control, effects, gathers, joining, lists, pointwise, products, reductions, shapes  # they register lowerings
+_ = (complexes, control, convolutions, effects, einsum, gathers, joining, lists, pointwise, pooling, products, randoms,
+     reductions, shapes, sorting, tries)  # they register lowerings
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
-_libc: Final = ctypes.CDLL(None)
-_free: Final = _libc.free
-_free.argtypes = [ctypes.c_void_p]
-_free.restype = None
+_free: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address_of(RELEASE))
 
 
 class Frame:
@@ -61,9 +67,7 @@ class Frame:
 
 
 def _release(words: Any) -> None:
-    for pointer in words[FIRST_SLOT::2].tolist():
-        if pointer:
-            _free(pointer)
+    _free(words[FIRST_SLOT:].ctypes.data, (len(words) - FIRST_SLOT) // 2)
 
 
 _frames: Final[weakref.WeakValueDictionary[int, Frame]] = weakref.WeakValueDictionary()
@@ -97,7 +101,7 @@ class Native:
         w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
         self.graph = graph
-        self.code = Code(self.text)
+        self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
         self.sites = w.sites
         self.constants = w.constants
@@ -120,10 +124,6 @@ class Native:
 
     def explain(self) -> str:
         return report(self.lowering)
-
-    def peak_memory(self) -> int:
-        """The bytes that the calls so far have kept for arrays, beside their inputs and outputs."""
-        return sum(int(frame.words[FIRST_SLOT + 1::2].sum()) for frame in self.frames)
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         w = self.lowering
@@ -188,7 +188,8 @@ class Native:
         # of threads that update a variable each finds what the other left
         locks = [lock_of(v.storage) for v in sorted(
             variables_of(w.graph, ops=("assign_variable", "accumulate_variable")), key=hash)]
-        if not simple:
+        locks += [source.lock for source in sorted(w.sources, key=id)]
+        if locks or not simple:
             return run_locked if locks else run
         shared = None if w.slots else Frame(0, self.addresses.ctypes.data)
 
@@ -209,6 +210,10 @@ class Native:
         words = shared.words
         ((shape, dtype),) = makers
 
+        def run_on_one(x: Any) -> tuple[Any, ...]:
+            made = empty(shape, dtype)
+            return (made,) if native(words, x, made) is None else run_simple(x)
+
         def run_single(*inputs: Any) -> tuple[Any, ...]:
             made = empty(shape, dtype)
             status = native(words, *inputs, made)
@@ -216,7 +221,7 @@ class Native:
                 return run_simple(*inputs)
             return (made,)
 
-        return run_single
+        return run_on_one if len(w.graph.inputs) == 1 else run_single
 
 
 _locks: Final[dict[int, Any]] = {}

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val, lanes
-from runtime.execute.native.indexing import Axis, owned, viewed
+from runtime.execute.native.indexing import owned, viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.pieces import Axis
 from runtime.execute.native.scalars import combine, llvm_type
 from runtime.execute.native.shapes import as_array, need_native, wide
 from runtime.graph import Node

@@ -4,24 +4,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from runtime.execute.native.arrays import Array, Context, Leaf, Map, Place, Scalar, reads, remap, same
-from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, reads
+from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
-from runtime.execute.native.pointwise import spread
-from runtime.execute.native.scalars import llvm_type
+from runtime.execute.native.pieces import Axis, Slicer, around
+from runtime.execute.native.pointwise import misfit, spread
 from runtime.execute.native.shapes import integer, need_native, numbers, reshaped, result_type, splat
 from runtime.graph import Node
 
 __all__: list[str] = []
-
-
-class Axis:
-    """What an index selects of one axis of the array: a start, a step, and how many (None: one, and the axis goes)."""
-
-    def __init__(self, start: Index, step: Index, count: Index | None) -> None:
-        self.start = start
-        self.step = step
-        self.count = count
 
 
 def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
@@ -37,7 +28,7 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
         size = x.dims[axis]
         axis += 1
         if type(entry) is tuple:
-            found.append(_slice(w, node, size, entry, operands, values))
+            found.append(sliced(w, node, size, entry, operands, values))
             continue
         at: Index = integer(w, next(operands)) if entry == "?" else entry
         if isinstance(at, Val) and at.ref.lstrip("-").isdigit():
@@ -57,8 +48,9 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
     return found
 
 
-def _slice(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[Value], values: Sequence[Value]
+def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[Value], values: Sequence[Value]
            ) -> Axis:
+    """What a slice selects. `entry`: its start, stop and step, of which "?" stands for the next operand."""
     b = w.b
     parts: list[Index | None] = []
     for part in entry:
@@ -116,42 +108,7 @@ def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence
     if known is not None:
         dims = [size if d is None else d for d, size in zip(known, dims, strict=True)]
 
-    def leaf(x: Leaf) -> Leaf:
-        b = w.b
-        steps: list[Index] = []
-        mine = iter(x.steps(b))
-        offset: Index = 0
-        for part in chosen:
-            if part is None:
-                steps.append(0)
-                continue
-            step = next(mine)
-            offset = b.iadd(offset, b.imul(part.start, step))
-            if part.count is not None:
-                steps.append(b.imul(part.step, step))
-        pointer = b.offset(x.pointer, offset, llvm_type(x.dtype))
-        gapless: Index = 1
-        plain = True
-        for step, size in zip(reversed(steps), reversed(dims), strict=True):
-            if isinstance(size, int) and size == 1:
-                continue
-            plain = plain and same(step, gapless)
-            gapless = b.imul(gapless, size) if plain else 0
-        return Leaf(x.dtype, dims, pointer, None if plain else steps, bases=x.bases)
-
-    def back(b: Builder, place: Place) -> Place:
-        rest = iter(place)
-        old: list[Index] = []
-        for part in chosen:
-            if part is None:
-                next(rest)
-            elif part.count is None:
-                old.append(part.start)
-            else:
-                old.append(b.iadd(part.start, b.imul(next(rest), part.step)))
-        return old
-
-    return remap(x, dims, back, leaf)
+    return Slicer(w.b, chosen, dims).of(x)
 
 
 @lowers("getitem")
@@ -207,8 +164,12 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     if isinstance(x, Scalar):
         return value if isinstance(value, Scalar) else Scalar(x.dtype, w.element(value))
     assert isinstance(x, Array)
-    value = w.settle(value) if not isinstance(value, Leaf) else value
+    value = w.settle(value) if not isinstance(value, (Leaf, Map)) else value
     chosen = _selection(w, node, x, index, iter(operands), [x, value, *operands])
+    joined = around(w.b, x, value, chosen) if isinstance(value, Map) else None
+    if joined is not None:
+        return joined
+    value = w.settle(value) if not isinstance(value, Leaf) else value
     target = owned(w, x, 0, value)
     part = viewed(w, target, chosen)
     assert isinstance(part, Leaf)
@@ -236,12 +197,7 @@ def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Va
         value = reshaped(w, value, value.dims[len(value.dims) - len(part.dims):])
     source: Array
     if isinstance(value, Array):
-        bad: Val | None = None
-        for a, d in zip(value.dims, part.dims[len(part.dims) - len(value.dims):], strict=True):
-            if not same(a, d) and not (isinstance(a, int) and a == 1):
-                wrong = b.and_(b.icmp("ne", b.i64(a), b.i64(d)), b.icmp("ne", b.i64(a), const("i64", 1)))
-                bad = wrong if bad is None else b.or_(bad, wrong)
-        w.fail_if(bad, node, values)
+        w.fail_if(misfit(b, value.dims, part.dims[len(part.dims) - len(value.dims):]), node, values)
         source = spread(w, value, part.dims)
     else:
         assert isinstance(value, Scalar)

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, remap, same
 from runtime.execute.native.emit import Index, Val, const
-from runtime.execute.native.indexing import Axis, viewed
+from runtime.execute.native.indexing import viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.padding import mirrored, widths
+from runtime.execute.native.pieces import Axis, join
 from runtime.execute.native.shapes import as_array, need_native, result_type, splat, wide
 from runtime.graph import Node
 
@@ -74,6 +76,10 @@ def concat(w: Lowering, node: Node, *values: Value) -> Value:
             if k != axis and not same(a, d):
                 w.fail_if(b.icmp("ne", b.i64(a), b.i64(d)), node, values)
                 dims[k] = a if isinstance(a, int) else d
+    joined = join(axis, arrays)
+    if joined is not None:
+        return joined
+    arrays = [w.leaf(x) if x.pieces else x for x in arrays]
     total: Index = 0
     for x in arrays:
         total = b.iadd(total, x.dims[axis])
@@ -126,15 +132,20 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
     if isinstance(x, Scalar):
         return x
     assert isinstance(x, Array)
-    if node.params["mode"] != "CONSTANT":
-        raise NotNative("reflected padding")
-    pairs = node.params["pairs"]
-    if pairs is None:
-        raise NotNative("padding that only the run knows")
-    if any(size < 0 for pair in pairs for size in pair):
+    known = node.params["pairs"]
+    if known is not None and any(size < 0 for pair in known for size in pair):
         raise NotNative("negative padding")
     b = w.b
-    dims = [b.iadd(size, sum(pair)) for size, pair in zip(x.dims, pairs, strict=True)]
+    values = [x, value, *paddings]
+    pairs = widths(w, node, x, values) if known is None else known
+    if node.params["mode"] != "CONSTANT":
+        return mirrored(w, node, x, pairs, values)
+    dims = [b.iadd(size, b.iadd(*pair)) for size, pair in zip(x.dims, pairs, strict=True)]
+    joined = None if known is None else _padded(w, x, Scalar(x.dtype, w.element(value)), known, dims)
+    if joined is not None:
+        return joined
+    if x.pieces:
+        x = w.leaf(x)
     target = w.memory(x.dtype, dims)
     w.store_all([(splat(Scalar(x.dtype, w.element(value)), dims), target)])
     chosen: list[Axis | None] = [Axis(pair[0], 1, size) for pair, size in zip(pairs, x.dims, strict=True)]
@@ -142,6 +153,25 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
     assert isinstance(part, Leaf)
     w.store_all([(x, part)])
     return target
+
+
+def _padded(w: Lowering, x: Array, value: Scalar, pairs: Sequence[Sequence[int]], dims: Sequence[Index]
+            ) -> Array | None:
+    """`x` between lines of the value, where that is better than to copy it."""
+    if not all(isinstance(d, int) for d in dims):
+        return None
+    fill = w.leaf(splat(value, dims[-1:]))
+    for axis in reversed(range(len(dims))):
+        around = []
+        for size in pairs[axis]:
+            shape = [*x.dims[:axis], size, *x.dims[axis + 1:]]
+            around.append(Leaf(x.dtype, shape, fill.pointer, [*[0] * (len(dims) - 1), 1], bases=fill.bases))
+        if any(pairs[axis]):
+            joined = join(axis, [around[0], x, around[1]])
+            if joined is None:
+                return None
+            x = joined
+    return x
 
 
 @lowers("range")

@@ -1,8 +1,9 @@
 """Loops over the elements of arrays: storing them, and reducing them.
 
 Arrays that are stored together share one loop, which computes each element of what they have in common once; what
-is needed again later is stored by the way. Float sums are accurate to about the error of pairwise summation: lanes
-and blocks first, whose sums are added with compensation (A. Neumaier, 1974).
+is needed again later is stored by the way. `where(mask, new, old)` over `old` itself leaves out groups of elements for
+which nothing holds, if the arrays fit into the cache. Float sums are accurate to about the error of pairwise summation:
+lanes and blocks first, whose sums are added with compensation (A. Neumaier, 1974).
 """
 from __future__ import annotations
 
@@ -11,10 +12,13 @@ from typing import Final
 
 from runtime.execute.native.arrays import CHEAP, Array, Context, Leaf, Map, Scalar, same_dims
 from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.lines import Stores, pieces, store, store_lines
+from runtime.execute.native.pieces import Joined, split
 from runtime.execute.native.scalars import combine, identity, llvm_type
-from runtime.types import DType
+from runtime.types import DType, bool_
 
-__all__ = ["CHEAP", "Divide", "Memory", "materialize", "nest", "reduce", "same_dims", "shared", "store_all"]
+__all__ = ["CHEAP", "Divide", "Memory", "materialize", "names", "nest", "reduce",
+           "reduce_and_store", "same_dims", "shared", "store_all"]
 
 Memory = Callable[[DType, Sequence[Index]], Leaf]  # new memory for an array
 Part = Callable[[Builder, Val, Val], None]
@@ -23,7 +27,12 @@ Divide = Callable[[Index, int, int, Part], bool]
 if the work - elements by their weight - is worth it; else False."""
 
 _WIDE: Final = 2048  # bits of an accumulator: several registers, so that additions overlap
+_EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # in any order the same
+_LINES: Final = 64  # lines whose results are combined in one
+_GROUP: Final = 64  # elements that are left out together
+_CACHED: Final = 1 << 20  # bytes; of larger arrays memory is faster without gaps
 _BLOCK: Final = 32  # additions in a lane between two compensated ones
+_LONG: Final = 16  # the weight of a long expression
 
 
 def shared(roots: Sequence[Array]) -> list[Map]:
@@ -47,6 +56,24 @@ def shared(roots: Sequence[Array]) -> list[Map]:
     return [x for x in found if x.weight > CHEAP and x.uses > edges[id(x)] and id(x) not in own]
 
 
+def names(roots: Sequence[Array]) -> list[str]:
+    """The ops that expressions compute, in order."""
+    found: list[str] = []
+    seen: set[int] = set()
+
+    def visit(x: Array | Scalar) -> None:
+        if isinstance(x, Map) and x.leaf is None and id(x) not in seen:
+            seen.add(id(x))
+            for arg in x.args:
+                visit(arg)
+            if x.name != "splat":
+                found.append(x.name)
+
+    for root in roots:
+        visit(root)
+    return found
+
+
 def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], divide: Divide) -> list[Map]:
     """Store arrays of one shape into memory that none of them reads elsewhere; in one loop.
 
@@ -57,18 +84,25 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
     arrays = [array for array, _ in roots]
     dims = arrays[0].dims
     extra = [x for x in shared(arrays) if same_dims(x.dims, dims)]
-    stores = [*roots, *((x, memory(x.dtype, x.dims)) for x in extra)]
+    stores = [*roots, *((x, x.place or memory(x.dtype, x.dims)) for x in extra)]
     if all(x.flat and target.flat for x, target in stores):
         dims = (b.product(dims),) if len(dims) != 1 else dims
 
-    def part(b: Builder, start: Val, stop: Val) -> None:
-        with b.loop(start, stop, parallel=len(dims) == 1) as index:
-            nest(b, dims[1:], lambda place: _store(b, stores, [index, *place]))
-
     total = b.product(dims)
+    size = sum(target.dtype.size for _, target in stores)
+    mask = _mask(stores) if isinstance(total, int) and len(dims) == 1 and total * size <= _CACHED else None
+
+    def part(b: Builder, start: Val, stop: Val) -> None:
+        if mask is not None:
+            start = _store_held(b, stores, mask, start, stop)
+        store_lines(b, stores, dims, start, stop)
+
     work = total * sum(x.weight + 1 for x, _ in stores) if isinstance(total, int) else 0
     if not dims or not divide(dims[0], work, 64 if len(dims) == 1 else 1, part):
-        nest(b, dims, lambda place: _store(b, stores, place))
+        if mask is None:
+            store_lines(b, stores, dims)
+        else:
+            part(b, const("i64", 0), b.i64(dims[0]))
     done: list[Map] = []
     for x, target in stores:
         if isinstance(x, Map) and x.leaf is None and target.scratch:
@@ -77,11 +111,48 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
     return done
 
 
-def _store(b: Builder, stores: Sequence[tuple[Array, Leaf]], place: Sequence[Index]) -> None:
-    c = Context(b)
-    values = [(target, x.at(c, place)) for x, target in stores]
-    for target, value in values:
-        target.store(b, place, value)
+def _mask(stores: Stores) -> Array | None:
+    """What has to hold for an element so that storing changes it: all are `where(mask, new, old)` or `old & new`, with
+    `old` where they are stored."""
+    common: list[Array] | None = None
+    for x, target in stores:
+        if not isinstance(x, Map) or x.leaf is not None:
+            return None
+        if x.name == "where" and _there(x.args[2], target):
+            needed = _needed(x.args[0])
+        elif x.name == "bitwise_and" and x.dtype is bool_:
+            needed = [arg for arg in x.args if isinstance(arg, Leaf) and _there(arg, target)]
+        else:
+            return None
+        common = needed if common is None else [y for y in common if any(
+            y is z or (isinstance(y, Leaf) and _there(z, y)) for z in needed)]
+    return next((y for y in common or () if y.weight <= CHEAP and y.lined), None)
+
+
+def _needed(x: Array | Scalar) -> list[Array]:
+    """Arrays of bools all of which hold where `x` holds."""
+    if isinstance(x, Scalar):
+        return []
+    if isinstance(x, Map) and x.leaf is None and x.name == "bitwise_and":
+        return [x, *[y for arg in x.args for y in _needed(arg)]]
+    return [x]
+
+
+def _there(x: object, target: Leaf) -> bool:
+    return (isinstance(x, Leaf) and x.flat and target.flat and x.pointer.ref == target.pointer.ref
+            and same_dims(x.dims, target.dims))
+
+
+def _store_held(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) -> Val:
+    """Store groups of elements, but for those where the mask does not hold at all; where the rest begins."""
+    whole = b.i64(b.isub(stop, b.imod(b.isub(stop, start), _GROUP)))
+    with b.loop(start, whole, _GROUP) as first:
+        holds = mask.at(Context(b, _GROUP), [first])
+        bits = b.op(f"i{_GROUP}", f"bitcast {holds} to i{_GROUP}")
+        with b.when(b.icmp("ne", bits, Val(bits.ty, "0"))), b.loop(
+                first, b.iadd(first, _GROUP), parallel=True) as index:
+            store(b, stores, [index])
+    return whole
 
 
 def nest(
@@ -104,14 +175,23 @@ def nest(
     level([])
 
 
-def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[Leaf, list[Map]]:
+def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[Leaf, list[Map | Joined]]:
     """`x` in memory, in C order without gaps; and the expressions that were stored for it."""
-    if isinstance(x, Map) and x.leaf is not None:
+    if isinstance(x, (Map, Joined)) and x.leaf is not None:
         x = x.leaf
     if isinstance(x, Leaf) and x.flat:
         return x, []
+    place = x.place if isinstance(x, Map) else None
+    if place is not None and place.flat:
+        return place, [*store_all(b, memory, [(x, place)], divide)]
     target = memory(x.dtype, x.dims)
-    return target, store_all(b, memory, [(x, target)], divide)
+    done: list[Map | Joined] = []
+    for part, place in split(b, x, target):
+        done += store_all(b, memory, [(part, place)], divide)
+    if isinstance(x, Joined):
+        x.leaf = target
+        done.append(x)
+    return target, done
 
 
 # Reductions.
@@ -134,53 +214,111 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
     dims = [x.dims[a] for a in kept]
     target = memory(x.dtype, dims)
     if list(axes) == list(range(len(kept), len(x.dims))):
-        nest(b, dims, lambda place: target.store(b, place, _fold(b, name, x, place)), parallel=False)
+        def part(b: Builder, start: Index, stop: Index) -> None:
+            with b.loop(start, stop) as index:
+                nest(b, dims[1:], lambda place: target.store(b, [index, *place], _fold(b, name, x, [index, *place])),
+                     parallel=False)
+
+        elements = b.product(x.dims)
+        if not divide(dims[0], elements * x.weight if isinstance(elements, int) else 0, 1, part):
+            part(b, 0, dims[0])
     else:
-        first = const(llvm_type(x.dtype), identity(name, x.dtype))
-        flat = b.product(dims)
-        with b.loop(0, flat, parallel=True) as k:
-            target.store(b, [k], first)
-
-        def add(c: Context, place: dict[int, Index]) -> None:
-            inner = [place[a] for a in kept]
-            value = x.at(c, [place[a] for a in range(len(x.dims))])
-            old = b.load(llvm_type(x.dtype), target.address(b, inner), x.dtype.size)
-            target.store(b, inner, combine(b, name, x.dtype, old, value))
-
-        def level(order: list[int], place: dict[int, Index]) -> None:
-            if not order:
-                add(Context(b), place)
-                return
-            with b.loop(0, x.dims[order[0]], parallel=len(order) == 1) as index:
-                level(order[1:], {**place, order[0]: index})
-
-        level([*axes, *kept], {})
+        nothing = Scalar(x.dtype, const(llvm_type(x.dtype), identity(name, x.dtype)))
+        store_lines(b, [(Map("splat", x.dtype, dims, lambda b, one: one, [nothing], 0), target)], dims)
+        steps = iter(target.steps(b))
+        totals = Leaf(x.dtype, x.dims, target.pointer, [next(steps) if a in kept else 0 for a in range(len(x.dims))])
+        if kept[-1] == len(x.dims) - 1:
+            added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new), [totals, x])
+            store_lines(b, [(added, totals)], x.dims)
+        else:
+            _add_up(b, name, x, totals, [*axes, *kept])
     if keepdims:
         return target.reshaped([1 if a in axes else size for a, size in enumerate(x.dims)])
     return target
 
 
+def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Divide
+                     ) -> tuple[Scalar, list[Map]] | None:
+    """All elements of `x`, combined, and in the same loop what of `x` is needed later is stored, if there is any.
+
+    It is for combinations whose order does not matter: a line of elements has the result of several lines.
+    """
+    parts = [y for y in shared([x]) if same_dims(y.dims, x.dims)]
+    if not parts or len(x.dims) < 2 or name not in _EXACT or not all(isinstance(d, int) and d for d in x.dims):
+        return None
+    size, width = x.dims[0], x.dims[-1]
+    assert isinstance(size, int) and isinstance(width, int)
+    blocks = -(-size // _LINES)
+    found = memory(x.dtype, [blocks * width])
+    nothing = Scalar(x.dtype, const(llvm_type(x.dtype), identity(name, x.dtype)))
+    store_lines(b, [(Map("splat", x.dtype, found.dims, lambda b, one: one, [nothing], 0), found)], found.dims)
+    stores = [(y, y.place or memory(y.dtype, y.dims)) for y in parts]
+
+    def part(b: Builder, start: Index, stop: Index) -> None:
+        with b.loop(start, stop) as k:
+            line = b.offset(found.pointer, b.imul(k, width), llvm_type(x.dtype))
+            totals = Leaf(x.dtype, x.dims, line, [*[0] * (len(x.dims) - 1), 1])
+            added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new), [totals, x])
+            first = b.imul(k, _LINES)
+            last = b.intrinsic("smin", b.i64(b.iadd(first, _LINES)), const("i64", size))
+            store_lines(b, [(added, totals), *stores], x.dims, first, last)
+
+    work = b.product(x.dims)
+    assert isinstance(work, int)
+    if not divide(blocks, work * (x.weight + len(stores)), 1, part):
+        part(b, 0, blocks)
+    for y, target in stores:
+        y.leaf = target
+    return Scalar(x.dtype, _fold(b, name, found, [])), parts
+
+
+def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int]) -> None:
+    """Combine each element of `x` with that of `totals` at the same place, one by one; the axes from the outermost."""
+
+    def level(place: dict[int, Index]) -> None:
+        if len(place) == len(order):
+            at = [place[a] for a in range(len(order))]
+            totals.store(b, at, combine(b, name, x.dtype, totals.at(Context(b), at), x.at(Context(b), at)))
+            return
+        axis = order[len(place)]
+        with b.loop(0, x.dims[axis], parallel=len(place) == len(order) - 1) as index:
+            level({**place, axis: index})
+
+    level({})
+
+
 def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divide) -> Val:
-    """All elements of `x`, combined; of many elements those of large blocks first."""
+    """All elements of `x`, combined; of many elements those of blocks first, which threads may divide."""
     size = x.dims[0] if len(x.dims) == 1 else 0
     lanes = _lanes(x, size) if isinstance(size, int) else 0
-    block = lanes * _BLOCK * 8
-    if not isinstance(size, int) or lanes < 4 or size < 4 * block:
+    sums = name == "reduce_sum" and x.dtype.is_floating
+    block = lanes * _BLOCK * (1 if sums else 8)
+    if not isinstance(size, int) or lanes < 4 or size < 16 * block:
         return _fold(b, name, x, [])
-    count = size // block
-    sums = memory(x.dtype, [count])
+    first = const(f"<{lanes} x {llvm_type(x.dtype)}>", identity(name, x.dtype))
+    rest = size % lanes
+    long = x.weight > _LONG  # code for the last few elements would be another copy of a long expression
+    stop = size if long else size - rest
+    count = -(-stop // block)
+    found = memory(x.dtype, [count])
 
-    def part(b: Builder, start: Val, stop: Val) -> None:
-        with b.loop(start, stop) as k:
-            first = b.imul(k, block)
-            sums.store(b, [k], _fold_lanes(b, name, x, [], first, b.iadd(first, block), lanes))
+    def step(b: Builder, i: Val, total: Val) -> Val:
+        value = _tail(b, x, [], i, size, lanes, first) if long and rest else x.at(Context(b, lanes), [i])
+        return combine(b, name, x.dtype, total, value)
+
+    def part(b: Builder, begin: Val, end: Val) -> None:
+        with b.loop(begin, end) as k:
+            start = b.imul(k, block)
+            last = b.intrinsic("smin", b.i64(b.iadd(start, block)), const("i64", stop))
+            (total,) = b.folded(start, last, [first], lambda i, v: [step(b, i, v[0])], lanes, unroll=not long)
+            found.store(b, [k], _across(b, name, x.dtype, total))
 
     if not divide(count, size * x.weight, 1, part):
         part(b, const("i64", 0), const("i64", count))
-    total = _fold(b, name, sums, [])
-    if size % block == 0:
+    total = _fold_plain(b, name, found, [], count)
+    if stop == size:
         return total
-    return combine(b, name, x.dtype, total, _fold_lanes(b, name, x, [], count * block, size, lanes))
+    return combine(b, name, x.dtype, total, _across(b, name, x.dtype, _rest(b, name, x, [], stop, size, lanes, first)))
 
 
 def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
@@ -224,7 +362,7 @@ def _lanes(x: Array, size: Index) -> int:
         return 1
     bits = max(x.dtype.size * 8, 8)
     count = min(_WIDE // bits, 64)
-    if x.weight > 16:
+    if x.weight > _LONG:
         count //= 4 if x.weight > 32 else 2  # long expressions need the registers themselves
     while isinstance(size, int) and count > size:
         count //= 2
@@ -238,63 +376,85 @@ def _fold_line(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
         return _fold_plain(b, name, x, place, size)
     if not isinstance(size, int):
         enough = b.icmp("sge", size, const("i64", lanes))
-        (result,) = b.either(enough, lambda: [_fold_lanes(b, name, x, place, 0, size, lanes)],
+        (result,) = b.either(enough, lambda: [_fold_lanes(b, name, x, place, size, lanes)],
                              lambda: [_fold_plain(b, name, x, place, size)])
         return result
-    return _fold_lanes(b, name, x, place, 0, size, lanes)
+    return _fold_lanes(b, name, x, place, size, lanes)
 
 
 def _fold_plain(b: Builder, name: str, x: Array, place: Sequence[Index], size: Index) -> Val:
     first = const(llvm_type(x.dtype), identity(name, x.dtype))
     if name == "reduce_sum" and x.dtype.is_floating and not (isinstance(size, int) and size <= _BLOCK):
         total, lost = b.folded(0, size, [first, first], lambda i, v: _compensated(
-            b, v[0], v[1], x.at(Context(b), [*place, i])))
+            b, v[0], v[1], x.at(Context(b), [*place, i])), unroll=False)
         return _sum_of(b, total, lost)
     (result,) = b.folded(0, size, [first], lambda i, v: [
-        combine(b, name, x.dtype, v[0], x.at(Context(b), [*place, i]))])
+        combine(b, name, x.dtype, v[0], x.at(Context(b), [*place, i]))], unroll=False)
     return result
 
 
-def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], begin: Index, end: Index, lanes: int) -> Val:
-    """Several lanes at a time, from `begin` to `end`, which is at least `lanes`; the last few in lanes that overlap
-    those before."""
+def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: Index, lanes: int) -> Val:
+    """Several lanes at a time up to `end`, which is at least `lanes`; see `_rest` for the last few."""
     ty = f"<{lanes} x {llvm_type(x.dtype)}>"
     first = const(ty, identity(name, x.dtype))
 
-    def line(start: Index, stop: Index, values: Sequence[Val]) -> list[Val]:
-        return b.folded(start, stop, values, lambda i, v: [
-            combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes, unroll=x.weight <= 16)
+    def line(start: Index, stop: Index) -> Val:
+        (values,) = b.folded(start, stop, [first], lambda i, v: [
+            combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes, unroll=x.weight <= _LONG)
+        return values
 
-    size = b.isub(end, begin) if not isinstance(begin, Val) else _BLOCK * 8 * lanes  # a block of `_fold_divided`
-    rest = b.imod(size, lanes)
+    rest = b.imod(end, lanes)
     whole = b.isub(end, rest)
-    blocked = name == "reduce_sum" and x.dtype.is_floating and not (
-        isinstance(size, int) and size <= lanes * _BLOCK)
-    if blocked:
+    short = isinstance(end, int) and end <= lanes * _BLOCK
+    if name == "reduce_sum" and x.dtype.is_floating and not short:
         block = lanes * _BLOCK
         zero = const(llvm_type(x.dtype), 0)
 
         def step(i: Val, v: Sequence[Val]) -> list[Val]:
             stop = b.intrinsic("smin", b.i64(b.iadd(i, block)), b.i64(whole))
-            return _compensated(b, v[0], v[1], _across(b, name, x.dtype, line(i, stop, [first])[0]))
+            return _compensated(b, v[0], v[1], _across(b, name, x.dtype, line(i, stop)))
 
-        total, lost = b.folded(begin, whole, [zero, zero], step, block)
+        total, lost = b.folded(0, whole, [zero, zero], step, block)
         if isinstance(rest, int) and rest == 0:
             return _sum_of(b, total, lost)
-        tail = _across(b, name, x.dtype, _tail(b, x, place, end, rest, lanes, first))
+        tail = _across(b, name, x.dtype, _rest(b, name, x, place, whole, end, lanes, first))
         return _sum_of(b, *_compensated(b, total, lost, tail))
-    (values,) = line(begin, whole, [first])
+    values = line(0, whole)
     if not (isinstance(rest, int) and rest == 0):
-        values = combine(b, name, x.dtype, values, _tail(b, x, place, end, rest, lanes, first))
+        values = combine(b, name, x.dtype, values, _rest(b, name, x, place, whole, end, lanes, first))
     return _across(b, name, x.dtype, values)
 
 
-def _tail(b: Builder, x: Array, place: Sequence[Index], end: Index, rest: Index, lanes: int, first: Val) -> Val:
-    """The last `rest` elements in the last lanes, and in the others what changes nothing."""
-    values = x.at(Context(b, lanes), [*place, b.isub(end, lanes)])
-    count = b.splat(b.i64(b.isub(lanes, rest)), lanes)
-    steps = ", ".join(f"i64 {k}" for k in range(lanes))
-    new = b.op(f"<{lanes} x i1>", f"icmp uge <{lanes} x i64> <{steps}>, {count.ref}")
+def _rest(b: Builder, name: str, x: Array, place: Sequence[Index], begin: Index, end: Index, lanes: int, first: Val
+          ) -> Val:
+    """The elements from `begin` on, fewer than `lanes`, and as many that change nothing as are missing."""
+    if not (isinstance(begin, int) and isinstance(end, int)):
+        return _tail(b, x, place, b.i64(begin), end, lanes, first)
+    total = first
+    for at, count in pieces(begin, end, x.weight):
+        part = x.at(Context(b, count), [*place, at])
+        if count == 1:
+            part = b.op(first.ty, f"insertelement {first}, {part}, i64 0")
+        else:
+            chosen = ", ".join(f"i32 {min(k, count)}" for k in range(lanes))
+            same = const(part.ty, identity(name, x.dtype)).ref
+            part = b.op(first.ty, f"shufflevector {part}, {part.ty} {same}, <{lanes} x i32> <{chosen}>")
+        total = part if at == begin else combine(b, name, x.dtype, total, part)
+    return total
+
+
+def _tail(b: Builder, x: Array, place: Sequence[Index], begin: Val, end: Index, lanes: int, first: Val) -> Val:
+    """The elements from `begin` on; if there are fewer than `lanes`, in the last lanes, and what changes nothing in the
+    first. They are loaded with those before them, so that nothing beyond the end is."""
+    start = b.intrinsic("smin", begin, b.i64(b.isub(end, lanes)))
+    values = x.at(Context(b, lanes), [*place, start])
+    kind = llvm_type(x.dtype)
+    number = f"i{max(8 * x.dtype.size, 8)}"  # of the same width, so that the comparison is one of registers as they are
+    over = b.op("i64", f"sub {begin}, {start.ref}")
+    count = b.splat(over if number == "i64" else b.convert("trunc", over, number), lanes)
+    steps = ", ".join(f"{number} {k}" for k in range(lanes))
+    new = b.op(f"<{lanes} x i1>", f"icmp uge <{lanes} x {number}> <{steps}>, {count.ref}")
+    assert values.ty == f"<{lanes} x {kind}>"
     return b.select(new, values, first)
 
 

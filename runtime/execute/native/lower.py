@@ -27,9 +27,11 @@ import numpy as np
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
-from runtime.execute.native.memory import grow
+from runtime.execute.native.memory import GROW
 from runtime.execute.native.parallel import WORTH, region
-from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.pieces import Joined, split
+from runtime.execute.native.scalars import ELEMENTWISE, is_native, llvm_type
+from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.execute.native.sites import (
     AllocateSite,
     BoxSite,
@@ -46,15 +48,14 @@ from runtime.graph import Value as GraphValue
 from runtime.types import DType, ListType, TensorType, Type, dtype_of
 
 __all__ = [
-    "ERROR_WORDS", "FIRST_SLOT", "INTERRUPTED", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
+    "FIRST_SLOT", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
 ]
 
 Value = Scalar | Array | Boxed | Listed
 _STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
 _STACK_ALL: Final = 1 << 18
-ERROR_WORDS: Final = 3  # of the frame: an exception that a handler of a signal raised
 FIRST_SLOT: Final = 6
-INTERRUPTED: Final = 4
+_PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
 _HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
@@ -85,6 +86,7 @@ class Lowering:
         self.b = Builder(self.module, self.flags)
         self.frame = Val("ptr", "%frame")
         self.args = Val("ptr", "%args")
+        self.b.types.update({"%frame": "ptr", "%args": "ptr"})
         self.sites: list[Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
         self.slots = 0  # pairs in the frame
@@ -97,9 +99,15 @@ class Lowering:
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
+        self.sources: list[Any] = []  # of random numbers
+        self.exits: list[Callable[[int], None]] = []  # where errors go, the innermost last
+        self.regions: dict[Any, Any] = {}  # what is kept for the handlers of each `try` around
         self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
-        self.forced: list[list[Map]] = [[]]
+        self.forced: list[list[Map | Joined]] = [[]]
+        self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
+        self.given: dict[Node, Value] = {}  # what nodes give that were lowered with an earlier one
         self.outputs: list[tuple[str, Any]] = []
+        self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is
         self.long = False  # whether a call may take long, so that other threads should run meanwhile
 
     # Memory.
@@ -130,13 +138,11 @@ class Lowering:
     def reserved(self, pair: Val, size: Index) -> Val:
         """Memory of at least that many bytes, at an address and a capacity in memory."""
         b = self.b
-        self.module.declare("free", "void", "ptr")
-        self.module.declare("aligned_alloc", "ptr", "i64", "i64")
-        self.module.define("grow", "ptr", ["ptr", "i64"], grow, attributes="noinline optnone nounwind")
+        self.module.declare(GROW, "ptr", "ptr", "i64")
         have = b.load("i64", b.offset(pair, 1, "i64"))
         need = b.i64(max(size, 1)) if isinstance(size, int) else b.op("i64", f"add {size}, 1")  # never none at all
         fits = b.icmp("uge", have, need)
-        (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", "grow", pair, need)])
+        (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", GROW, pair, need)])
         if isinstance(size, int) and size < 1 << 20:
             return memory
         with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
@@ -164,7 +170,7 @@ class Lowering:
     def store_all(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
         """Store arrays, those of one shape in one loop."""
         groups: list[list[tuple[Array, Leaf]]] = []
-        for root in roots:
+        for root in [part for x, target in roots for part in split(self.b, x, target)]:
             for group in groups:
                 if loops.same_dims(group[0][0].dims, root[0].dims):
                     group.append(root)
@@ -184,21 +190,9 @@ class Lowering:
 
     def note(self, roots: Sequence[Array], *more: str) -> None:
         """Remember for the report which ops a loop computes."""
-        names: list[str] = []
-        seen: set[int] = set()
-
-        def visit(x: Array | Scalar) -> None:
-            if isinstance(x, Map) and x.leaf is None and id(x) not in seen:
-                seen.add(id(x))
-                for arg in x.args:
-                    visit(arg)
-                if x.name != "splat":
-                    names.append(x.name)
-
-        for root in roots:
-            visit(root)
-        if len(names) + len(more) > 1:
-            self.fused.append(([*names, *more], roots[0].dims))
+        names = [*loops.names(roots), *more]
+        if len(names) > 1:
+            self.fused.append((names, roots[0].dims))
 
     def element(self, x: Value) -> Val:
         """The value of a scalar, or of an array of one element."""
@@ -214,6 +208,12 @@ class Lowering:
         if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
             return self.leaf(x)
         return x
+
+    def whole(self, x: Value, op: str) -> Value:
+        """A value as an op takes it: what is put together of parts in memory, unless the op reads it as it is."""
+        if not (isinstance(x, Array) and x.pieces):
+            return x
+        return x if op in _PARTS and not (isinstance(x, Joined) and not x.readable) else self.leaf(x)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -249,7 +249,14 @@ class Lowering:
     def leave(self, status: int) -> None:
         """End the call without results. What was assigned to variables is theirs."""
         self.flush()
-        self.b.line(f"ret i32 {status}")
+        self.fail(status)
+
+    def fail(self, status: int) -> None:
+        """An error leaves the function, or what is tried here: variables are Python's already."""
+        if self.exits:
+            self.exits[-1](status)
+        else:
+            self.b.line(f"ret i32 {status}")
 
     def described(self, values: Sequence[Value]) -> tuple[list[Val], list[Any]]:
         """Words that describe values to Python, and what the site must know to read them."""
@@ -302,7 +309,7 @@ class Lowering:
             return
         with self.b.when(bad), self.scope():
             self.kernel(node, values, "raises")
-            self.b.line("ret i32 1")
+            self.fail(1)
 
     def new_object(self) -> int:
         self.objects += 1
@@ -459,7 +466,10 @@ class Lowering:
         wanted += [(s.type, self.variables[s]) for s in flushed]
         self.written = flushed
         stores: list[tuple[Array, Leaf]] = []
-        for type, x in wanted:
+        for k, (type, x) in enumerate(wanted):
+            if k < len(results) and graph.outputs[k] in self.placed:
+                self.outputs.append(("object", self.placed.pop(graph.outputs[k])))
+                continue
             if isinstance(x, Listed):
                 x = self.boxed(x)
             if isinstance(x, Boxed):
@@ -480,7 +490,7 @@ class Lowering:
                 self.b.store(x.val, pointer)
                 continue
             assert isinstance(x, Array)
-            if isinstance(x, Map) and x.leaf is not None:
+            if isinstance(x, (Map, Joined)) and x.leaf is not None:
                 x = x.leaf
             if isinstance(x, Leaf) and x.flat:
                 self.copy(x, pointer)
@@ -505,10 +515,14 @@ class Lowering:
                 return [self.undefined(value.type) for value in graph.outputs]
             dead = frozenset(k for k, value in enumerate(node.inputs)
                              if last[value] == i and node.inputs.count(value) == 1)
-            results = self.node(node, [env[value] for value in node.inputs], dead, env, last, i)
+            self.nodes = graph.nodes
+            results = [self.given.pop(node)] if node in self.given else self.node(
+                node, [env[value] for value in node.inputs], dead, env, last, i)
             for value, x in zip(node.outputs, results, strict=True):
                 if isinstance(x, Array):
                     x.uses = uses.get(value, 0)
+                    if isinstance(x, Map):
+                        x.place = self.places.pop(value, None)
                     if isinstance(x, Map) and x.weight > _HEAVY:
                         x = self.leaf(x)
                 env[value] = x
@@ -526,6 +540,7 @@ class Lowering:
         lowering = LOWERINGS.get(name)
         if lowering is None:
             return self.kernel(node, values, "no lowering")
+        values = [self.whole(x, name) for x in values]
         mark = len(self.b.lines)
         try:
             result = lowering(self, node, *values)
@@ -574,30 +589,9 @@ class Lowering:
         return Map("splat", type.dtype, [size or 0 for size in type.shape], lambda b, x: x, [zero], 0)
 
     def poll(self, cost: Index) -> None:
-        """Let a signal stop a loop: after a number of iterations, more if they are short, Python handles what came."""
-        b = self.b
-        cost = max(cost, 1) if isinstance(cost, int) else cost
-        if b.credit is None:
-            b.credit = b.alloca("i64")
-            b.entry.append(f"  store i64 {_CREDIT}, {b.credit}")
-        left = b.op("i64", f"sub {b.load('i64', b.credit)}, {b.i64(cost).ref}")
-        b.store(left, b.credit)
-        with b.when(b.icmp("slt", left, const("i64", 0))):
-            b.store(const("i64", _CREDIT), b.credit)
-            for name, result, *types in (
-                    ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
-                    ("PyErr_Fetch", "void", "ptr", "ptr", "ptr")):
-                self.module.declare(name, result, *types)
-            state = b.call("i32", "PyGILState_Ensure")
-            raised = b.icmp("ne", b.call("i32", "PyErr_CheckSignals"), const("i32", 0))
-            with b.when(raised):  # what a handler of a signal raised waits in the frame
-                b.call("void", "PyErr_Fetch", *[b.offset(self.frame, ERROR_WORDS + k, "i64") for k in range(3)])
-            b.call("void", "PyGILState_Release", state)
-            with b.when(raised):
-                self.leave(INTERRUPTED)
+        """Let a signal stop a loop, whose iteration takes about `cost` nanoseconds."""
+        poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
 
-
-_CREDIT: Final = 1 << 20
 
 def listed(type: Type) -> bool:
     """Whether a list of this type lies in memory: its elements have one known shape."""

@@ -7,7 +7,7 @@ from typing import Final
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar, broadcast, same
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.scalars import ELEMENTWISE, FAILS, is_native, llvm_type, lower
 from runtime.graph import Node
 from runtime.types import DType, TensorType, Type, bool_
@@ -16,6 +16,8 @@ __all__: list[str] = []
 
 
 CHEAP_TO_REPEAT: Final = 3
+COMPLEX: Final[dict[str, Callable[..., Value]]] = {}
+"""What `complexes` has for complex numbers: for element-wise ops, and for casts."""
 
 COSTS: Final[dict[str, int]] = {
     "divide": 3, "floordiv": 6, "mod": 6, "pow": 30, "sqrt": 4, "atan2": 25,
@@ -34,7 +36,8 @@ def pointwise(w: Lowering, name: str, dtype: DType, node: Node, values: Sequence
 @lowers(*ELEMENTWISE)
 def elementwise(w: Lowering, node: Node, *values: Value) -> Value:
     if not all(isinstance(v.type, TensorType) and is_native(v.type.dtype) for v in (*node.inputs, *node.outputs)):
-        raise NotNative("complex numbers")
+        found: Value = COMPLEX["elementwise"](w, node, *values)
+        return found
     name = node.op.name
     operand = node.inputs[-1].type if name == "where" else node.inputs[0].type
     out = node.outputs[0].type
@@ -104,15 +107,10 @@ def fitted(w: Lowering, node: Node, values: Sequence[Value], widen: bool = True,
             dims.append(1 if known is None else known)
             continue
         size = open_[0] if known is None else const("i64", known)
-        rest = open_[1:] if known is None else open_
         if known is None:
-            for other in rest:
+            for other in open_[1:]:
                 size = b.select(b.icmp("eq", size, const("i64", 1)), other, size)
-        bad: Val | None = None
-        for other in open_ if len(open_) > 1 or known is not None else ():
-            wrong = b.and_(b.icmp("ne", other, size), b.icmp("ne", other, const("i64", 1)))
-            bad = wrong if bad is None else b.or_(bad, wrong)
-        w.fail_if(bad, node, operands)
+        w.fail_if(misfit(b, open_, [size] * len(open_)), node, operands)
         dims.append(size if known is None else known)
     args: list[Array | Scalar] = []
     if not widen:
@@ -124,6 +122,17 @@ def fitted(w: Lowering, node: Node, values: Sequence[Value], widen: bool = True,
             assert isinstance(x, Scalar)
             args.append(x)
     return dims, args
+
+
+def misfit(b: Builder, sizes: Sequence[Index], dims: Sequence[Index]) -> Val | None:
+    """Whether a size is neither that of `dims` at its place nor 1; None if certainly not."""
+    bad: Val | None = None
+    for size, d in zip(sizes, dims, strict=True):
+        if same(size, d) or (isinstance(size, int) and size == 1):
+            continue
+        wrong = b.and_(b.icmp("ne", b.i64(size), b.i64(d)), b.icmp("ne", b.i64(size), const("i64", 1)))
+        bad = wrong if bad is None else b.or_(bad, wrong)
+    return bad
 
 
 def spread(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:

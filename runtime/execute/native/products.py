@@ -18,10 +18,11 @@ from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pointwise import fitted
 from runtime.execute.native.scalars import is_native, llvm_type
 from runtime.execute.native.shapes import result_type
+from runtime.execute.native.updates import update_of
 from runtime.graph import Node
-from runtime.types import float32, float64
+from runtime.types import DType, float32, float64
 
-__all__ = ["blas_symbols"]
+__all__ = ["blas_symbols", "multiply"]
 
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _ROW: Final = 64  # columns that are kept in registers then
@@ -80,13 +81,18 @@ def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
     lead = _leading(w, node, x, y)
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
+    if not lead and _by_blas(w, x.dtype, [rows, inner, columns]):
+        update = update_of(w, node, dims)
+        if update is not None:
+            left, right = x, y
+            return update.write(w, lambda out, alpha: _call(w, left, right, out, alpha))
     target = w.memory(x.dtype, dims)
     xs, ys = (_steps(w, m, lead) for m in (x, y))
 
     def product(place: Sequence[Index]) -> None:
         left, right = (_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
         out = Leaf(x.dtype, [rows, columns], target.address(b, [*place, 0, 0]))
-        _product(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
+        multiply(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
                  Leaf(x.dtype, [inner, columns], right, y.steps(b)[-2:]), out)
 
     loops.nest(b, lead, product, parallel=False)
@@ -130,14 +136,20 @@ def _at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) ->
     return b.offset(x.pointer, offset, llvm_type(x.dtype))
 
 
-def _product(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    """The product of two matrices, into memory of its own."""
     rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
-    size = w.b.product([rows, inner, columns])
-    small = isinstance(size, int) and size <= _SMALL
-    if x.dtype not in _NAMES or small:
-        _inline(w, x, y, out)
-    else:
+    if _is(rows, 0) or _is(columns, 0):
+        return
+    if _by_blas(w, x.dtype, [rows, inner, columns]):
         _call(w, x, y, out)
+    else:
+        _inline(w, x, y, out)
+
+
+def _by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
+    size = w.b.product(sizes)
+    return dtype in _NAMES and not (isinstance(size, int) and size <= _SMALL)
 
 
 def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
@@ -244,7 +256,8 @@ def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
     out.store(b, [i, 0], total.val)
 
 
-def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None) -> None:
+    """The product into `out`; with `alpha` as many times the product are added to what is there."""
     b, ty = w.b, llvm_type(x.dtype)
     rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
     name = _NAMES[x.dtype]
@@ -252,13 +265,14 @@ def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
     w.long = True
     x, y = (m if any(_is(s, 1) for s in m.steps(b)) else w.leaf(m) for m in (x, y))
     (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
-    one, zero = const(ty, 1), const(ty, 0)
+    beta = const(ty, 0 if alpha is None else 1)
+    alpha = const(ty, 1) if alpha is None else alpha
     if cblas:
         w.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, ty, "ptr", "i64", "ptr", "i64", ty,
                          "ptr", "i64")
         b.call("void", f"cblas_{name}64", const("i32", 101), *[
             const("i32", 112 if turned else 111) for turned in (x_turned, y_turned)],
-            b.i64(rows), b.i64(columns), b.i64(inner), one, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), zero,
+            b.i64(rows), b.i64(columns), b.i64(inner), alpha, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), beta,
             out.pointer, b.intrinsic("smax", b.i64(columns), const("i64", 1)))
         return
     # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
@@ -273,8 +287,8 @@ def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
         return cell(b.convert("trunc", b.i64(index), "i32"))
 
     turns = [cell(const("i8", ord("T" if turned else "N"))) for turned in (y_turned, x_turned)]
-    b.call("void", name, *turns, short(columns), short(rows), short(inner), cell(one), y.pointer, short(y_step),
-           x.pointer, short(x_step), cell(zero), out.pointer, short(columns))
+    b.call("void", name, *turns, short(columns), short(rows), short(inner), cell(alpha), y.pointer, short(y_step),
+           x.pointer, short(x_step), cell(beta), out.pointer, short(columns))
 
 
 def _layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:

@@ -31,8 +31,14 @@ def reduce(w: Lowering, node: Node, x: Value) -> Value:
     if not axes:
         return x
     _refuse_half(x)
-    x = w.needed(x)
     w.note([x], node.op.name)
+    found = None
+    if len(axes) == len(x.dims) and not node.params["keepdims"]:
+        found = loops.reduce_and_store(w.b, w.memory, node.op.name, x, w.divide)
+    if found is not None:
+        w.forced[-1] += found[1]
+        return found[0]
+    x = w.needed(x)
     return loops.reduce(w.b, w.memory, node.op.name, x, axes, node.params["keepdims"], w.divide)
 
 

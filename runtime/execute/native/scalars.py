@@ -319,7 +319,9 @@ def _rounded_to_odd(b: Builder, x: Val) -> Val:
 
 
 def _truncated(b: Builder, x: Val, target: DType) -> Val:
-    """A float as an integer; what is out of range gives what the processor's instruction gives."""
+    """A float as an integer. What is out of range, and NaN, has no meaning in C, so that NumPy gives what the
+    processor's instruction gives; this is what it gives on x86. As uint32 NumPy gives two things there, in one array,
+    for elements that it takes together and for those that it takes one by one: this is the latter."""
     if target is t.uint64:
         half = 2.0 ** 63
         above = b.fcmp("oge", x, const(x.ty, half))

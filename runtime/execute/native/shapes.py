@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Place, Scalar, remap, same
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
-from runtime.execute.native.pointwise import spread
+from runtime.execute.native.pointwise import COMPLEX, misfit, spread
 from runtime.execute.native.scalars import cast, is_native
 from runtime.graph import Node
 from runtime.types import DType, TensorType, int32
@@ -79,7 +79,7 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
     target = node.params["dtype"]
     assert isinstance(x, (Scalar, Array))
     if not (is_native(x.dtype) and is_native(target)):
-        raise NotNative("complex numbers")
+        return COMPLEX["cast"](w, node, x)
     source = x.dtype
     if isinstance(x, Scalar):
         return Scalar(target, cast(w.b, x.val, source, target))
@@ -245,11 +245,7 @@ def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
         w.fail_if(bad, node, [x, *shape])
         return splat(x, dims) if dims else x
     assert isinstance(x, Array)
-    mine = dims[len(dims) - len(x.dims):]
-    for a, d in zip(x.dims, mine, strict=True):
-        if same(a, d) or (isinstance(a, int) and a == 1):
-            continue
-        wrong = b.and_(b.icmp("ne", b.i64(a), b.i64(d)), b.icmp("ne", b.i64(a), const("i64", 1)))
-        bad = wrong if bad is None else b.or_(bad, wrong)
+    wrong_size = misfit(b, x.dims, dims[len(dims) - len(x.dims):])
     w.fail_if(bad, node, [x, *shape])
+    w.fail_if(wrong_size, node, [x, *shape])
     return spread(w, x, dims)

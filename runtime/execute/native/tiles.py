@@ -7,17 +7,19 @@ do not change any more. This is checked by one more iteration that must change n
 depends on the block's arrays and on what is the same in each iteration alone, so that nothing will ever change it. (The
 mask may be a carried array; where it does not hold, `where(mask, new, old)` is `old`, and `new` may use anything.) If a
 block fails the check, the whole loop runs again, array by array. The number of iterations is the greatest of all.
+Where only the run knows the sizes, the loop also runs array by array if they differ, or are less than a block.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from runtime.execute.native.arrays import Array, Context, Leaf, Scalar, same_dims
+from runtime.execute.native.arrays import Array, Context, Leaf, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val, const, int_like, is_float, lanes
 from runtime.execute.native.lower import Lowering, Value
 from runtime.execute.native.parallel import WORTH, region
 from runtime.execute.native.scalars import ELEMENTWISE, FAILS, cast, is_native, llvm_type, lower
+from runtime.execute.native.shapes import numbers
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.op import REGISTRY
@@ -33,12 +35,14 @@ _PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
 class Tiled:
     """A loop that runs block by block: what was found out about it."""
 
-    def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool) -> None:
+    def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool,
+                 shapes: list[GraphValue]) -> None:
         self.body = body
         self.test = test
         self.items = items
         self.any = any_  # the test's `reduce_any`
         self.checked = checked  # whether each block that stops alone must be checked
+        self.shapes = shapes  # what is captured as the shape of arrays
         self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
 
 
@@ -102,25 +106,32 @@ def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     shape = state[arrays[0]].type
     if not isinstance(shape, TensorType):
         return None
-    if any(state[k].type.shape != shape.shape for k in arrays):  # type: ignore[union-attr]
+    if not all(_fits(state[k], shape) for k in arrays):
         return None
     any_: Node | None = None
     if test is not None:
         found = [n for n in test.nodes if n.op.name == "reduce_any"]
-        if len(found) > 1 or (found and test.inputs and found[0].inputs[0].type.shape != shape.shape):  # type: ignore[union-attr]
+        if len(found) > 1:
             return None
         any_ = found[0] if found else None
-        if any_ is not None and any_.outputs[0].type.shape:  # type: ignore[union-attr]
-            return None
+        if any_ is not None:
+            mask = any_.inputs[0]
+            if not type_of(mask).shape or not _fits(mask, shape) or type_of(any_.outputs[0]).shape:
+                return None
     work = 0
     for graph in (body, test):
         for n in graph.nodes if graph is not None else ():
             if n is any_:
                 continue
+            if _is_shape(n, shape):
+                continue
             if not _elementwise(n, shape):
                 return None
             work += bool(n.outputs[0].type.shape)  # type: ignore[union-attr]
-    if not work or any(not _fits(v, shape) for g in (body, test) if g is not None for _, v in g.captures):
+    outer = {v for g in (body, test) if g is not None for _, v in g.captures}
+    shapes = list(dict.fromkeys(n.inputs[1] for g in (body, test) if g is not None for n in g.nodes
+                                if n.op.name == "broadcast_to" and n.inputs[1:] and n.inputs[1].node is None))
+    if not work or not outer.issuperset(shapes) or not all(v in shapes or _fits(v, shape) for v in outer):
         return None
     depends = _dependent(body, {v for v in body.inputs if v.type.shape})  # type: ignore[union-attr]
     for v, out in zip(state, body.outputs, strict=True):
@@ -131,7 +142,7 @@ def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     if test is None or any_ is None:
         if test is not None and _dependent(test, {v for v in test.inputs if v.type.shape}) & set(test.outputs):  # type: ignore[union-attr]
             return None
-        return Tiled(body, test, items, None, False)
+        return Tiled(body, test, items, None, False, shapes)
     if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
         return None
     # with the mask false, nothing that changes from iteration to iteration may reach an array
@@ -145,7 +156,7 @@ def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     reached = _dependent(body, changing, values)
     if any(out in reached for v, out in zip(state, body.outputs, strict=True) if v.type.shape):  # type: ignore[union-attr]
         return None
-    return Tiled(body, test, items, any_, True)
+    return Tiled(body, test, items, any_, True, shapes)
 
 
 def _elementwise(node: Node, shape: TensorType) -> bool:
@@ -154,9 +165,20 @@ def _elementwise(node: Node, shape: TensorType) -> bool:
         return False
     if name == "const":
         return not node.outputs[0].type.shape  # type: ignore[union-attr]
-    if name == "broadcast_to" and (len(node.inputs) > 1 or node.inputs[0].type.shape):  # type: ignore[union-attr]
-        return False
+    if name == "broadcast_to":
+        filled, *dims = node.inputs
+        fits = all(v.node is None or _is_shape(v.node, shape) for v in dims)
+        return fits and not type_of(filled).shape and _fits(node.outputs[0], shape)
     return all(_fits(v, shape) for v in (*node.inputs, *node.outputs))
+
+
+def _is_shape(node: Node, shape: TensorType) -> bool:
+    """Whether the node puts the dimensions of an array together: the shape that all have."""
+    if node.op.name != "stack" or len(node.inputs) != len(shape.shape):
+        return False
+    makers = [v.node for v in node.inputs]
+    return all(n is not None and n.op.name == "dim" and n.params["axis"] == k and _fits(n.inputs[0], shape)
+               for k, n in enumerate(makers))
 
 
 def _safe(node: Node) -> bool:
@@ -171,7 +193,9 @@ def _safe(node: Node) -> bool:
 
 def _fits(value: GraphValue, shape: TensorType) -> bool:
     type = value.type
-    return isinstance(type, TensorType) and is_native(type.dtype) and (not type.shape or type.shape == shape.shape)
+    return isinstance(type, TensorType) and is_native(type.dtype) and (not type.shape or (
+        len(type.shape) == len(shape.shape)
+        and all(a is None or b is None or a == b for a, b in zip(type.shape, shape.shape, strict=True))))
 
 
 def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, Any] | None = None
@@ -180,6 +204,8 @@ def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, A
     found = set(sources)
     known = known or {}
     for node in graph.nodes:
+        if node.op.name == "dim":
+            continue  # the same in each iteration
         for out in node.outputs:
             what = known.get(out)
             if isinstance(what, GraphValue):
@@ -215,9 +241,9 @@ def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
 class Block:
     """Writes one block of a tiled loop."""
 
-    def __init__(self, w: Lowering, plan: Tiled, count: int) -> None:
+    def __init__(self, w: Lowering, dims: Sequence[Index], count: int) -> None:
         self.w = w
-        self.plan = plan
+        self.dims = dims  # of the whole arrays
         self.count = count
 
     def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
@@ -233,8 +259,11 @@ class Block:
                 env[out] = b.icmp("ne", _bits(self.w, mask), Val(f"i{self.count}", "0"))
             elif name == "const":
                 env[out] = const(llvm_type(type.dtype), node.params["value"].item())
+            elif name == "stack":
+                continue  # a shape: that of all
             elif name == "dim":
-                env[out] = const("i32", type_of(node.inputs[0]).shape[node.params["axis"]])
+                size = self.dims[node.params["axis"]]
+                env[out] = const("i32", size) if isinstance(size, int) else b.convert("trunc", size, "i32")
             elif name in ("broadcast_to", "cast"):
                 x = env[node.inputs[0]]
                 env[out] = x if name == "broadcast_to" else cast(
@@ -257,24 +286,28 @@ def type_of(value: GraphValue) -> TensorType:
 
 
 def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
-          length: Val | None, dims: Sequence[Index], cost: int) -> tuple[list[Value], Val | None]:
-    """The loop, block by block, of at least as many elements as a block has: the state after it, and whether a block
-    failed its check. `length`: the number of iterations of a counted loop."""
+          length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
+    """The loop, block by block, of at least as many elements as a block has: the state after it, and whether that is
+    wrong, as a block failed its check or nothing was done. `length`: the number of iterations of a counted loop.
+    `fits`: whether the arrays are such that it can be done; None: they are."""
     b = w.b
     body, test, items = plan.body, plan.test, plan.items
     types = [type_of(v) for v in body.inputs[items:]]
     arrays = [k for k, type in enumerate(types) if type.shape]
     count = block_size(plan)
-    total = b.i64(b.product(dims))
+    size = b.product(dims)
+    total = b.i64(size)
     sources = {k: w.leaf(state[k]) for k in arrays}
     carried = [k for k in arrays if body.outputs[k] is not body.inputs[items + k]]
     targets = {k: w.memory(types[k].dtype, dims) for k in carried}
-    block = Block(w, plan, count)
+    block = Block(w, dims, count)
     firsts = {k: w.element(state[k]) for k in range(len(types)) if k not in arrays}
     scalars = [k for k in firsts if body.outputs[k] is not body.inputs[items + k]]
     held: dict[str, dict[GraphValue, Value]] = {"body": {}, "test": {}}
     for name, graph in (("body", body), ("test", test)):
         for _, v in graph.captures if graph is not None else ():
+            if v in plan.shapes:
+                continue
             x = envs[name][plan.names[v]]
             held[name][v] = w.leaf(x) if isinstance(x, Array) else x
 
@@ -349,14 +382,18 @@ def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
     start = [const("i64", -1), *[firsts[k] for k in scalars]]
     if plan.checked:
         start.append(const("i1", 0))
-    last = _all_blocks(w, b.product(dims), count, cost, start, plan.checked, one)
+    stop = size if fits is None else b.select(fits, total, const("i64", 0))
+    last = _all_blocks(w, stop, count, cost, start, plan.checked, one)
     results: list[Value] = list(state)
     for k in range(len(types)):
         if k in targets:
             results[k] = targets[k]
         elif k in scalars:
             results[k] = Scalar(types[k].dtype, last[1 + scalars.index(k)])
-    return results, last[-1] if plan.checked else None
+    wrong = last[-1] if plan.checked else None
+    if fits is not None:
+        wrong = b.not_(fits) if wrong is None else b.or_(b.not_(fits), wrong)
+    return results, wrong
 
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
@@ -364,11 +401,13 @@ def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequenc
     """`one` for each block, folded; of many blocks perhaps on several threads, each of which folds some."""
     b = w.b
     many = count * _SHARE
-    if not isinstance(total, int) or total < 2 * many or total * cost < WORTH or w.inside:
+    least = max(2 * many, -(-WORTH // cost))  # that are worth more than one thread
+    if (isinstance(total, int) and total < least) or w.inside:
         return b.folded(0, total, start, one, count)
-    shares = -(-total // many)
+    shares = b.idiv(b.iadd(total, many - 1), many)
     width = len(start)
-    found = w.memory(int64, [shares * width])
+    found = w.memory(int64, [b.imul(shares, width)])
+    worth = None if isinstance(total, int) else b.icmp("sge", total, const("i64", least))
 
     def place(b: Builder, k: Index, j: int) -> Val:
         return b.offset(found.pointer, b.iadd(b.imul(k, width), j), "i64")
@@ -377,11 +416,11 @@ def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequenc
         b = w.b
         with b.loop(first, last) as k:
             begin = b.imul(k, many)
-            end = b.intrinsic("smin", b.i64(b.iadd(begin, many)), const("i64", total))
+            end = b.intrinsic("smin", b.i64(b.iadd(begin, many)), b.i64(total))
             for j, value in enumerate(b.folded(begin, end, start, one, count)):
                 b.store(value, place(b, k, j))
 
-    if not region(w, shares, write, 1):
+    if not region(w, shares, write, 1, worth):
         return b.folded(0, total, start, one, count)
 
     def later(k: Val, best: Sequence[Val]) -> list[Val]:
@@ -418,16 +457,33 @@ def _bits(w: Lowering, x: Val) -> Val:
 
 
 def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
-          ) -> list[Index] | None:
-    """The shape of the arrays, if all have certainly the same."""
-    arrays = [x for x in state if isinstance(x, Array)]
-    captured = [x for env in envs.values() for x in env.values() if isinstance(x, Array)]
-    dims = arrays[0].dims
-    if any(not same_dims(x.dims, dims) for x in (*arrays, *captured)):
-        return None
-    if any(isinstance(d, Val) for d in dims):
-        return None  # whether there are enough elements is not known
-    total = 1
-    for d in dims:
-        total *= int(d) if isinstance(d, int) else 1
-    return list(dims) if total >= block_size(plan) else None
+          ) -> tuple[list[Index], Val | None] | None:
+    """The shape of the arrays, and whether all have it and it is large enough, where only the run knows. None if they
+    certainly have not, or it is not."""
+    b = w.b
+    given = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
+             for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]
+    arrays = [x for x in (*state, *given) if isinstance(x, Array)]
+    fits: Val | None = None
+    dims: list[Index] = []
+    for sizes in zip(*[x.dims for x in arrays], strict=True):
+        size = next((d for d in sizes if isinstance(d, int)), sizes[0])
+        dims.append(size)
+        for other in sizes:
+            if same(other, size):
+                continue
+            if isinstance(other, int):
+                return None
+            equal = b.icmp("eq", other, b.i64(size))
+            fits = equal if fits is None else b.and_(fits, equal)
+    for v in plan.shapes:
+        shape = next(x for env in envs.values() for inner, x in env.items() if inner is plan.names[v])
+        for size, other in zip(dims, numbers(w, shape, len(dims)), strict=True):
+            if not same(other, size):
+                equal = b.icmp("eq", b.i64(other), b.i64(size))
+                fits = equal if fits is None else b.and_(fits, equal)
+    total = b.product(dims)
+    if isinstance(total, int):
+        return (dims, fits) if total >= block_size(plan) else None
+    enough = b.icmp("sge", total, const("i64", block_size(plan)))
+    return dims, enough if fits is None else b.and_(fits, enough)

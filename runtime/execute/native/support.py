@@ -1,0 +1,28 @@
+"""What the code of every graph calls: a module of its own, compiled once for a process.
+
+    runtime_call                    what CPython calls (entry.py)
+    runtime_parallel                a loop on several threads (pool.py)
+    runtime_signals                 lets Python handle the signals that came (signals.py)
+    runtime_grow, runtime_extend, runtime_release    memory (memory.py)
+"""
+from __future__ import annotations
+
+from typing import Final
+
+from runtime.execute.native.emit import Module
+from runtime.execute.native.entry import ENTRY, define_entry
+from runtime.execute.native.memory import EXTEND, GROW, RELEASE, define_memory
+from runtime.execute.native.pool import RUN, define_pool
+from runtime.execute.native.signals import SIGNALS, define_signals
+
+__all__ = ["SUPPORT", "support_text"]
+
+SUPPORT: Final = (ENTRY, RUN, SIGNALS, GROW, EXTEND, RELEASE)
+"""The names of the functions."""
+
+
+def support_text() -> str:
+    module = Module()
+    for define in (define_entry, define_pool, define_signals, define_memory):
+        define(module)
+    return module.text()

@@ -1,0 +1,282 @@
+"""Lowering of `try_`, and of the ops that belong to it.
+
+What leaves the body by an error goes to one block: variables are given back to Python first, as before an error leaves
+the whole call, and taken from there again. Python then says which handler is for the exception. What handlers start
+with is in memory of the region's own, into which each `keep` copies it. While a handler runs, its region's run is open
+(`runtime.ops.tries`), so that kernels find the exception.
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
+from runtime.execute.native.control import assigned, captured, joined, pack
+from runtime.execute.native.emit import Val, const
+from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
+from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
+from runtime.execute.native.sites import Call, Site, words_at
+from runtime.execute.native.variables import Variable
+from runtime.graph import Graph, Node
+from runtime.graph import Value as GraphValue
+from runtime.op import Errors
+from runtime.ops.tries import Region
+from runtime.types import ListType, TensorType, Type
+
+__all__: list[str] = []
+
+NO_MEMORY: Final = 2
+
+
+# What Python does.
+
+class CatchSite(Site):
+    """Which handler is for the exception, if there is a state for it to start with: its number, and the region's run
+    then is open; or -1."""
+
+    def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
+        self.region = region
+        self.kinds = kinds
+
+    def run(self, call: Call, words: int) -> None:
+        error = call.error
+        assert error is not None
+        given = words_at(words, 1)
+        found = next((k for k, caught in enumerate(self.kinds) if given[0] and isinstance(error, caught)), -1)
+        given[0] = found
+        if found >= 0:
+            self.region.begin(error)
+            call.error = None
+
+
+class EndSite(Site):
+    """A handler is over, perhaps by another exception, which then has the first one as its context."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+
+    def run(self, call: Call, words: int) -> None:
+        handled = self.region.end()
+        last = call.error
+        while last is not None and last is not handled:
+            if last.__context__ is None:
+                last.__context__ = handled
+                return
+            last = last.__context__
+
+
+class RaiseSite(Site):
+    """Raise what native code itself met: that memory ran out, or what the handler of a signal raised."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def run(self, call: Call, words: int) -> None:
+        if self.status == NO_MEMORY:
+            raise MemoryError("native code got no memory")
+        _restore(*words_at(words, 3))  # and so raises
+
+
+_restore: Final = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes = [ctypes.c_void_p] * 3
+_restore.restype = None
+
+
+# What is kept for handlers.
+
+class Kept:
+    """The state of a region, in memory, and whether there is one."""
+
+    def __init__(self, w: Lowering, region: Region) -> None:
+        self.types = region.types
+        self.there = w.b.alloca("i8")
+        w.b.store(const("i8", int(not region.types)), self.there)
+        self.cells = [_cell(w, type) for type in region.types]
+
+    def keep(self, w: Lowering, values: Sequence[Value]) -> None:
+        for cell, type, x in zip(self.cells, self.types, values, strict=True):
+            cell.keep(w, w.as_type(x, type))
+        w.b.store(const("i8", 1), self.there)
+
+    def values(self, w: Lowering) -> list[Value]:
+        return [cell.value(w) for cell in self.cells]
+
+
+def _cell(w: Lowering, type: Type) -> ScalarCell | ArrayCell | ListCell | ObjectCell:
+    if isinstance(type, ListType):
+        return ListCell(w, type) if listed(type) else ObjectCell(w)
+    assert isinstance(type, TensorType)
+    return ArrayCell(w, type) if type.shape or not is_native(type.dtype) else ScalarCell(w, type)
+
+
+class ScalarCell:
+    def __init__(self, w: Lowering, type: TensorType) -> None:
+        self.dtype = type.dtype
+        ty = llvm_type(type.dtype)
+        self.ty = ty
+        self.place = w.b.alloca("i8" if ty == "i1" else ty)
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        w.b.store(w.element(x), self.place)
+
+    def value(self, w: Lowering) -> Value:
+        return Scalar(self.dtype, w.b.load(self.ty, self.place))
+
+
+class ArrayCell:
+    def __init__(self, w: Lowering, type: TensorType) -> None:
+        self.type = type
+        self.slot = w.new_slot()
+        self.pointer, *self.sizes = (w.b.alloca("i64") for _ in range(1 + len(type.shape)))
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        b = w.b
+        source = w.leaf(x)
+        target = w.slot_memory(self.slot, b.imul(b.product(source.dims), source.dtype.size))
+        w.copy(source, target)
+        b.store(target, self.pointer)
+        for size, place in zip(source.dims, self.sizes, strict=True):
+            b.store(b.i64(size), place)
+
+    def value(self, w: Lowering) -> Value:
+        dims = [w.b.load("i64", place) if known is None else known
+                for known, place in zip(self.type.shape, self.sizes, strict=True)]
+        return Leaf(self.type.dtype, dims, w.b.load("ptr", self.pointer))
+
+
+class ListCell:
+    def __init__(self, w: Lowering, type: ListType) -> None:
+        self.type = type
+        self.pair = w.new_pair()
+        self.length = w.b.alloca("i64")
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        assert isinstance(x, Listed)
+        w.b.store(w.copy_list(x, self.pair).length, self.length)
+
+    def value(self, w: Lowering) -> Value:
+        element = self.type.element
+        dims = tuple([d for d in element.shape if d is not None])
+        return Listed(element.dtype, dims, self.pair, w.b.load("i64", self.length), scratch=False)
+
+
+class ObjectCell:
+    def __init__(self, w: Lowering) -> None:
+        self.place = w.new_object()
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        assert isinstance(x, Boxed)
+        w.move([(self.place, x.place)])
+
+    def value(self, w: Lowering) -> Value:
+        return Boxed(self.place)
+
+
+# The ops.
+
+@lowers("keep")
+def keep(w: Lowering, node: Node, *values: Value) -> None:
+    w.regions[node.params["region"]].keep(w, values)
+
+
+@lowers("reraise")
+def reraise(w: Lowering, node: Node) -> None:
+    w.kernel(node, (), "raises")
+    w.fail(1)
+
+
+@lowers("error_text", "error_part")
+def error_part(w: Lowering, node: Node) -> Value:
+    raise NotNative("Python has the error")
+
+
+class Exit:
+    """Where errors go: a block, which goes on elsewhere. `used`: there are some."""
+
+    def __init__(self, w: Lowering, hint: str) -> None:
+        self.w = w
+        self.label = w.b.label(hint)
+        self.used = False
+
+    def __call__(self, status: int) -> None:
+        w = self.w
+        if status == INTERRUPTED:
+            w.ask(RaiseSite(status), [w.word(ERROR_WORDS + k, "i64") for k in range(3)])
+        elif status == NO_MEMORY:
+            w.ask(RaiseSite(status), ())
+        w.b.jump(self.label)
+        self.used = True
+
+
+@lowers("try_")
+def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    b = w.b
+    region: Region = node.params["region"]
+    body, *handlers = node.subgraphs.values()
+    now = w.env, w.last, w.now
+    envs = captured(w, node, values)
+    storages = assigned(body, *handlers)
+    before = dict(w.variables)
+    types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
+    places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
+    kept = w.regions[region] = Kept(w, region)
+    after = b.label("tried")
+    ends: list[tuple[list[Val], str, list[Value], dict[Variable, None]]] = []
+
+    def part(graph: Graph, env: dict[GraphValue, Value], finish: Callable[[], None]) -> None:
+        with w.scope():
+            results = w.run(graph, env)
+            if not b.done:
+                results += [w.variables[s] for s in storages]
+                results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
+                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
+                vals = pack(w, types, places, results)
+                finish()
+                ends.append((vals, b.block, results, dict(w.dirty)))
+                b.jump(after)
+        w.env, w.last, w.now = now
+
+    def over() -> None:
+        w.ask(EndSite(region), ())
+
+    caught, failed = Exit(w, "caught"), Exit(w, "failed")
+    w.exits.append(caught)
+    part(body, envs[0], lambda: None)
+    w.exits.pop()
+    if caught.used:
+        b.start(caught.label)
+        w.variables, w.dirty = dict(before), {}  # Python has them
+        there = b.convert("zext", b.load("i8", kept.there), "i64")
+        _, space = w.ask(CatchSite(region, node.params["kinds"]), [there], 1)
+        number = b.load("i64", space)
+        with b.when(b.icmp("slt", number, const("i64", 0))):
+            w.fail(1)
+        w.exits.append(failed)
+        w.reload()
+        here = dict(w.variables)
+        for k, (graph, env) in enumerate(zip(handlers, envs[1:], strict=True)):
+            with b.when(b.icmp("eq", number, const("i64", k))):
+                w.variables, w.dirty = dict(here), {}
+                part(graph, {**env, **dict(zip(graph.inputs, kept.values(w), strict=True))},
+                     over)
+        w.exits.pop()
+        b.line("unreachable")
+        if failed.used:
+            b.start(failed.label)
+            over()
+            w.fail(1)
+    del w.regions[region]
+    w.variables = before
+    b.lines.append(f"{after}:")
+    b.block, b.done = after, False
+    if not ends:
+        b.line("unreachable")
+        return [w.undefined(v.type) for v in node.outputs]
+    w.dirty = {s: None for *_, dirty in ends for s in dirty}
+    merged = [found[0] if len(ends) == 1 else b.phi(found[0].ty, *zip(found, [end[1] for end in ends], strict=True))
+              for found in zip(*[end[0] for end in ends], strict=True)]
+    results = joined(w, types, places, merged, [end[2] for end in ends])
+    w.variables.update(zip(storages, results[len(node.outputs):], strict=True))
+    return results[:len(node.outputs)]

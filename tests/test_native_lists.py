@@ -1,0 +1,141 @@
+"""Lists in native code: random updates of several versions of a list, each of which has to stay as it is."""
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.ops import lists as ops
+from runtime.types import TensorType
+
+pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+
+Step = tuple[str, int, list[int]]
+"""An op, which version of the list it takes, and integers: indices and what elements are made of."""
+
+
+def updated(name: str, items: list[int], given: list[int]) -> list[int]:
+    """What an op makes of a list in Python."""
+    new = list(items)
+    if name == "append":
+        new.append(given[0])
+    elif name == "extend":
+        new += new
+    elif name == "insert":
+        new.insert(*given)
+    elif name == "pop":
+        new.pop(*given)
+    elif name == "set":
+        new[given[0]] = given[1]
+    elif name == "slice":
+        new = new[given[0]:given[1]:given[2]]
+    elif name == "scatter":
+        new[given[0]], new[given[1]] = given[2:]
+    else:
+        new += [0] * (given[0] + 1 - len(new))
+        new[given[0]] = given[1]
+    return new
+
+
+def staged(name: str, items: Any, given: list[Any], element: Any) -> Any:
+    """The same in a graph; `element` makes an element of a number."""
+    if name == "append":
+        return ops.list_append(items, element(given[0]))
+    if name == "extend":
+        return ops.list_extend(items, items)
+    if name == "insert":
+        return ops.list_insert(items, given[0], element(given[1]))
+    if name == "pop":
+        return ops.list_pop(items, *given)[0]
+    if name == "set":
+        return ops.list_set(items, given[0], element(given[1]))
+    if name == "slice":
+        return ops.list_slice(items, *given)
+    if name == "scatter":
+        return ops.list_scatter(items, rt.stack(given[:2]), rt.stack([element(x) for x in given[2:]]))
+    return ops.list_scatter(items, rt.stack(given[:1]), rt.stack([element(given[1])]), grow=True)
+
+
+def recipe(seed: int) -> tuple[list[Step], list[list[int]]]:
+    """Steps, and the versions of the list that they make."""
+    r = random.Random(seed)
+    steps: list[Step] = []
+    versions = [[1, 2, 3]]
+    for _ in range(14):
+        k = r.randrange(max(0, len(versions) - 3), len(versions))
+        size, value = len(versions[k]), r.randint(10, 99)
+        name, given = r.choice([
+            ("append", [value]), ("insert", [r.randint(-size - 2, size + 2), value]),
+            ("grow", [r.randint(0, 9), value]),
+            ("slice", [r.randint(-size - 1, size + 1), r.randint(-size - 1, size + 1), r.choice([1, 2, -1, -3])]),
+            *([("extend", [])] if size < 9 else []),
+            *([("pop", []), ("pop", [r.randrange(-size, size)]), ("set", [r.randrange(-size, size), value]),
+               ("scatter", [r.randrange(size), r.randrange(size), value, value + 1])] if size else [])])
+        steps.append((name, k, given))
+        versions.append(updated(name, versions[k], given))
+    return steps, versions
+
+
+@pytest.mark.parametrize("scalar", [True, False], ids=["scalars", "rows"])
+@pytest.mark.parametrize("looped", [False, True], ids=["once", "in a loop"])
+def test_random_updates(scalar: bool, looped: bool) -> None:
+    type = TensorType(rt.int32, () if scalar else (2,))
+
+    def element(x: Any) -> Any:
+        return x if scalar else rt.stack([x, -x])
+
+    for seed in range(5):
+        steps, versions = recipe(seed)
+        numbers = [x for _, _, given in steps for x in given]
+
+        def run(numbers: Any, steps: Any = steps) -> Any:
+            first = ops.list_new([element(rt.constant(k)) for k in (1, 2, 3)], type)
+            made, at = [first], 0
+            for name, k, given in steps:
+                mine = [numbers[at + j] for j in range(len(given))]
+                at += len(given)
+                made.append(staged(name, made[k], mine, element))
+            return [ops.list_stack(items) for items in made]
+
+        def fn(numbers: Any, run: Any = run) -> Any:
+            if not looped:
+                return run(numbers)
+            total = 0
+            for turn in rt.range(3):
+                total += turn * rt.reduce_sum(rt.concat(run(numbers), 0))
+            return total
+
+        native = rt.function(fn, executor="native", input_signature=[rt.TensorSpec([None], rt.int32)])
+        assert "nothing calls Python" in native.get_concrete_function().explain_native()
+        want = [np.array(items if scalar else [[x, -x] for x in items], np.int32).reshape(len(items), *type.shape)
+                for items in versions]
+        for _ in range(2):
+            got = native(rt.constant(numbers, rt.int32))
+            if looped:
+                assert got.numpy() == 3 * sum(int(x.sum()) for x in want)
+                continue
+            for g, w in zip(got, want, strict=True):
+                np.testing.assert_array_equal(g, w)
+
+
+def test_updates_that_a_program_makes() -> None:
+    def fn(xs: Any) -> Any:
+        queue = [xs[0]]
+        done = 0.0
+        for x in xs:
+            queue.insert(1, x * 2.0)
+            if len(queue) > 3:
+                done += queue.pop(0) * queue.pop(-2)
+            queue = queue[::-1]
+        return done, rt.stack(queue)
+
+    for xs in ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [3.0], [2.0, 7.0, 1.0, 8.0]):
+        results = []
+        for executor in ("numpy", "native"):
+            f = rt.function(fn, executor=executor, input_signature=[rt.TensorSpec([None], rt.float32)])
+            results.append([x.numpy().tolist() for x in f(xs)])
+        assert "nothing calls Python" in f.get_concrete_function().explain_native()
+        assert results[0] == results[1]
