@@ -178,7 +178,7 @@ def test_an_svg_that_cannot_be_made_leaves_no_file(model, tmp_path, capsys, monk
     monkeypatch.setenv("PATH", "")
     assert main(["graph", f"{model}:double", "--svg", str(tmp_path / "x.svg")]) == 2
     assert capsys.readouterr().err.startswith("runtime: error: an SVG drawing needs Graphviz")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["model_to_draw.py"]
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["model_to_draw.py"]
 
 
 def test_module_runs(model):
