@@ -46,6 +46,14 @@ class Context:
         self.lines = lines
         self.memo: dict[Any, Val] = {}
 
+    def once(self, x: Array, place: Place, value: Callable[[], Val]) -> Val:
+        """The element of `x` at `place`: what `value` gives, computed where it is first asked for."""
+        key = id(x), *[str(i) for i in place]
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = value()
+        return found
+
     def type(self, dtype: DType) -> str:
         ty = llvm_type(dtype)
         return ty if self.lanes == 1 else f"<{self.lanes} x {ty}>"
@@ -194,11 +202,7 @@ class Leaf(Array):
         return b.offset(self.pointer, offset, llvm_type(self.dtype))
 
     def at(self, c: Context, place: Place) -> Val:
-        key = id(self), *[str(i) for i in place]
-        value = c.memo.get(key)
-        if value is None:
-            value = c.memo[key] = self._load(c, place)
-        return value
+        return c.once(self, place, lambda: self._load(c, place))
 
     def _load(self, c: Context, place: Place) -> Val:
         b, ty = c.b, llvm_type(self.dtype)
@@ -260,11 +264,7 @@ class Map(Array):
     def at(self, c: Context, place: Place) -> Val:
         if self.leaf is not None:
             return self.leaf.at(c, place)
-        key = id(self), *[str(i) for i in place]
-        value = c.memo.get(key)
-        if value is None:
-            value = c.memo[key] = self.function(c.b, *[arg.at(c, place) for arg in self.args])
-        return value
+        return c.once(self, place, lambda: self.function(c.b, *[arg.at(c, place) for arg in self.args]))
 
     def reshaped(self, dims: Sequence[Index]) -> Array:
         if self.leaf is not None:
@@ -309,11 +309,7 @@ class Formula(Array):
         self.function = function
 
     def at(self, c: Context, place: Place) -> Val:
-        key = id(self), *[str(i) for i in place]
-        value = c.memo.get(key)
-        if value is None:
-            value = c.memo[key] = self.function(c, place)
-        return value
+        return c.once(self, place, lambda: self.function(c, place))
 
     def reshaped(self, dims: Sequence[Index]) -> Array:
         if same_dims(self.dims, dims):

@@ -194,13 +194,17 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
     return made
 
 
-@lowers("list_append")
-def append(w: Lowering, node: Node, x: Value, item: Value) -> Value:
+def _taking(w: Lowering, node: Node, x: Value, item: Value) -> tuple[Listed, Value]:
+    """The list that a node makes of `x`, before it takes `item`, and that in a form to be stored."""
     taken = _taken(w, x, node.outputs[0].type)
     if not _fits(taken, item):
         raise NotNative("an element of unknown shape")
-    if isinstance(item, Array):
-        item = w.settle(item)
+    return taken, w.settle(item) if isinstance(item, Array) else item
+
+
+@lowers("list_append")
+def append(w: Lowering, node: Node, x: Value, item: Value) -> Value:
+    taken, item = _taking(w, node, x, item)
     mine = _own(w, taken)
     length = w.b.op("i64", f"add nsw {mine.length}, 1")
     _room(w, mine, length)
@@ -251,11 +255,7 @@ def _element(w: Lowering, x: Listed, at: Val) -> Value:
 
 @lowers("list_set")
 def set_(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
-    taken = _taken(w, x, node.outputs[0].type)
-    if not _fits(taken, item):
-        raise NotNative("an element of unknown shape")
-    if isinstance(item, Array):
-        item = w.settle(item)
+    taken, item = _taking(w, node, x, item)
     b = w.b
     if not node.params.get("grow"):
         at = _position(w, node, taken, index, [taken, index, item], bool(node.params.get("strict")))
@@ -290,11 +290,7 @@ def _lengthened(w: Lowering, x: Listed, least: Val) -> Listed:
 
 @lowers("list_insert")
 def insert(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
-    taken = _taken(w, x, node.outputs[0].type)
-    if not _fits(taken, item):
-        raise NotNative("an element of unknown shape")
-    if isinstance(item, Array):
-        item = w.settle(item)
+    taken, item = _taking(w, node, x, item)
     b = w.b
     mine = _own(w, taken)
     at = _from_end(w, integer(w, index), mine.length)

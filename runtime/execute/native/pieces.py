@@ -109,12 +109,8 @@ class Joined(Array):
     def at(self, c: Context, place: Place) -> Val:
         if self.leaf is not None:
             return self.leaf.at(c, place)
-        key = id(self), *[str(i) for i in place]
-        value = c.memo.get(key)
-        if value is None:
-            pointer = self.address(c, place)
-            value = c.memo[key] = c.b.load(c.type(self.dtype), pointer, max(self.dtype.size, 1))
-        return value
+        return c.once(self, place, lambda: c.b.load(
+            c.type(self.dtype), self.address(c, place), max(self.dtype.size, 1)))
 
     def address(self, c: Context, place: Place) -> Val:
         """Of the element at `place`."""
