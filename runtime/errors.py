@@ -19,6 +19,7 @@ __all__ = [
     "IndexOutOfRangeError",
     "InvalidArgumentError",
     "NotFoundError",
+    "NotIterableError",
     "OpError",
     "OperatorNotAllowedInGraphError",
     "OutOfRangeError",
@@ -98,6 +99,10 @@ class InaccessibleTensorError(OpError, ValueError):
 
 class OperatorNotAllowedInGraphError(OpError, TypeError):
     """Python asked a graph tensor for its value (`tf.errors.OperatorNotAllowedInGraphError`)."""
+
+
+class NotIterableError(OpError, TypeError):
+    """A loop over a tensor that has no rows. TF2 raises a TypeError, without the place."""
 
 
 class GraphError(Exception):

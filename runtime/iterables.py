@@ -23,7 +23,7 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
 from runtime.ops.math import maximum, minimum
 from runtime.ops.shape import dim
-from runtime.tensor import GraphTensor, Tensor
+from runtime.tensor import GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, constant_array, convert_to_tensor, user_position
 from runtime.types import TensorSpec, TensorType, promote, type_of_array
 
@@ -185,7 +185,7 @@ def as_iterable(x: Any) -> Iterable_ | None:
 def _rows(x: Tensor) -> Counted:
     x = convert_to_tensor(x)  # checks a value that may be unbound
     if not x.ndim:
-        raise TypeError("Cannot iterate over a scalar tensor.")
+        raise not_iterable()
     return Counted(weak_int(dim(x, 0)), lambda i: x[i])
 
 

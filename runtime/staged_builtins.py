@@ -44,7 +44,7 @@ from runtime.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import sort
 from runtime.staged_list import StagedList, branch, collect, fold
-from runtime.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.types import DType
 
@@ -292,7 +292,7 @@ def _vector(x: Any, what: str) -> Any:
         x = _list(x)
     x = convert_to_tensor(x)
     if not x.ndim:
-        raise TypeError("Cannot iterate over a scalar tensor.")
+        raise not_iterable()
     if x.ndim != 1:
         _fail(ShapeError(f"{what}() compares items, and the truth of their comparison is ambiguous: they are {x.type}"
                          " without the first dimension", remedy="Use rt.reduce_min, rt.reduce_max or rt.sort."))
@@ -366,7 +366,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
         return fold(iterable, lambda item, total: (total + item,), (start,), ("sum",))[0]
     x = convert_to_tensor(iterable)
     if not x.ndim:
-        raise TypeError("Cannot iterate over a scalar tensor.")
+        raise not_iterable()
     if x.dtype.is_bool:
         x = apply(CAST, x, dtype=t.int32, weak=True)
     total = reduce_sum(x, axis=0)
@@ -386,7 +386,7 @@ def _quantifier(
         x = convert_to_tensor(iterable)
         if x.ndim != 1:
             if not x.ndim:
-                raise TypeError("Cannot iterate over a scalar tensor.")
+                raise not_iterable()
             _fail(ShapeError(f"{name}() takes the truth of rows, which is ambiguous: the tensor is {x.type}",
                              remedy=f"Use rt.reduce_{name}."))
         return reduction(_truth(x))

@@ -13,12 +13,14 @@ import numpy as np
 
 from autograph.backend import Backend
 from autograph.frames import is_converted, is_internal
-from runtime.errors import OperatorNotAllowedInGraphError, ShapeError, locate
+from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.text import describe, placeholder, show
 from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
 
-__all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor"]
+__all__ = [
+    "OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "not_iterable",
+]
 
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 """By name: add subtract multiply truediv floordiv mod pow matmul and or xor invert negative abs less
@@ -31,6 +33,12 @@ T = TypeVar("T")
 def _located(exc: Exception) -> Exception:
     locate(exc, user_position())
     return exc
+
+
+def not_iterable() -> Exception:
+    """The error for a loop over a tensor of rank 0."""
+    return _located(NotIterableError(
+        "Cannot iterate over a scalar tensor", remedy="Loop over a tensor with rows, or over rt.range(n)."))
 
 
 def _property_getter() -> str | None:
@@ -270,7 +278,7 @@ class EagerTensor(Tensor):
 
     def __iter__(self) -> Iterator[EagerTensor]:
         if not self._array.ndim:
-            raise TypeError("Cannot iterate over a scalar tensor.")
+            raise not_iterable()
         return map(EagerTensor.own, self._array)
 
     def __bool__(self) -> bool:
@@ -403,7 +411,7 @@ class GraphTensor(Tensor):
         """The rows, where their number is known. In converted code a `for` over the tensor stages instead."""
         shape = self.type.shape
         if not shape:
-            raise TypeError("Cannot iterate over a scalar tensor.")
+            raise not_iterable()
         if shape[0] is None:
             self._refuse("a tensor of unknown length cannot be iterated over here",
                          "Decorate the function with @rt.function or convert it with autograph.convert, "

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import runtime as rt
 from runtime import types as t
 from runtime.errors import (
     DTypeError,
@@ -130,6 +131,21 @@ def test_protocols_refuse(action: Callable[[Tensor], Any], error: type[Exception
         len(tensor(1))
     with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):
         iter(tensor(1))
+
+
+@pytest.mark.parametrize("convert", [lambda fn: fn, rt.function])
+def test_a_loop_over_a_scalar_says_where(convert: Callable[[Any], Any]) -> None:
+    def rows(x):
+        for row in x:
+            pass
+
+    line = rows.__code__.co_firstlineno + 1
+    with pytest.raises(rt.errors.NotIterableError) as info:
+        convert(rows)(tensor(1))
+    margin = f"    {line} | "
+    assert str(info.value) == (
+        f"{__file__}:{line}: Cannot iterate over a scalar tensor\n{margin}        for row in x:\n"
+        f"{' ' * len(margin)}        ^\nLoop over a tensor with rows, or over rt.range(n).")
 
 
 def test_ref() -> None:
