@@ -27,14 +27,17 @@ from typing import Any
 
 from .backend import Backend, ambient, backend_of, forget, on_announce, plain, staging_backend
 from .frames import is_converted, prune
+from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = ["at_work", "call", "functions", "hooks", "makers", "remember", "watch"]
 
 
 def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
-    """The first callee that is not converted loads `api`. A converted module runs without what that needs to parse
+    """The first callee that no rule leaves alone loads `api`. A converted module runs without what that needs to parse
     source, too: then its callees run as they are."""
+    if left_alone(fn) is not None:
+        return None
     try:
         importlib.import_module(".api", __package__)
     except ModuleNotFoundError as error:

@@ -53,7 +53,7 @@ def test_modules_convert_once(name: str) -> None:
     assert not conversion_fault(text, name)
 
 
-@pytest.mark.parametrize("name", ["bisect", "json.decoder", "shlex"])
+@pytest.mark.parametrize("name", ["bisect", "enum", "json.decoder", "shlex", "typing"])
 def test_converted_modules_are_imported(name: str, tmp_path: Path) -> None:
     assert import_fault(name, path_of(name), tmp_path) == ""
 

@@ -42,7 +42,7 @@ __all__ = ["conversion_fault", "files", "import_fault", "modules", "printing_fau
 Item = TypeVar("Item")
 MINUTE = 60
 IMPORT = """
-import importlib, importlib.util, sys, types
+import importlib, importlib.machinery, importlib.util, sys
 import autograph.operators
 name, path = sys.argv[1:]
 with open(path, "rb") as file:
@@ -50,9 +50,20 @@ with open(path, "rb") as file:
 expected = importlib.import_module(name)
 spec = expected.__spec__
 names = set(vars(expected)) - set(sys.modules)  # a package has its submodules as attributes once they are imported
-module = importlib.util.module_from_spec(spec)
-sys.modules[name] = module
-exec(compile(converted, spec.origin, "exec"), vars(module))
+
+class Converted(importlib.machinery.SourceFileLoader):
+    def get_code(self, name):
+        return compile(converted, self.path, "exec")
+
+    @classmethod
+    def find_spec(cls, asked, path, target=None):
+        return None if asked != name else importlib.util.spec_from_file_location(
+            name, spec.origin, loader=cls(name, spec.origin),
+            submodule_search_locations=spec.submodule_search_locations)
+
+sys.meta_path.insert(0, Converted)
+del sys.modules[name]
+module = importlib.import_module(name)
 missing = names - set(vars(module))
 missing -= {n for n in missing if f"{name}.{n}" in sys.modules}
 more = set(vars(module)) - set(vars(expected)) - {"ag__"}
