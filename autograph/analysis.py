@@ -144,7 +144,8 @@ class _Classifier:
         """Whose `finally` jumps, and so ends an error or another jump."""
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
-        self.tested = {text for n in own_of(node) if (text := _tested_for_none(n)) is not None}
+        comparisons = [n for n in own_of(node) if n.__class__ is gast.Compare]
+        self.tested = {text for n in comparisons if (text := _tested_for_none(n)) is not None}
         """What the function compares with None."""
         self.from_calls = _from_calls(node) & self.tested if self.tested else set()
         self.decisions: list[Decision] = []

@@ -58,17 +58,21 @@ STAGES: Final = ("capture", *(name for name, _ in PASSES))
 def identifiers(tree: Any) -> frozenset[str]:
     names: set[str] = set()
     for node in walk(tree):
-        fields = node.__dict__
-        if "id" in fields:
-            names.add(fields["id"])
-            continue
-        for field in ("name", "asname", "rest", "arg"):
-            value = fields.get(field)
-            if value.__class__ is str:
-                names.add(value)
-        if isinstance(node, (gast.Global, gast.Nonlocal)):
+        cls = node.__class__
+        if cls is gast.Name:
+            names.add(node.id)
+        elif cls is gast.Global or cls is gast.Nonlocal:
             names.update(node.names)
+        else:
+            for field in _NAMING.intersection(cls._fields):
+                value = getattr(node, field)
+                if value.__class__ is str:
+                    names.add(value)
     return frozenset(names)
+
+
+_NAMING = frozenset({"name", "asname", "rest", "arg"})
+"""Fields that may hold a name."""
 
 
 def convert_tree(

@@ -1,9 +1,8 @@
 """Calls in the plain lane: what stands for a callee, found without a call of Python code where that can be.
 
 Each form is Python text with these names in it: `F` a callee that is a name, `A` one that is an attribute, `R` its
-receiver, `X` an argument, `S` the `Site` of this call (`sites.py` says what it knows), `AG` the operators, `TYPE` and
-`METHOD` are `type` and `MethodType`, and `M`, `V`
-variables of the user's function, which hold nothing once they are read.
+receiver, `X` an argument, `S` the `Site` of this call (`sites.py` says what it knows), `AG` the operators, `METHOD` is
+`MethodType`, and `M`, `V` variables of the user's function, which hold nothing once they are read.
 """
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ __all__ = ["Callees"]
 _FORMS = {
     # A function, class or builtin: of a module, as a rule.
     "global": "S.to if F is S.of or F is S.like and F.__defaults__ is S.defaults and F.__kwdefaults__ is S.kwdefaults"
-              " else AG.resolvers.get(TYPE(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+              " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
     # A class, going by its name. An object is made as `type.__call__` makes it, with the converted `__init__`.
     "makes": "F is S.made and F.__init__ is S.init and F.__new__ is S.new"
              " and S.init.__defaults__ is S.defaults and S.init.__kwdefaults__ is S.kwdefaults",
@@ -33,45 +32,45 @@ _FORMS = {
     "init": "S.to",
     "new": "(V, V := None)[0] if (M := CALL) is None else AG.refuse(M)",
     "class": "F if F is S.cls and F.__init__ is S.init and F.__new__ is S.new"
-             " else AG.resolvers.get(TYPE(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+             " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
     # A nested function, or what a parameter holds.
-    "local": "S.to if F is S.of else F if TYPE(F) is AG.function and F.__code__ is S.code"
+    "local": "S.to if F is S.of else F if AG.type(F) is AG.function and F.__code__ is S.code"
              " else METHOD(AG.functions[F.__func__], F.__self__)"
-             " if TYPE(F) is AG.method and TYPE(F.__func__) is AG.function"
-             " else AG.resolvers.get(TYPE(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+             " if AG.type(F) is AG.method and AG.type(F.__func__) is AG.function"
+             " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
     # An attribute of what a global name holds: a module or a class, as a rule.
     "global attribute": "(M := S).to if (M := A) is S.of or M is S.like and M.__defaults__ is S.defaults and"
                         " M.__kwdefaults__ is S.kwdefaults"
-                        " else AG.resolvers.get(TYPE(M), AG.call)((M, M := None)[0]) if S.met"
+                        " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
                         " else AG.find_callee(S, (M, M := None)[0])",
     "class attribute": "(M, M := None)[0] if (M := A) is S.cls and M.__init__ is S.init and M.__new__ is S.new"
-                       " else AG.resolvers.get(TYPE(M), AG.call)((M, M := None)[0]) if S.met"
+                       " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
                        " else AG.find_callee(S, (M, M := None)[0])",
     # An attribute of what a local name holds: a method, as a rule. What comes out is called with `SELF` first.
-    "method": "S.to if TYPE(M := A) is AG.method and (M.__func__ is S.of or M.__func__ is S.like and"
+    "method": "S.to if AG.type(M := A) is AG.method and (M.__func__ is S.of or M.__func__ is S.like and"
               " S.like.__defaults__ is S.defaults and S.like.__kwdefaults__ is S.kwdefaults) else (M :="
               " AG.find_method(S, M) if not S.met"
               " else METHOD(AG.functions[M.__func__], M.__self__)"
-              " if TYPE(M) is AG.method and TYPE(M.__func__) is AG.function"
-              " else AG.as_method(AG.resolvers[TYPE(M)](M)) if TYPE(M) in AG.resolvers"
+              " if AG.type(M) is AG.method and AG.type(M.__func__) is AG.function"
+              " else AG.as_method(AG.resolvers[AG.type(M)](M)) if AG.type(M) in AG.resolvers"
               " else AG.find_method(S, M)).__func__",
     "self": "(M, M := None)[0].__self__",
     "self before": "M.__self__",
     "forgotten": "X if (M := None) is None else None",
     # The same where no variable can be bound.
-    "attribute": "R.ATTRIBUTE if TYPE(R) in AG.native else AG.call(A)",
-    "receiver": "TYPE(V := R) is S.type",
-    "type": "TYPE(R) is S.type",
+    "attribute": "R.ATTRIBUTE if AG.type(R) in AG.native else AG.call(A)",
+    "receiver": "AG.type(V := R) is S.type",
+    "type": "AG.type(R) is S.type",
     "read": "(V, V := None)[0]",
     # A builtin that asks its arguments for a backend.
-    "asking": "AG.resolvers.get(TYPE(F), AG.call)(F)",
-    "builtin": "S.to if F is S.of and KNOWN else AG.resolvers.get(TYPE(F), AG.call)(F)",
-    "builtin of value": "(S.to if KNOWN else AG.resolvers.get(TYPE(F), AG.call)(F)) if F is S.of"
-                        " else (AG.resolvers.get(TYPE(F), AG.call)(F), V := X)[0]",
-    "scalar": "TYPE(X) in S.types",
-    "container": "not AG.activity.tracing and TYPE(X) in AG.plain",
-    "scalar value": "TYPE(V := X) in S.types",
-    "container value": "TYPE(V := X) in AG.plain and not AG.activity.tracing",
+    "asking": "AG.resolvers.get(AG.type(F), AG.call)(F)",
+    "builtin": "S.to if F is S.of and KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)",
+    "builtin of value": "(S.to if KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)) if F is S.of"
+                        " else (AG.resolvers.get(AG.type(F), AG.call)(F), V := X)[0]",
+    "scalar": "AG.type(X) in S.types",
+    "container": "not AG.activity.tracing and AG.type(X) in AG.plain",
+    "scalar value": "AG.type(V := X) in S.types",
+    "container value": "AG.type(V := X) in AG.plain and not AG.activity.tracing",
 }
 _SCALAR = frozenset({"len", "abs", "int", "float", "bool", "complex", "range", "round", "pow", "divmod"})
 """Builtins that look at their arguments alone; the others look at what is in them."""
@@ -95,6 +94,9 @@ _COPIES = 2
 _FORMATS_NOWHERE = (3, 11) <= sys.version_info < (3, 13)
 """Whether Python compiles `'...' % (x,)` to an f-string that begins on no line."""
 
+_CONSTANTS: dict[str, Any] = {f"AG.{name}": mark for name, mark in CONSTANTS.items()}
+_CONSTANTS["METHOD"] = _CONSTANTS.pop("AG.method")  # where it is called: the compiler warns of a constant after `is`
+
 Builder = Callable[[dict[str, Any], Any], Any]
 
 
@@ -102,6 +104,16 @@ def _builder(node: Any) -> Any:
     """A function that makes a copy of a form with the parts in their places."""
     if not isinstance(node, (ast.expr, ast.keyword)):
         return node
+    text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    if text in _CONSTANTS:
+        mark = _CONSTANTS[text]
+
+        def constant(parts: dict[str, Any], place: dict[str, int]) -> Any:
+            if text not in parts:
+                parts[text] = ast.Constant(mark, None, **place)
+            return parts[text]
+
+        return constant
     if isinstance(node, ast.Name):
         key, ctx = node.id, node.ctx
 
@@ -137,8 +149,6 @@ class Callees:
     def __init__(self, lanes: Any, plain: int) -> None:
         self.lanes, self.plain = lanes, plain
         self.sites = 0
-        self.place: dict[str, int] = {}
-        self.known: dict[str, Any] = {}
         self.made: list[str] = []
         """Variables for the objects that are being made around here."""
 
@@ -274,7 +284,6 @@ class Callees:
 
     def form(self, key: str, origin: Any, parts: dict[str, Any], builtin: str | None = None) -> Any:
         parts["AG"] = self.lanes.operators
-        parts.update(self.constants(origin))
         if "S" not in parts:
             parts["S"] = self.site(origin, builtin)
         return _BUILDERS[key](parts, _place(origin))
@@ -283,16 +292,6 @@ class Callees:
         self.sites += 1
         mark: Any = MARK, self.sites, builtin
         return self.at_start(ast.Constant(mark), origin)
-
-    def constants(self, origin: Any) -> dict[str, Any]:
-        place = _place(origin)
-        if place != self.place:
-            self.place = place
-            self.known = {}
-            for name, value in CONSTANTS.items():
-                mark: Any = value
-                self.known[name] = self.at_start(ast.Constant(mark), origin)
-        return self.known
 
     def variable(self, name: str) -> str:
         return self.lanes.scope.fresh(name)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ import time
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
@@ -46,18 +47,47 @@ class Source(NamedTuple):
 
 
 class _File:
-    """A parsed file, and its functions around a line."""
+    """A file, and its functions around a line. As much of it is parsed as has to be."""
 
     def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
         self.lines = lines
         self.text = _joined(lines)
+        self.filename = filename
         self.codes: dict[tuple[str, int], list[CodeType]] | None = None
-        self.tree = parse(self.text, filename)
         self._around: dict[int, Candidates] = {}
+        self._blocks: dict[int, ast.Module | None] = {}
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return parse(self.text, self.filename)
+
+    def block(self, line: int) -> ast.Module | None:
+        """The statement of the module that a line is in, as far as the first columns tell it; None if they do not."""
+        lines = self.lines
+        start = min(line, len(lines)) - 1
+        while start > 0 and not _begins(lines[start]):
+            start -= 1
+        for before in range(start - 1, -1, -1):
+            if lines[before].startswith("@"):
+                start = before
+            elif _begins(lines[before]):
+                break
+        if start not in self._blocks:
+            end = start + 1
+            decorated = lines[start].startswith("@")
+            while end < len(lines) and (decorated or not _begins(lines[end])):
+                decorated = decorated and (not _begins(lines[end]) or lines[end].startswith("@"))
+                end += 1
+            try:
+                self._blocks[start] = _parsed("\n" * start + _joined(lines[start:end]), self.filename)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._blocks[start] = None  # it ends elsewhere; or the whole file has the error
+        return self._blocks[start]
 
     def holds(self, code: CodeType, filename: str) -> bool:
         """Whether this text compiles to that code."""
         if self.codes is None:
+            parse(self.text, filename)  # which says where the text is wrong
             self.codes = {}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -72,33 +102,45 @@ class _File:
         """The functions that a line is in, each with the class whose body holds it."""
         found = self._around.get(line)
         if found is None:
-            found = self._search(line)
+            block = self.block(line)
+            found = [] if block is None else _search(block, line)
             if not any(_first_line(node) == line for node, _ in found):
-                found = self._search(line, everywhere=True)
+                found = _search(self.tree, line)
+            if not any(_first_line(node) == line for node, _ in found):
+                found = _search(self.tree, line, everywhere=True)
             self._around[line] = found
         return found
 
-    def _search(self, line: int, everywhere: bool = False) -> Candidates:
-        """`everywhere`: also in statements that are on other lines. In f-strings lines may be wrong before 3.12."""
-        found: Candidates = []
-        stack: list[tuple[ast.AST, str | None]] = [(self.tree, None)]
-        while stack:
-            node, class_name = stack.pop()
-            if isinstance(node, ast.stmt) and not everywhere and not (
-                    _first_line(node) <= line <= (node.end_lineno or line)):
-                continue
-            if isinstance(node, FunctionNode):
-                if _first_line(node) <= line <= (node.end_lineno or line):
-                    found.append((node, class_name))
-            elif isinstance(node, ast.ClassDef):
-                class_name = node.name
-            for name in node._fields:
-                value: Any = getattr(node, name, None)
-                if value.__class__ is list:
-                    stack += [(child, class_name) for child in value if child.__class__ not in _LEAVES]
-                elif value.__class__ not in _LEAVES:
-                    stack.append((value, class_name))
-        return found
+
+def _begins(line: str) -> bool:
+    """Whether a statement of the module may begin with this line."""
+    return line[:1] not in _INNER
+
+
+_INNER = frozenset(("", " ", "\t", "\f", "\r", "\n", "#", ")", "]", "}"))
+
+
+def _search(tree: ast.Module, line: int, everywhere: bool = False) -> Candidates:
+    """`everywhere`: also in statements that are on other lines. In f-strings lines may be wrong before 3.12."""
+    found: Candidates = []
+    stack: list[tuple[ast.AST, str | None]] = [(tree, None)]
+    while stack:
+        node, class_name = stack.pop()
+        if isinstance(node, ast.stmt) and not everywhere and not (
+                _first_line(node) <= line <= (node.end_lineno or line)):
+            continue
+        if isinstance(node, FunctionNode):
+            if _first_line(node) <= line <= (node.end_lineno or line):
+                found.append((node, class_name))
+        elif isinstance(node, ast.ClassDef):
+            class_name = node.name
+        for name in node._fields:
+            value: Any = getattr(node, name, None)
+            if value.__class__ is list:
+                stack += [(child, class_name) for child in value if child.__class__ not in _LEAVES]
+            elif value.__class__ not in _LEAVES:
+                stack.append((value, class_name))
+    return found
 
 
 _LEAVES = frozenset({
@@ -126,13 +168,13 @@ def parse(text: str, filename: str) -> ast.Module:
             "the source holds a null byte", filename=filename, lineno=text.count("\n", 0, text.index("\0")) + 1,
             line="", remedy="Python cannot compile it either.")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return with_room(lambda: ast.parse(text, filename))
+        return _parsed(text, filename)
     except SyntaxError as error:
-        line = error.text or ""
+        lineno = error.lineno or 0
+        lines = ["", *text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+        line = lines[lineno] if lineno < len(lines) else ""  # `error.text` may be that of a file of this name
         raise ConversionError(
-            f"syntax error: {error.msg}", filename=filename, lineno=error.lineno or 0,
+            f"syntax error: {error.msg}", filename=filename, lineno=lineno,
             col=None if error.offset is None else max(error.offset - 1, 0), line=line,
             remedy="Correct the source, then convert again.",
         ) from None
@@ -144,6 +186,12 @@ def parse(text: str, filename: str) -> ast.Module:
             what, lineno = "the source is nested too deeply", deepest_line(text)
         raise ConversionError(what, filename=filename, lineno=lineno, line="",
                               remedy="Python cannot compile it either.") from None
+
+
+def _parsed(text: str, filename: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return with_room(lambda: ast.parse(text, filename))
 
 
 def _first_line(node: ast.AST) -> int:

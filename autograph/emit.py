@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import sys
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
@@ -31,7 +32,7 @@ _FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from _
 class Template:
     """The converted code of one code object: makes a converted function for any closure over it."""
 
-    __slots__ = ("cells", "code", "original_free")
+    __slots__ = ("cells", "code")
 
     def __init__(self, code: CodeType, original: CodeType, name: str, operators: Any) -> None:
         self.code = code
@@ -44,10 +45,36 @@ class Template:
         """The converted form of `fn`: over the same globals, the same cells and the same defaults."""
         outer: Any = fn.__closure__
         closure: Any = tuple([outer[c] if type(c) is int else c for c in self.cells])
-        made = FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+        made = _function(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         if fn.__kwdefaults__:
             made.__kwdefaults__ = fn.__kwdefaults__
         return made
+
+
+if sys.version_info >= (3, 13):
+    # Python makes calls of a function quick only if a `def` made it: so one does.
+    def _function(
+        code: CodeType, module: dict[str, Any], name: str, defaults: tuple[Any, ...] | None, closure: Any
+    ) -> FunctionType:
+        maker = _maker(len(closure), defaults is not None)
+        constants = [code if type(c) is CodeType else defaults if type(c) is tuple else c for c in maker.co_consts]
+        made: FunctionType = FunctionType(maker.replace(co_consts=tuple(constants)), module, closure=closure)()
+        made.__name__ = name
+        return made
+
+    @functools.cache
+    def _maker(cells: int, has_defaults: bool) -> CodeType:
+        """Code of a function with this many cells that makes one with the same: what it has as code, and as defaults,
+        is to be replaced."""
+        names = ", ".join(f"cell{i}" for i in range(cells))
+        text = (f"def around({names}):\n def maker():\n  def made({'value=None' if has_defaults else ''}): "
+                f"{names or 'pass'}\n  return made")
+        found: list[CodeType] = [compile(text, __file__, "exec", dont_inherit=True)]
+        for outer in found:
+            found += [c for c in outer.co_consts if type(c) is CodeType]
+        return found[2]
+else:
+    _function = FunctionType
 
 
 def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:

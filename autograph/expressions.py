@@ -82,16 +82,18 @@ class _Expressions:
             node.target = self.visit(node.target)
             node.value = node.value and self.visit(node.value)
             return [node]
-        if isinstance(node, gast.Delete):
+        if isinstance(node, (gast.Delete, gast.TypeAlias)):
             return [node]
         test = getattr(node, "test", None)
         if isinstance(node, gast.For) and test is not None:
             node.test = self.visit(test)
-        for name, value in list(gast.iter_fields(node)):
+        fields = node.__dict__
+        for name in node._fields:
+            value = fields.get(name)
             if isinstance(value, gast.expr):
-                setattr(node, name, self.visit(value))
+                fields[name] = self.visit(value)
             elif isinstance(value, list):
-                setattr(node, name, self.items(value))
+                fields[name] = self.items(value)
         if isinstance(node, gast.Expr) and isinstance(getattr(node.value, "native", None), gast.ListComp):
             node.value.func.attr = "each"  # nobody takes the list
         return [node]
@@ -243,24 +245,23 @@ class _Expressions:
     # --- expressions ---
 
     def visit(self, node: Any) -> Any:
-        method = getattr(self, type(node).__name__, None)
+        cls = node.__class__
+        if cls is gast.Name or cls is gast.Constant:
+            return node
+        method = getattr(self, cls.__name__, None)
         if method is not None:
             return method(node)
-        for name, value in gast.iter_fields(node):
+        fields = node.__dict__
+        for name in cls._fields:
+            value = fields.get(name)
             if isinstance(value, gast.expr):
-                setattr(node, name, self.visit(value))
+                fields[name] = self.visit(value)
             elif isinstance(value, list):
                 for i, item in enumerate(value):
                     if isinstance(item, gast.expr):
                         value[i] = self.visit(item)
                     elif isinstance(item, (gast.keyword, gast.comprehension)):
                         self.visit(item)
-        return node
-
-    def Name(self, node: Any) -> Any:
-        return node
-
-    def Constant(self, node: Any) -> Any:
         return node
 
     def Lambda(self, node: Any) -> Any:

@@ -55,11 +55,14 @@ class Heap:
         for inner, item in below:
             self._visit(inner, item, depth + 1)
 
-    def take_back(self, known: frozenset[str], stages: Callable[[Any], bool]) -> set[str]:
-        """The paths of what has changed, other than `known`; it is changed back."""
+    def take_back(
+        self, known: frozenset[str], stages: Callable[[Any], bool], own: frozenset[str] = frozenset()
+    ) -> set[str]:
+        """The paths of what has changed, other than `known`; it is changed back. `own`: where the body has objects that
+        were made for it."""
         found: set[str] = set()
         for path, value, before in self.records:
-            if path in known:
+            if path in known and (path in own or type(value) in (list, dict) or hasattr(type(value), "__become__")):
                 continue
             if hasattr(type(value), "__become__"):  # a staged value that changes in place, such as a list
                 if any(a is not b for a, b in zip(value.__leaves__(), before)):

@@ -46,7 +46,6 @@ from .decisions import (
     STAGED,
     STORE,
     WIDTH,
-    Decisions,
     first_place,
     flags_of,
     is_held,
@@ -56,22 +55,16 @@ from .decisions import (
     one_line,
     operator_of,
 )
+from .ends import guard, sink, staged_branch
+from .remaking import Remaking
 from .repeated import stand_in
 from .thunks import AG
-from .tree import at, placed, walk
+from .tree import at, is_docstring, placed, walk
 
 __all__ = ["to_ast"]
 
-_FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
-_METHODS: dict[type, Any] = {}
-"""By the type of a node, the method of `_Lanes` for it, if there is one."""
-_CONTEXTS = {gast.Load: LOAD, gast.Store: STORE, gast.Del: ast.Del()}
-_SINGLE: dict[type, ast.AST] = {
-    **_CONTEXTS,
-    **{cls: getattr(ast, cls.__name__)() for kind in (ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
-       for cls in kind.__subclasses__() if hasattr(gast, cls.__name__)},
-}
-"""Contexts and operators, one node for all places."""
+_END = ast.Return(value=None, **NOWHERE.__dict__)
+"""The end of a function, on no line."""
 
 
 def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), once: bool = False) -> Any:
@@ -83,28 +76,25 @@ def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), on
     return made
 
 
-def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
-    target: type[ast.AST] = getattr(ast, cls.__name__)
-    found = _FIELDS[cls] = target, target._fields
-    return found
-
-
-class _Lanes(Decisions):
+class _Lanes(Remaking):
     def __init__(self, operators: str, free: frozenset[str], once: bool) -> None:
-        self.operators = operators
+        super().__init__(operators)
         self.around = free
         """Names of the functions around."""
         self.callees = Callees(self, PLAIN)
-        self.memo: dict[tuple[int, int], Any] = {}
         self.once = once
         self.stand_ins: dict[int, ast.FunctionDef] = {}
         """By id of a body that is in the tree, what is there where it comes again."""
         self.scope: Any = None
+        self.owner: Any = None
+        """The scope of the user's function, also in the bodies that conversion made in it."""
         self.nested = 0
         """How many conditional expressions are around."""
         self.place: Any = None
         """Where the compiler has the jump on the operand of a test that is being made: before Python 3.12 on the line
         of the statement, or of the last comparison; then on that of the operand."""
+        self.opening: Any = None
+        """The statement that runs first in the function."""
         self.iterables: list[str] = []
         """Names in use for what the loops around run over."""
 
@@ -112,77 +102,31 @@ class _Lanes(Decisions):
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
         made = self.generic(node, lane, skip="body")
         outer, self.scope = self.scope, getattr(node, "scope", None)
-        around = self.around
+        around, owner, opening = self.around, self.owner, self.opening
         if outer is not None:
             self.around = around | outer.locals
+        if self.scope is not None:
+            self.owner = self.scope
         if isinstance(node, gast.Lambda):
             made.body = self.visit(node.body, PLAIN)
         else:
+            if self.scope is not None:
+                self.opening = next(filter(_runs, node.plain_body), None)
             made.body = self.block(node.body, STAGED) if self.scope is None else self.block(node.plain_body, PLAIN)
-        self.scope, self.around = outer, around
+            if getattr(made.body[-1], "is_checked", False):  # but for the check, the function ends in the body
+                sink(made.body, [placed(ast.If, NOWHERE, test=nowhere(self.idle(NOWHERE)), body=[_END], orelse=[])])
+        self.scope, self.around, self.owner, self.opening = outer, around, owner, opening
         return made
 
-    # --- gast to ast ---
-
-    def visit(self, node: Any, lane: int) -> Any:
-        key = id(node), lane
-        found = self.memo.get(key)
-        if found is None:
-            cls = node.__class__
-            if cls not in _METHODS:
-                _METHODS[cls] = getattr(_Lanes, f"visit_{cls.__name__}", None)
-            method = _METHODS[cls]
-            found = self.memo[key] = method(self, node, lane) if method is not None else self.generic(node, lane)
-        elif self.once and node.__class__ is gast.FunctionDef and getattr(node, "outside", None) is not None:
-            return self.stand_in(node, found)
-        return found
-
-    def stand_in(self, node: Any, made: Any) -> Any:
+    def again(self, node: Any, made: Any) -> Any:
+        if not self.once or getattr(node, "outside", None) is None:
+            return made
         found = self.stand_ins.get(id(node))
         if found is None:
-            outside = {self.operators if name == AG else name for name in node.outside}
-            found = self.stand_ins[id(node)] = stand_in(made, len(self.stand_ins), sorted(outside))
+            variables = node.outside & self.owner.locals
+            others = {self.operators if name == AG else name for name in node.outside - variables}
+            found = self.stand_ins[id(node)] = stand_in(made, len(self.stand_ins), variables, others)
         return found
-
-    def generic(self, node: Any, lane: int, skip: str = "") -> Any:
-        target, names = _FIELDS.get(node.__class__) or _fields(node.__class__)
-        made: Any = target.__new__(target)  # every field is set below
-        source, fields = node.__dict__, made.__dict__
-        for name in names:
-            value = source.get(name)
-            if name == skip or value is None:
-                pass
-            elif value.__class__ in _SINGLE:
-                value = _SINGLE[value.__class__]
-            elif value.__class__ is list:
-                if value and isinstance(value[0], gast.stmt):
-                    value = self.block(value, lane)
-                else:
-                    value = [self.visit(v, lane) if isinstance(v, gast.AST) else v for v in value]
-            elif isinstance(value, gast.AST):
-                value = self.visit(value, lane)
-            fields[name] = value
-        if "lineno" in source:
-            fields["lineno"], fields["col_offset"] = source["lineno"], source["col_offset"]
-            fields["end_lineno"], fields["end_col_offset"] = node.end_lineno, node.end_col_offset
-        return made
-
-    def visit_Name(self, node: Any, lane: int) -> Any:
-        if isinstance(node.ctx, gast.Param):
-            annotation = node.annotation and self.visit(node.annotation, STAGED)
-            return placed(ast.arg, node, arg=node.id, annotation=annotation, type_comment=node.type_comment)
-        return placed(ast.Name, node, id=node.id, ctx=_CONTEXTS[node.ctx.__class__])
-
-    def visit_Constant(self, node: Any, lane: int) -> Any:
-        runs = getattr(node, "runs", None)
-        if runs is not None:
-            return placed(ast.Name, node, id=runs, ctx=LOAD)
-        return placed(ast.Constant, node, value=node.value, kind=node.kind)
-
-    def visit_ExceptHandler(self, node: Any, lane: int) -> Any:
-        made = self.generic(node, lane, skip="name")
-        made.name = node.name and node.name.id
-        return made
 
     def visit_Try(self, node: Any, lane: int) -> Any:
         """A `try` that stays Python: while a backend traces, its handlers must not miss what the graph may raise."""
@@ -197,6 +141,7 @@ class _Lanes(Decisions):
         check = at(ast.Expr(self.call("kept_try", [*lines, *thunks], node)), node)
         guarded = placed(ast.If, NOWHERE, test=negation(nowhere(self.idle(NOWHERE))), body=[check], orelse=[])
         if node.handlers:
+            made.is_checked = not made.orelse
             made.orelse = [guarded, *made.orelse]
         else:
             made.body = [*made.body, guarded]
@@ -210,6 +155,12 @@ class _Lanes(Decisions):
     def visit_AsyncFunctionDef(self, node: Any, lane: int) -> Any:
         return self.function(node, lane)
 
+    def visit_ClassDef(self, node: Any, lane: int) -> Any:
+        """As it was written: in the body of a class, and in type parameters, Python allows no walrus."""
+        return self.generic(node, STAGED)
+
+    visit_TypeAlias = visit_TypeVar = visit_TypeVarTuple = visit_ParamSpec = visit_ClassDef
+
     def visit_Lambda(self, node: Any, lane: int) -> Any:
         return self.generic(node, STAGED) if getattr(node, "immediate", False) else self.function(node, lane)
 
@@ -219,16 +170,20 @@ class _Lanes(Decisions):
         made: list[Any] = []
         for index, node in enumerate(body):
             if getattr(node, "flag", None) is not None and not node.value.value:
-                # It is set as part of the next statement: no line is seen to run for it.
                 if not isinstance(node, gast.Pass):
-                    place = first_place(body[index:])
+                    place = self.place_of_flag(body[index:])
                     made.append(self.assign(node.flag, placed(ast.Constant, place, value=False), place))
             elif lane and getattr(getattr(node, "value", None), "item", None) is not None:
                 made += self.item(node)
             elif lane and hasattr(node, "staged"):
                 kinds = {gast.If: self.if_, gast.While: self.while_, gast.Match: self.match, gast.Try: self.guard,
                          gast.With: self.guard}
-                made += kinds.get(type(node), self.for_)(node)
+                lanes = kinds.get(type(node), self.for_)(node)
+                if made and _ends_function(node):
+                    sink(made, [placed(ast.If, NOWHERE, test=lanes[0].test, body=[_END], orelse=[])])
+                made += lanes
+            elif lane and _is_implicit_return(node):
+                return [*made, _END]
             else:
                 jump = getattr(node, "jump", None) if lane else None
                 statements = [self.visit(node, lane)]
@@ -242,6 +197,12 @@ class _Lanes(Decisions):
                 if jump is not None:
                     return made
         return made
+
+    def place_of_flag(self, body: list[Any]) -> Any:
+        """Where a flag that is set before a statement is set: nowhere, for no line is to be seen to run for it, but at
+        the start of a function, where Python would report that of the `def`, as part of the statement."""
+        following = next(filter(_runs, body), None)
+        return NOWHERE if following is None or following is not self.opening else first_place([following])
 
     def jump(self, jump: Any, node: Any) -> ast.stmt:
         """The user's own jump, after the assignment that stands for it."""
@@ -260,9 +221,6 @@ class _Lanes(Decisions):
             expression.func = self.operator(operator, node)
         return [*made, at(ast.Expr(expression), call)]
 
-    def name(self, name: str, origin: Any, store: bool = False) -> Any:
-        return placed(ast.Name, origin, id=name, ctx=STORE if store else LOAD)
-
     def assign(self, name: str, value: Any, origin: Any) -> Any:
         return placed(ast.Assign, origin, targets=[self.name(name, origin, True)], value=value)
 
@@ -276,9 +234,11 @@ class _Lanes(Decisions):
             if not all(isinstance(n, gast.Pass) for n in node.body):
                 body = self.block(node.body, PLAIN)
             decided = placed(ast.If, node, test=test, body=body, orelse=staged)
-            true = placed(ast.If, node, test=self.none_of(flags, negated=True), body=body, orelse=[decided])
-            return [placed(ast.If, node, test=self.none_of(flags), body=orelse, orelse=[true])]
-        second = placed(ast.If, node, test=self.unsure(name, node.test), body=staged, orelse=orelse)
+            true = staged_branch("orelse", placed(
+                ast.If, node, test=self.none_of(flags, negated=True), body=body, orelse=[decided]))
+            return [guard(flags, placed(ast.If, node, test=self.none_of(flags), body=orelse, orelse=[true]))]
+        unsure = self.unsure(name, node.test)
+        second = staged_branch("body", placed(ast.If, node, test=unsure, body=staged, orelse=orelse))
         return [placed(ast.If, node, test=test, body=self.block(node.body, PLAIN), orelse=[second])]
 
     def match(self, node: Any) -> list[Any]:
@@ -294,12 +254,13 @@ class _Lanes(Decisions):
         if any(case.guard is not None for case in node.cases):  # a guard may stage, whatever the subject is
             test = placed(ast.BoolOp, place, op=OR, values=[negation(self.idle(place)), test])
         branch = [self.visit(s, STAGED) for s in staged] or [placed(ast.Pass, place)]
-        return [*before, placed(ast.If, place, test=test, body=branch, orelse=[native])]
+        return [*before, staged_branch("body", placed(ast.If, place, test=test, body=branch, orelse=[native]))]
 
     def guard(self, node: Any) -> list[Any]:
         """`try` or `with`: while a backend traces, what its body stages may raise, too."""
         native = self.generic(node, PLAIN)
-        return [placed(ast.If, node, test=self.idle(first_place([node])), body=[native], orelse=self.staged(node))]
+        idle = self.idle(first_place([node]))
+        return [staged_branch("orelse", placed(ast.If, node, test=idle, body=[native], orelse=self.staged(node)))]
 
     def while_(self, node: Any) -> list[Any]:
         test, name = self.decide(node.test, node)
@@ -312,10 +273,12 @@ class _Lanes(Decisions):
             test = placed(ast.BoolOp, test, op=OR, values=[marked, test])
             back = self.call("rollback", [self.name(mark, node.test)], node.test)
             staged.insert(0, at(ast.Expr(back), node.test))
-        end = placed(ast.If, node, test=self.unsure(name, node.test), body=staged, orelse=[])
+        end = staged_branch("body", placed(
+            ast.If, node, test=self.unsure(name, node.test), body=staged, orelse=[]))
         if getattr(node, "tests_itself", False):  # and no line is to be seen to run for the flags
             end = placed(ast.If, node, test=test, body=[placed(ast.Pass, node.test)], orelse=[end])
-            test = self.none_of(flags_of(node.test))
+            flags = flags_of(node.test)
+            test = self.none_of(flags) if flags else self.visit(node.test, PLAIN)  # its `else` may always raise
         return [placed(ast.While, node, test=test, body=self.block(node.body, PLAIN), orelse=[end])]
 
     def for_(self, node: Any) -> list[Any]:
@@ -343,7 +306,7 @@ class _Lanes(Decisions):
         loop = placed(ast.For, node, target=self.visit(node.target, PLAIN), iter=items, body=body, orelse=[])
         staged = self.staged(node, self.last(iterable, place))
         test = negation(self.plain(iterable, place))
-        return [assign, placed(ast.If, place, test=test, body=staged, orelse=[loop])]
+        return [assign, staged_branch("body", placed(ast.If, place, test=test, body=staged, orelse=[loop]))]
 
     def item(self, node: Any) -> list[Any]:
         """`x[i] = value` or `x[i] += value` where Python decides on `x`, else `x = ag__.setitem(x, i, value)`."""
@@ -575,3 +538,19 @@ class _Lanes(Decisions):
 
 def _calls(test: Any) -> bool:
     return any(isinstance(n, gast.Call) for n in walk(test))
+
+
+def _is_implicit_return(node: Any) -> bool:
+    jump = getattr(node, "jump", None)
+    return isinstance(jump, gast.Return) and getattr(jump, "implicit", False)
+
+
+def _ends_function(node: Any) -> bool:
+    """Whether all that a statement does is to return at the end of a function, where no other `return` has."""
+    return isinstance(node, gast.If) and bool(node.orelse) and _is_implicit_return(node.orelse[0])
+
+
+def _runs(node: Any) -> bool:
+    """Whether a statement does something, and is not the assignment of a flag."""
+    return getattr(node, "flag", None) is None and not is_docstring(node) and not (
+        isinstance(node, (gast.Global, gast.Nonlocal)) or (isinstance(node, gast.AnnAssign) and node.value is None))

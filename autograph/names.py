@@ -160,7 +160,7 @@ def _scan(root: Any, names: Names) -> None:
             names.binds.add((node.asname or node.name).split(".")[0])
         elif cls is gast.ExceptHandler and node.name is not None:
             names.reads.add(node.name.id)  # it is deleted at the end
-        stack += children(node)[::-1]
+        stack += children(node)
 
 
 def _record(target: Any, names: Names) -> None:

@@ -12,6 +12,7 @@ _FIELDS: dict[type, tuple[Any, tuple[str, ...]]] = {}
 _CONTEXTS: dict[Any, Any] = {ast.Load: gast.Load(), ast.Store: gast.Store(), ast.Del: gast.Del()}
 _PARAM = gast.Param()
 _AST = ast.AST
+_new = ast.AST.__new__
 
 
 def to_gast(node: Any) -> Any:
@@ -22,6 +23,10 @@ def to_gast(node: Any) -> Any:
         made = _made(gast.Name, source)
         made.__dict__.update(id=source["id"], ctx=_CONTEXTS[source["ctx"].__class__], annotation=None,
                              type_comment=None)
+        return made
+    if cls is ast.Constant:
+        made = _made(gast.Constant, source)
+        made.__dict__.update(value=source["value"], kind=source.get("kind"))
         return made
     if cls is ast.arg:
         annotation = source.get("annotation")
@@ -53,7 +58,7 @@ def to_gast(node: Any) -> Any:
 
 
 def _made(target: Any, source: dict[str, Any]) -> Any:
-    made = target.__new__(target)
+    made = _new(target)
     if "lineno" in source:
         fields = made.__dict__
         fields["lineno"], fields["col_offset"] = source["lineno"], source["col_offset"]

@@ -7,11 +7,11 @@ that all are one code object, and the docstring goes (`emit.rename`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection
 from types import CodeType
 from typing import Any, Final
 
-from .decisions import LOAD
+from .decisions import LOAD, constant_at, name_at
 from .tree import placed
 
 __all__ = ["TYPE_PARAMETERS", "NotOnce", "number_of", "originals", "stand_in"]
@@ -26,18 +26,23 @@ class NotOnce(Exception):
     other variables than what stands in for it."""
 
 
-def stand_in(body: Any, number: int, names: Iterable[str]) -> Any:
-    """What stands in for a body that is in the tree already; `names` are those that it takes from outside."""
+def stand_in(body: Any, number: int, variables: Collection[str], others: Collection[str]) -> Any:
+    """What stands in for a body that is in the tree already; what that takes from outside are `variables` of functions
+    around it, and `others`, of which some may be global names."""
     body.body = [_docstring(_ORIGINAL, number, body), *body.body]
-    reads = [placed(ast.Name, body, id=name, ctx=LOAD) for name in names]
-    read = placed(ast.Expr, body, value=placed(ast.Tuple, body, elts=reads, ctx=LOAD))
+    nothing = [_docstring(_STAND_IN, number, body)]
+    if variables:
+        nothing.append(placed(ast.Nonlocal, body, names=sorted(variables)))
+    if others:
+        reads = [name_at(name, LOAD, body) for name in sorted(others)]
+        nothing.append(placed(ast.Expr, body, value=placed(ast.Tuple, body, elts=reads, ctx=LOAD)))
     made = ast.FunctionDef.__new__(ast.FunctionDef)
-    made.__dict__.update(body.__dict__, body=[_docstring(_STAND_IN, number, body), read])
+    made.__dict__.update(body.__dict__, body=nothing)
     return made
 
 
 def _docstring(kind: str, number: int, origin: Any) -> Any:
-    return placed(ast.Expr, origin, value=placed(ast.Constant, origin, value=f"{kind}{number}", kind=None))
+    return placed(ast.Expr, origin, value=constant_at(f"{kind}{number}", origin))
 
 
 def number_of(code: CodeType) -> str | None:

@@ -20,7 +20,8 @@ from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
 
-from .calls import at_work, call, functions
+from .backend import activity, is_plain
+from .calls import at_work, call, functions, native
 from .frames import prune
 from .unseen import unseen
 
@@ -28,8 +29,13 @@ __all__ = ["CONSTANTS", "MARK", "Site", "as_method", "embed", "extract", "find_c
 
 MARK: Final = "autograph: site"
 """First item of the constant that stands for a site until `embed` puts one there."""
-CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in ("TYPE", "METHOD")}
-"""What `embed` replaces by `type` and `MethodType`: of a kind that no source text can hold."""
+_OPERATORS: Final[dict[str, Any]] = {
+    "type": type, "bool": bool, "method": MethodType, "is_plain": is_plain, "activity": activity, "native": native,
+    "call": call,
+}
+CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in (*_OPERATORS, "find_callee", "find_method")}
+"""What `embed` replaces by the operator of that name, which is not looked up then: of a kind that no source text can
+hold. An operator that has no hash cannot be a constant."""
 SCALARS: Final[frozenset[type]] = frozenset({bool, int, float, complex, str, bytes, type(None)})
 """Types on which every builtin does what it does in Python, also while a backend traces."""
 LENGTHS: Final[frozenset[type]] = frozenset({str, bytes, bytearray, list, tuple, dict, set, frozenset, range})
@@ -203,7 +209,7 @@ def embed(code: CodeType) -> CodeType:
 
 
 def put(constant: Any) -> Any:
-    """What a constant stands for, if it marks a site or a type; else the constant."""
+    """What a constant stands for, if it marks a site or an operator; else the constant."""
     if type(constant) is tuple and constant[:1] == (MARK,):
         return Site(constant)
     return _VALUES.get(constant, constant) if type(constant) is frozenset else constant
@@ -211,12 +217,12 @@ def put(constant: Any) -> Any:
 
 def extract(code: CodeType) -> CodeType:
     """The code as it was before `embed`: it can be marshalled."""
-    return _replace(code, lambda c: c.mark if type(c) is Site else _MARKS.get(c, c) if isinstance(c, type) else c)
+    return _replace(code, lambda c: c.mark if type(c) is Site else _marks.get(id(c), c))
 
 
-_TYPES: dict[str, type] = {"TYPE": type, "METHOD": MethodType}
-_VALUES = {CONSTANTS[name]: value for name, value in _TYPES.items()}
-_MARKS = {value: CONSTANTS[name] for name, value in _TYPES.items()}
+_OPERATORS.update(find_callee=find_callee, find_method=find_method)
+_VALUES: Final = {CONSTANTS[name]: value for name, value in _OPERATORS.items()}
+_marks: Final = {id(value): CONSTANTS[name] for name, value in _OPERATORS.items()}
 
 
 def _replace(code: CodeType, other: Callable[[Any], Any]) -> CodeType:

@@ -87,6 +87,25 @@ class State:
                     break
         return found
 
+    def holders(self, names: frozenset[str]) -> dict[str, str]:
+        """For those of the names that are items of a list or dict that is state as a whole: the way to that, as a name.
+
+        It is if another name stands for it, since then all ways to it have to lead to the copy that a body has; or if
+        it is a list and the index is known in the body only, or is staged."""
+        values = [self.get(_path(name)) for name in names]
+        wholes = {id(value) for value in values if type(value) in (list, dict)}
+        found: dict[str, str] = {}
+        for name in names:
+            path = _path(name)
+            for length, (kind, key) in enumerate(path[1:], 1):
+                holder = self.get(path[:length])
+                index = self.key(kind, key) if kind == "[name]" and type(holder) is list else None
+                if id(holder) in wholes or index is UNBOUND or (index is not None and self.stages(index)):
+                    if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
+                        found[name] = _name(path[:length])
+                    break
+        return found
+
     def get(self, path: _Path) -> Any:
         root = path[0]
         cell = self.cells.get(root)
@@ -146,6 +165,18 @@ def _path(name: str) -> _Path:
             steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
         node = node.value
     return node.id, *reversed(steps)
+
+
+def _name(path: _Path) -> str:
+    root, *steps = path
+    ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]"}
+    return "".join([root, *(ends[kind].format(key) for kind, key in steps)])
+
+
+def _takes_any(holder: Any, kind: str) -> bool:
+    """Whether an item, or an attribute, of this can be set as it is."""
+    setter: Any = type(holder).__setattr__
+    return setter is object.__setattr__ if kind == "." else type(holder) in (list, dict)
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:
@@ -277,6 +308,7 @@ class Body:
         before = state.read()
         state.write(values)
         heap = Heap(state.reachable())
+        made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
         try:
             result = self.result(fn(*arguments))
@@ -288,7 +320,7 @@ class Body:
                 ambient.backend.left_by(error)
             raise
         finally:
-            state.discovered |= heap.take_back(state.names, state.stages)
+            state.discovered |= heap.take_back(state.names, state.stages, made)
             # What the body assigns is state by its text, or nothing reads it any more.
             own = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
@@ -367,8 +399,10 @@ def staged(
     """Write the state that `run` gives; what it gives before that is returned."""
     names = state
     if not all(map(str.isidentifier, names)):  # what changes where these are set is found when it does
-        others = State(names, backend.stages, *functions).no_places()
-        names = tuple(name for name in names if name not in others)
+        known = State(names, backend.stages, *functions)
+        places = known.names - known.no_places()
+        holders = known.holders(places)
+        names = tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
     while True:
         mark = checkpoint()
         variables = State(names, backend.stages, *functions)

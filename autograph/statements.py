@@ -21,7 +21,7 @@ from .expressions import lazy, load, operator_call
 from .liveness import annotate, annotate_chain
 from .names import Names, Scope, bound_by, names_of, scan
 from .patterns import match_chain
-from .thunks import AG, bound_in_lambdas
+from .thunks import AG, bound_in_lambdas, parameters_for
 from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, is_docstring, own_of, placed
 
 __all__ = ["convert_statements"]
@@ -377,8 +377,7 @@ class _Statements:
         if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):
             head += self.declare(inner, origin)
         body = [_without_annotation(s, outer) for s in body]
-        arguments = gast.arguments(
-            [_at(gast.Name(p, gast.Param(), None, None), origin) for p in parameters], [], None, [], [], None, [])
+        arguments = parameters_for(parameters, origin)
         return _made(
             gast.FunctionDef, origin, name=name, args=arguments, body=head + body, decorator_list=[], returns=None,
             type_comment=None, type_params=[], synthetic=True,

@@ -11,12 +11,15 @@ from typing import Any
 
 import gast
 
-from .tree import FUNCTIONS, at, bound_to_frame, children, placed
+from .tree import FUNCTIONS, bound_to_frame, children, placed
 
-__all__ = ["AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "walrus_names"]
+__all__ = [
+    "AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "parameters_for",
+    "walrus_names",
+]
 
 AG = "ag__"
-_LOAD = gast.Load()
+_LOAD, _PARAM = gast.Load(), gast.Param()
 
 
 def load(name: str, origin: Any) -> Any:
@@ -35,11 +38,18 @@ def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: li
 
 def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
     """`lambda parameters: body`, made by conversion."""
-    names = [at(gast.Name(n, gast.Param(), None, None), origin) for n in parameters]
     body = _bind(body) if bound_to_frame(body) else body
-    node = gast.Lambda(gast.arguments(names, [], None, [], [], None, []), body)
-    node.immediate = True
-    return at(node, body)
+    return placed(gast.Lambda, body, args=parameters_for(parameters, origin), body=body, immediate=True)
+
+
+def parameters_for(names: Iterable[str], origin: Any) -> Any:
+    """Parameters of these names, for a function that conversion makes."""
+    made = gast.arguments.__new__(gast.arguments)
+    made.__dict__ = {
+        "args": [placed(gast.Name, origin, id=n, ctx=_PARAM, annotation=None, type_comment=None) for n in names],
+        "posonlyargs": [], "vararg": None, "kwonlyargs": [], "kw_defaults": [], "kwarg": None, "defaults": [],
+    }
+    return made
 
 
 def lazy(body: Any) -> Any:
@@ -90,9 +100,7 @@ def bind(name: str, value: Any, origin: Any) -> Any:
 
 
 def _getter(name: str, origin: Any) -> Any:
-    node = gast.Lambda(gast.arguments([], [], None, [], [], None, []), load(name, origin))
-    node.immediate = True
-    return at(node, origin)
+    return placed(gast.Lambda, origin, args=parameters_for((), origin), body=load(name, origin), immediate=True)
 
 
 def _bind(node: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .backend import Backend, Handler, staging_backend
 from .calls import call
-from .frames import is_internal, settle, stand_in
+from .frames import is_internal, prune, settle, stand_in
 from .policy import left_alone
 from .state import Body, Restage, Snapshot, State, staged
 from .text_bodies import part
@@ -147,6 +147,7 @@ def _trace_handlers(
         try:
             raise error
         except BaseException:
+            prune(error)
             if not _handle(error, clauses):
                 raise
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from autograph.frames import is_body, is_internal, settle
 from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.graph import Graph, Position, user_position
+from runtime.held import holding
 from runtime.ops.effects import raise_error
 from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
@@ -73,7 +74,8 @@ def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[An
     _open_body(body)
     with tracing(graph):
         try:
-            return body(*make_values())
+            with holding():
+                return body(*make_values())
         except Unreachable:
             return None
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
@@ -99,7 +101,8 @@ def trace_function(call: Callable[[], Any]) -> Any:
     a condition: then the graph does that, and raises the exception after it.
     """
     try:
-        return call()
+        with holding(alone=True):
+            return call()
     except Unreachable:
         return NEVER
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):

@@ -144,6 +144,11 @@ _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, _Either)
 
 def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) -> NoReturn:
     left, right = text(true.describe(i)), text(false.describe(i))
+    if left == right:  # of a class that staging does not take apart
+        raise staging_error(
+            f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "
+            f"not (line {false.line(i, name)}), which no graph can carry",
+            "Make its class a dataclass, or change the attributes of one object.") from None
     raise staging_error(
         f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "
         f"but {right} if it does not (line {false.line(i, name)})",

@@ -6,10 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from runtime.errors import locate
+from runtime.graph import user_position
+
 __all__ = [
-    "autograph_unroll_budget", "default_executor", "experimental", "experimental_functions_run_eagerly",
-    "experimental_run_functions_eagerly", "functions_run_eagerly", "held_memory", "native_cache",
-    "run_functions_eagerly", "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings",
+    "autograph_unroll_budget", "check_executor", "default_executor", "experimental",
+    "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
+    "held_memory", "native_cache", "run_functions_eagerly",
+    "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings",
     "threading", "threads",
 ]
 
@@ -64,9 +68,18 @@ def set_default_executor(executor: str | None) -> None:
 
     At the start it is what the environment variable RUNTIME_EXECUTOR says. ValueError for another name.
     """
-    if executor not in (None, "native", "numpy"):
-        raise ValueError(f"no executor {executor!r}: there are 'native', 'numpy'")
+    if executor is not None:
+        check_executor(executor)
     settings.executor = executor
+
+
+def check_executor(executor: object) -> None:
+    """ValueError, with the user's line, if this is the name of no executor."""
+    if executor not in ("native", "numpy"):
+        error = ValueError(f"no executor {executor!r}: there are 'native', 'numpy'")
+        error.remedy = "Take one of these, or name none: then it is the best one here."  # type: ignore[attr-defined]
+        locate(error, user_position())
+        raise error
 
 
 def default_executor() -> str | None:

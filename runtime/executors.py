@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from runtime.config import settings
+from runtime.config import check_executor, settings
 from runtime.execute.numpy import executable
 from runtime.graph import Graph
 
@@ -83,8 +83,7 @@ def chosen(executor: str | None) -> str:
         executor = settings.executor
     if executor is None:
         return "native" if _has_llvm() else "numpy"
-    if executor not in EXECUTORS:
-        raise ValueError(f"no executor {executor!r}: there are {', '.join(map(repr, sorted(EXECUTORS)))}")
+    check_executor(executor)  # it may come from RUNTIME_EXECUTOR
     if executor == "native" and not _has_llvm():
         raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
     return executor

@@ -19,9 +19,8 @@ from autograph.classes import meeting
 from autograph.frames import prune
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
-from runtime.config import settings
+from runtime.config import check_executor, settings
 from runtime.errors import InaccessibleTensorError, StagingError, locate
-from runtime.executors import EXECUTORS
 from runtime.graph import Graph, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
@@ -30,7 +29,7 @@ from runtime.retracing import CacheInfo, History, Pending
 from runtime.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
 from runtime.tensor import EagerTensor, GraphList, GraphTensor
 from runtime.trace import _state as _tracing_state
-from runtime.trace import add_input, current_graph, set_outputs, tracing
+from runtime.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.types import TensorSpec, TensorType, Type
 from runtime.variable import Creation
 from runtime.verification import verified_call
@@ -53,10 +52,10 @@ class Function:
         autograph: bool = True, reduce_retracing: bool = False, executor: str | None = None, name: str | None = None,
         max_traces: int = 64, fast_math: bool = False, instance: weakref.ref[Any] | None = None,
     ) -> None:
-        if executor is not None and executor not in EXECUTORS:
-            raise ValueError(f"no executor {executor!r}: there are {', '.join(map(repr, sorted(EXECUTORS)))}")
         if max_traces < 1:
             raise ValueError(f"max_traces must be at least 1, not {max_traces}")
+        if input_signature is not None and not isinstance(input_signature, Sequence):
+            raise TypeError(f"an input_signature is a list of rt.TensorSpec objects, not {input_signature!r}")
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self.autograph = autograph
@@ -83,7 +82,7 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not kwargs and _tracing_state.graph is None and not settings.run_eagerly:
+            if not kwargs and (not open_traces or _tracing_state.graph is None) and not settings.run_eagerly:
                 if len(args) == 1 and type(args[0]) is EagerTensor:  # what follows, for one tensor
                     array = args[0]._array
                     found = self._fast.get((array.dtype, array.shape))
@@ -514,7 +513,11 @@ def function(
     """
     for option in ignored:
         if not option.startswith("experimental_"):
-            raise TypeError(f"function() got an unexpected keyword argument {option!r}")
+            error = TypeError(f"function() got an unexpected keyword argument {option!r}")
+            locate(error, user_position())
+            raise error
+    if executor is not None:
+        check_executor(executor)
     options: dict[str, Any] = {
         "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
         "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
@@ -537,4 +540,8 @@ def _decorate(options: dict[str, Any], func: Any, make: type[Function]) -> Any:
             remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
         locate(error, user_position())
         raise error
-    return make(func.python_function if isinstance(func, Function) else func, **options)
+    try:
+        return make(func.python_function if isinstance(func, Function) else func, **options)
+    except (TypeError, ValueError) as error:
+        locate(error, user_position())
+        raise

@@ -5,11 +5,13 @@ is traced again; a trace that is not the last is taken back.
 """
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
+from runtime import held
 from runtime import types as t
 from runtime.bodies import Branch, checkpoint, rollback, staging_error, subject, trace_body
 from runtime.graph import Graph, Value
@@ -34,8 +36,10 @@ from runtime.specs import (
     remedy_for_lists,
     shared,
     text,
+    with_staged_lists,
 )
 from runtime.state import lower, named, passed_on, rebuild_all
+from runtime.tensor import indices
 from runtime.trace import (
     add_input,
     announce_errors,
@@ -94,7 +98,7 @@ class _Loop:
 
     def settle(self, make_items: MakeItems) -> None:
         """Trace the body until the types of the state stay."""
-        outer, earlier = _records.current, self._guess()
+        outer, earlier, asked = _records.current, self._guess(), indices.asked
         if earlier is not None:
             self.specs = list(map(_guessed, self.specs, earlier[1]))
         record = earlier[2] if earlier is not None else None
@@ -103,9 +107,12 @@ class _Loop:
             for _ in range(MAX_TRACES):
                 mark = checkpoint()
                 _records.earlier, _records.current = record, _Record()
+                indices.asked = False
                 self._trace(make_items)
                 record = _records.current
                 widened = self._widened()
+                if indices.asked:
+                    widened = self._indexed(widened)
                 if widened == self.specs:
                     self.specs = widened
                     break
@@ -117,6 +124,7 @@ class _Loop:
                     f"still {', '.join(map(text, self.specs))}, and it was {', '.join(map(text, start))}",
                     "Give the loop fixed shapes with set_loop_options(shape_invariants=...).")
         finally:
+            indices.asked |= asked
             _records.current = outer
             _records.earlier = self.replayed
         if outer is not None:
@@ -143,6 +151,7 @@ class _Loop:
 
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
+            held.began(copy for copy, _ in self.origins.values())
             return [*(item() for item in items), *self.entry]
 
         out = trace_body(graph, self.body_fn, values)
@@ -174,6 +183,16 @@ class _Loop:
         except Conflict as conflict:
             self._refuse(i, spec, out, conflict)
 
+    def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
+        """`specs` with the lists staged that a tensor may have been the index of, as they were when it was."""
+        made: list[Spec] = []
+        for spec, value in zip(specs, self.entry, strict=True):
+            if isinstance(spec, Nested) and isinstance(value, list):
+                with contextlib.suppress(Conflict):
+                    spec = join(spec, describe(value, self.origins))
+            made.append(with_staged_lists(spec))
+        return made
+
     def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
         name = subject(self.names[i])
         before, after = text(spec), text(out)
@@ -181,9 +200,14 @@ class _Loop:
             raise staging_error(
                 f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
                 "Make its class a dataclass, or change the attributes of one object.") from None
+        what = f"{name} is {before} before the loop but {after} after one iteration"
+        if isinstance(conflict.left, Static) and isinstance(conflict.left.value, (str, bytes)):
+            kind = type(conflict.left.value).__name__
+            raise staging_error(
+                what, f"A staged loop keeps a {kind} as it is: keep a number or tensor in {name}, and make the {kind} "
+                      "of it after the loop, in Python.") from None
         raise staging_error(
-            f"{name} is {before} before the loop but {after} after one iteration",
-            remedy_for_lists(conflict.left, conflict.right)
+            what, remedy_for_lists(conflict.left, conflict.right)
             or f"Make the body assign {before} to {name}, or start with {after}.") from None
 
     def finish(self) -> None:
@@ -208,8 +232,23 @@ class _Loop:
 
     # The test.
 
-    def test(self, test_fn: Branch, truth: Truth) -> Graph:
-        """The graph from the state to whether the loop goes on."""
+    def settle_with_test(self, make_items: MakeItems, test_fn: Branch, truth: Truth) -> Graph:
+        """Settle; the graph from the state to whether the loop goes on."""
+        while True:
+            mark = checkpoint()
+            self.settle(make_items)
+            asked, indices.asked = indices.asked, False
+            test = self._test(test_fn, truth)
+            specs = self._indexed(self.specs) if indices.asked else self.specs
+            indices.asked |= asked
+            if specs == self.specs:
+                return test
+            rollback(mark)
+            self.specs = specs
+            if _records.current is not None:
+                _records.current.loops.pop()
+
+    def _test(self, test_fn: Branch, truth: Truth) -> Graph:
         graph = Graph("test", parent=current_graph())
         with tracing(graph):
             leaves = iter(self._add_inputs(graph))
@@ -338,10 +377,8 @@ def stage_while(
 ) -> tuple[Any, ...]:
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
     loop = _Loop(body_fn, init, names, options)
-    loop.settle(lambda graph: [])
+    params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph}
     loop.finish()
-    test = loop.test(test_fn, truth)
-    params = {"test": test, "body": loop.graph}
     limit = options.get("maximum_iterations")
     if limit is None:
         return loop.apply(WHILE_LOOP, (), False, **params)
@@ -384,9 +421,11 @@ def stage_reduce(
             return [lambda: items.pack(inputs)]
 
     loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
-    loop.settle(make_items)
+    if test_fn is None:
+        loop.settle(make_items)
+        params["body"] = loop.graph
+    else:
+        test = loop.settle_with_test(make_items, test_fn, truth)
+        params |= {"body": loop.graph, "test": test}
     loop.finish()
-    params["body"] = loop.graph
-    if test_fn is not None:
-        params["test"] = loop.test(test_fn, truth)
     return loop.apply(REDUCE, operands, runs, **params)

@@ -32,7 +32,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "join", "leaf_types", "parts_of", "remedy_for_lists",
-    "shared", "text", "type_of",
+    "shared", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -387,11 +387,25 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     return Custom(StagedRecords((), structure), tuple(leaves), target, replaces)
 
 
+def with_staged_lists(spec: Spec) -> Spec:
+    """`spec` with its lists as staged ones, where their elements allow it: what a tensor may be the index of."""
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=with_staged_lists(spec.child))
+    if not isinstance(spec, Nested):
+        return spec
+    if type(spec.like) is list and spec.children:
+        try:
+            return _join_growing(spec, spec)
+        except Conflict:
+            pass
+    return dataclasses.replace(spec, children=tuple(map(with_staged_lists, spec.children)))
+
+
 def _structure(spec: Nested | Custom) -> Any:
     """The structure of the elements, if they are no tensors."""
     if isinstance(spec, Custom):
         return getattr(spec.like, "structure", None)
-    return next((child.like for child in spec.children if isinstance(child, Nested)), None)
+    return next((item for item in map(_item, spec.children) if nest.is_nested(item)), None)
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from runtime import nest
+from runtime import held, nest
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import user_position
 from runtime.iterables import Counted, Staged
@@ -26,6 +26,8 @@ class StagedRecords(Staged):
     @classmethod
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
         """The staged list of the items of a Python list, whose leaves `types` allow."""
+        for item in items:
+            held.put(item)
         rows = [nest.flatten(item) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
@@ -55,7 +57,7 @@ class StagedRecords(Staged):
 
     def __iterable__(self) -> Counted:
         columns = [column.copy() for column in self.columns]
-        return Counted(self.length, lambda i: self._pack([column[i] for column in columns]))
+        return Counted(self.length, lambda i: held.read(self._pack([column[i] for column in columns])))
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
@@ -68,6 +70,7 @@ class StagedRecords(Staged):
     # What Python's list has.
 
     def append(self, x: Any, /) -> None:
+        held.put(x)
         for column, leaf in zip(self.columns, self._leaves(x), strict=True):
             column.append(leaf)
 
@@ -80,6 +83,7 @@ class StagedRecords(Staged):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
+        held.put(x)
         for column, leaf in zip(self.columns, self._leaves(x), strict=True):
             column.insert(index, leaf)
 
@@ -101,9 +105,10 @@ class StagedRecords(Staged):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return StagedRecords([column[index] for column in self.columns], self.structure)
-        return self._pack([column[index] for column in self.columns])
+        return held.read(self._pack([column[index] for column in self.columns]), index)
 
     def __setitem__(self, index: Any, x: Any) -> None:
+        held.put(x, index)
         for column, leaf in zip(self.columns, self._leaves(x), strict=True):
             column[index] = leaf
 

@@ -311,7 +311,7 @@ class Staging:
         stage_cond(pred, Step(lambda: ()), Step(fail), (), ())
 
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
-        if not hasattr(type(target), "__setitem__"):
+        if isinstance(target, Tensor) or not hasattr(type(target), "__setitem__"):
             return setitem(target, index, value)
         target[index] = value
         return target

@@ -4,7 +4,9 @@ Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
 """
 from __future__ import annotations
 
+import dis
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
@@ -19,15 +21,26 @@ from runtime.text import describe, placeholder, show
 from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
 
 __all__ = [
-    "OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "not_iterable",
+    "OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
+    "not_iterable",
 ]
 
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 """By name: add subtract multiply truediv floordiv mod pow matmul and or xor invert negative abs less
-less_equal greater greater_equal equal not_equal getitem round; and stack, for lists that hold tensors."""
+less_equal greater greater_equal equal not_equal getitem round; stack, for lists that hold tensors; and reach, which
+raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
+
+
+class _Indices(threading.local):
+    """Whether Python has asked for a graph tensor as an index: `runtime.loops` stages the lists that it may be for."""
+
+    asked: bool = False
+
+
+indices: Final = _Indices()
 
 
 def _located(exc: Exception) -> Exception:
@@ -39,6 +52,12 @@ def not_iterable() -> Exception:
     """The error for a loop over a tensor of rank 0."""
     return _located(NotIterableError(
         "Cannot iterate over a scalar tensor", remedy="Loop over a tensor with rows, or over rt.range(n)."))
+
+
+def _fixed(done: str, remedy: str) -> Exception:
+    error = TypeError(f"the items of a tensor cannot be {done} here: it does not change in place")
+    error.remedy = remedy  # type: ignore[attr-defined]
+    return _located(error)
 
 
 def _property_getter() -> str | None:
@@ -53,6 +72,30 @@ def _property_getter() -> str | None:
     if not isinstance(found, property) or getattr(found.fget, "__code__", None) is not frame.f_code:
         return None
     return f"{cls.__qualname__}.{frame.f_code.co_name}"
+
+
+def _instruction() -> tuple[str, int]:
+    """The instruction, with its argument, of the code that asks a tensor for a Python value."""
+    frame = sys._getframe(3)
+    name, argument = frame.f_code.co_code[frame.f_lasti:frame.f_lasti + 2]
+    return dis.opname[name], argument
+
+
+def _compares_containers() -> bool:
+    """Whether what asks for the truth of a tensor is a comparison of containers that hold it."""
+    name, argument = _instruction()
+    is_test = sys.version_info >= (3, 13) and bool(argument & 16)  # `if a == b`, in one instruction
+    return name == "COMPARE_OP" and not is_test
+
+
+_SUBSCRIPT: Final = 26
+"""The argument of BINARY_OP for `a[b]`, from Python 3.14 on."""
+
+
+def _is_subscript() -> bool:
+    """Whether what asks for a tensor as an int is a subscript of a container."""
+    name, argument = _instruction()
+    return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
 
 
 def _is_operand(x: Any) -> bool:
@@ -152,6 +195,13 @@ class Tensor:
 
     def __hash__(self) -> int:
         raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise _fixed("set", "In converted code set an item of a variable of the same function, with all indices: "
+                            "x[i, j] = value.")
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")
 
     def __copy__(self) -> Tensor:
         return self
@@ -362,14 +412,17 @@ class GraphTensor(Tensor):
         self.value.type = self.type.with_shape(tuple(merged))
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
+        OPERATORS["reach"](self)
         raise _located(OperatorNotAllowedInGraphError(
             f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
 
     def __getattr__(self, name: str) -> Any:
         if name == "numpy":
-            raise AttributeError(
-                "a graph tensor has no numpy(): it has no value while its function is traced. Return it from "
-                "the function, or look at it with rt.print or rt.py_function.")
+            error = AttributeError("a graph tensor has no numpy(): it has no value while its function is traced")
+            error.remedy = (  # type: ignore[attr-defined]
+                "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
+                "rt.py_function.")
+            raise _located(error)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -381,6 +434,9 @@ class GraphTensor(Tensor):
         if getter:
             self._refuse(f"the property {getter} cannot decide on a tensor: reading an attribute runs its getter as it"
                          " is", "Put @autograph.convert between @property and the getter; or make it a method.")
+        if _compares_containers():
+            self._refuse("containers of tensors cannot be compared here",
+                         "Compare their items: a[0] == b[0] and a[1] == b[1].")
         self._refuse("a tensor cannot be used as a Python bool here",
                      "Decorate the function with @rt.function or autograph.convert. In a converted function this "
                      "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")
@@ -389,12 +445,17 @@ class GraphTensor(Tensor):
         self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")
 
     def __float__(self) -> float:
-        self._refuse("a tensor cannot become a Python float here", "Use rt.cast(x, rt.float32).")
+        self._refuse("a tensor cannot become a Python float here",
+                     "Use rt.cast(x, rt.float32), and rt.sqrt in place of math.sqrt.")
 
     def __complex__(self) -> complex:
         self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")
 
     def __index__(self) -> int:
+        indices.asked = True
+        if not _is_subscript():
+            self._refuse("a tensor cannot be used as a Python int here",
+                         "Call a function of rt in place of this one, or give it a Python int.")
         self._refuse("a tensor cannot be a Python index here",
                      "Make what it indexes a tensor, with rt.constant or rt.stack.")
 

@@ -50,6 +50,8 @@ class _State(threading.local):
 
 
 _state: Final = _State()
+open_traces: Final[dict[int, None]] = {}
+"""What stands for each trace that a thread is at: where there is none, there is no need to ask for this thread's."""
 
 
 def current_graph() -> Graph | None:
@@ -123,6 +125,8 @@ class tracing(AbstractContextManager[Graph | None]):
 
     def __enter__(self) -> Graph | None:
         self.previous = _state.graph, ambient.backend
+        if self.graph is not None:
+            open_traces[id(self)] = None
         _state.graph = self.graph
         ambient.backend = backend if self.graph is not None else None
         return self.graph
@@ -131,6 +135,7 @@ class tracing(AbstractContextManager[Graph | None]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _state.graph, ambient.backend = self.previous
+        open_traces.pop(id(self), None)
 
 
 def init_scope() -> tracing:
@@ -359,6 +364,17 @@ def _inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> Inaccessib
         remedy="Return it from the function or body that makes it, or keep it in an rt.Variable.")
     error.graph = value.graph
     return error
+
+
+def _reach(x: GraphTensor) -> None:
+    """InaccessibleTensorError for a tensor of a graph that is not being traced here."""
+    if not x.value.graph.contains(_state.graph):
+        error = _inaccessible(x, _state.graph)
+        locate(error, user_position())
+        raise error
+
+
+OPERATORS["reach"] = _reach
 
 
 def add_input(graph: Graph, type: Type, hint: str | None = None) -> Any:

@@ -461,6 +461,14 @@ def test_source_that_does_not_parse():
     assert str(error.value).endswith("Correct the source, then convert again.")
 
 
+def test_source_that_does_not_parse_is_shown_and_not_a_file_of_its_name(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text("good = 1\n" * 3)
+    with pytest.raises(ag.ConversionError) as error:
+        ag.convert_source("def f(x):\n  return (x if x\n", str(path))
+    assert f"{path}:2: syntax error: " in str(error.value) and "\n    2 |   return (x if x\n" in str(error.value)
+
+
 def test_text_of_another_code_under_the_same_name_is_not_used():
     """Who runs one text after the other as `<made>` (timeit does) leaves the text of another in linecache."""
     other, own = "def made(x):\n    return x - 1", "def made(x):\n    return x + 1"

@@ -574,14 +574,30 @@ def test_it_is_the_function_it_decorates():
     assert "return x + y" in ag.to_code(f)
 
 
+def test_an_executor_that_there_is_not_names_the_line():
+    line = inspect.currentframe().f_lineno
+    with pytest.raises(ValueError) as info:
+        @rt.function(executor="abacus")
+        def f(x):
+            return x
+
+    assert str(info.value) == (
+        f"{__file__}:{line + 2}: no executor 'abacus': there are 'native', 'numpy'\n"
+        f"{line + 2:>7} |         @rt.function(executor=\"abacus\")\n"
+        f"{' ' * (19 if sys.version_info >= (3, 11) else 18)}^\n"
+        "Take one of these, or name none: then it is the best one here.")
+    with pytest.raises(ValueError, match=rf"{HERE}:{line + 12}: no executor 'abacus'"):
+        rt.config.set_default_executor("abacus")
+
+
 def test_arguments_of_the_decorator():
     assert rt.function(lambda x: x + 1, jit_compile=True, experimental_implements="f")(rt.constant(1)) == 2
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(TypeError, match=rf"{HERE}:\d+: function\(\) got an unexpected keyword argument 'colour'\n"):
         rt.function(lambda x: x, colour=1)
-    with pytest.raises(ValueError, match="no executor 'abacus': there are 'native', 'numpy'"):
-        rt.function(lambda x: x, executor="abacus")
-    with pytest.raises(ValueError, match="max_traces must be at least 1, not 0"):
+    with pytest.raises(ValueError, match=rf"{HERE}:\d+: max_traces must be at least 1, not 0\n"):
         rt.function(lambda x: x, max_traces=0)
+    with pytest.raises(TypeError, match=rf"{HERE}:\d+: an input_signature is a list of rt.TensorSpec objects, not 3\n"):
+        rt.function(lambda x: x, input_signature=3)
     what = "rt.function takes a function, method or callable object"
     with pytest.raises(TypeError, match=rf"{HERE}:\d+: {what}, not 3\n"):
         rt.function(3)
@@ -907,6 +923,26 @@ def test_a_tensor_that_leaks_is_an_error_that_says_where_it_was_made():
     made = r"belongs to graph 'f' \(made at .*test_function.py:\d+"
     with pytest.raises(rt.errors.InaccessibleTensorError, match=made):
         leaked[0] + 1
+
+
+class Meter:
+    last = None
+
+    def step(self, x):
+        self.last = 2 * x
+        return x
+
+
+@pytest.mark.parametrize("use", [int, float, bool, abs, np.asarray, lambda x: [1, 2][x], lambda x: range(x)])
+def test_a_tensor_that_an_attribute_keeps_says_what_to_do(use):
+    meter = Meter()
+    rt.function(meter.step)(rt.constant(1))
+    with pytest.raises(rt.errors.InaccessibleTensorError) as info:
+        use(meter.last)
+    first, *_, remedy = str(info.value).split("\n")
+    made = f"{__file__}:{Meter.step.__code__.co_firstlineno + 1} in step"
+    assert first.endswith(f": the tensor (int32[]) belongs to graph 'step' (made at {made}) and is used outside of it")
+    assert remedy == "Return it from the function or body that makes it, or keep it in an rt.Variable."
 
 
 def test_init_scope_lifts_out_of_the_trace():

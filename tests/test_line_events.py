@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from line_events import WATCHES, parted
 from programs import load
+from structures import differing
 from test_interpreters import FOUND, environment, pure_packages
 
 __all__ = ["pure_packages"]
@@ -21,6 +23,16 @@ PLAIN = [p for p in load().values() if not p.needs_runtime and p.applies("conver
 def test_programs_show_the_same_events(subject: str, watch: str) -> None:
     found = [parted(p, WATCHES[watch]) for p in PLAIN if p.subject == subject]
     assert found and not [f for f in found if f is not None]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 gives the end of a function lines of its own")
+def test_random_structures_show_the_same_events() -> None:
+    assert [found for seed in range(80) if (found := differing(seed)) is not None] == []
+
+
+def test_a_tracer_of_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structures.ag.convert", lambda fn: lambda *args: fn(*args) or 5)
+    assert (found := differing(3)) is not None and found.startswith("seed 3, run ")
 
 
 RUN = """

@@ -1,6 +1,7 @@
 """What a call remembers of its callee: as soon as the callee is another one, the other one is called."""
 from __future__ import annotations
 
+import dis
 import gc
 import marshal
 import subprocess
@@ -281,3 +282,45 @@ def plain_calls(x):
     items.append(account.grown(2))
     items.append(int(str(x)))
     return clip(x) + account.grown() + len(items) + abs(-1) + sum(items) + getattr(account, "grown")(2)
+
+
+def added(x):
+    return x + 1
+
+
+def halved(x, by=2):
+    return x // by
+
+
+def calls_both(x):
+    return added(x) + halved(x, 2)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the interpreter specialises nothing")
+def test_the_interpreter_specialises_calls_of_converted_functions():
+    def quick(fn):
+        for _ in range(1000):
+            fn(4)
+        found = [i.opname for i in dis.get_instructions(fn, adaptive=True)]
+        return found.count("CALL_PY_EXACT_ARGS")
+
+    assert quick(ag.convert(calls_both)) == quick(calls_both) == 2
+
+
+def test_converted_functions_have_the_attributes_of_their_own():
+    def outer():
+        cell = 3
+
+        def inner(x, y=[1], *, z=2):
+            """Its text."""
+            return x + cell if x > 0 else y, z
+
+        return inner
+
+    for fn in (outer(), halved, added, clip):
+        converted = ag.convert(fn)
+        assert converted.__defaults__ is fn.__defaults__ and converted.__kwdefaults__ == fn.__kwdefaults__
+        assert (converted.__name__, converted.__qualname__) == (fn.__name__, fn.__qualname__)
+        assert (converted.__doc__, converted.__module__) == (fn.__doc__, fn.__module__)
+        assert converted.__globals__ is fn.__globals__
+    assert ag.convert(outer())(4) == (7, 2)

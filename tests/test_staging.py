@@ -979,6 +979,36 @@ def test_error_strings_of_branches():
         "Make both branches give 's' the same type: the str 'yes' and the str 'no' do not fit together.")
 
 
+def test_error_objects_of_branches():
+    class Box:
+        pass
+
+    def f(x):
+        if x > 0:
+            a = Box()
+        else:
+            a = Box()
+        return a
+
+    assert error_of(f, rt.constant(1.0)) == message(
+        f, 1, f"'a' is a Box if the condition holds (line {line(f, 2)}), but another one if it does not "
+        f"(line {line(f, 4)}), which no graph can carry",
+        "Make its class a dataclass, or change the attributes of one object.")
+
+
+def test_error_string_in_a_loop():
+    def f(xs):
+        s = "a"
+        for _ in xs:
+            s += "b"
+        return s
+
+    assert error_of(f, rt.constant([1, 2])) == message(
+        f, 2, "'s' is the str 'a' before the loop but the str 'ab' after one iteration",
+        "A staged loop keeps a str as it is: keep a number or tensor in 's', and make the str of it after the loop, in "
+        "Python.")
+
+
 def test_error_dtype_in_a_loop():
     def f(h, xs):
         for x in xs:
@@ -1088,6 +1118,18 @@ def test_error_truth_of_many():
     assert error_of(f, rt.constant([1, 2]), kind=ValueError) == message(
         f, 1, "The truth value of an array with more than one element is ambiguous: this tensor is int32[2]",
         "Use rt.reduce_any or rt.reduce_all.")
+
+
+def test_error_comparison_of_containers():
+    def f(x):
+        if (x, 1) == (x + 1, 1):
+            return 1
+        return 0
+
+    assert error_of(f, rt.constant(1), kind=TypeError) == message(
+        f, 1, "containers of tensors cannot be compared here: <rt.Tensor 'equal' shape=() dtype=bool> has no value "
+        "while its function is traced", "Compare their items: a[0] == b[0] and a[1] == b[1].",
+        col=11 if sys.version_info >= (3, 11) else None)
 
 
 def test_error_unroll_budget():

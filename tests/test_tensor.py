@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 import re
 from collections.abc import Callable
@@ -208,27 +209,36 @@ def test_graph_tensor_text() -> None:
     assert f"{x}" == f"{{{x!s}:}}"
 
 
+def rows(x: GraphTensor) -> Any:
+    """A vector of unknown length, of the same graph."""
+    return add_input(x.graph, t.TensorType(t.int32, (None,)))
+
+
 @pytest.mark.parametrize(("action", "message"), [
     (lambda x: bool(x), "a tensor cannot be used as a Python bool here"),
     (lambda x: int(x), "a tensor cannot become a Python int here"),
     (lambda x: float(x), "a tensor cannot become a Python float here"),
     (lambda x: complex(x), "a tensor cannot become a Python complex here"),
     (lambda x: [1, 2][x], "a tensor cannot be a Python index here"),
+    (lambda x: [1, 2][:x], "a tensor cannot be a Python index here"),
+    (lambda x: operator.setitem([1, 2], x, 3), "a tensor cannot be used as a Python int here"),
+    (lambda x: "abc" * x, "a tensor cannot be used as a Python int here"),
     (lambda x: np.asarray(x), "a tensor cannot become a NumPy array here"),
     (lambda x: {x: 1}, "Tensor is unhashable"),
-    (lambda x: len(symbol((None,))), "the length of a tensor is not known here"),
-    (lambda x: iter(symbol((None,))), "a tensor of unknown length cannot be iterated over here"),
+    (lambda x: len(rows(x)), "the length of a tensor is not known here"),
+    (lambda x: iter(rows(x)), "a tensor of unknown length cannot be iterated over here"),
 ])
 def test_graph_tensor_has_no_value(action: Callable[[Tensor], Any], message: str) -> None:
-    with pytest.raises(TypeError, match=message) as info:
-        action(symbol())
+    x = symbol()
+    with tracing(x.graph), pytest.raises(TypeError, match=message) as info:
+        action(x)
     assert str(info.value).startswith(f"{__file__}:")
     assert isinstance(info.value, OperatorNotAllowedInGraphError) or "unhashable" in message
 
 
 def test_graph_tensor_full_message() -> None:
     x = symbol()
-    with pytest.raises(OperatorNotAllowedInGraphError) as info:
+    with tracing(x.graph), pytest.raises(OperatorNotAllowedInGraphError) as info:
         if x:
             pass
     line = info.traceback[0].lineno + 1
@@ -240,10 +250,29 @@ def test_graph_tensor_full_message() -> None:
         "stays Python (autograph.explain says why): use rt.cond or rt.where.")
 
 
+def test_items_of_a_tensor_do_not_change_in_place() -> None:
+    x = tensor([[1, 2], [3, 4]])
+    with pytest.raises(TypeError) as info:
+        x[0][1] = 5
+    first, *_, remedy = str(info.value).split("\n")
+    line = info.traceback[0].lineno + 1
+    assert first == f"{__file__}:{line}: the items of a tensor cannot be set here: it does not change in place"
+    assert remedy == (
+        "In converted code set an item of a variable of the same function, with all indices: x[i, j] = value.")
+    with pytest.raises(TypeError, match=r"cannot be deleted here: it does not change in place\n(.*\n)+Keep the others: "
+                                        r"rt\.concat, or rt\.boolean_mask\."):
+        del x[0]
+
+
 def test_graph_tensor_has_no_numpy() -> None:
     assert not hasattr(symbol(), "numpy") and len(symbol((3,))) == 3
-    with pytest.raises(AttributeError, match="it has no value while its function is traced"):
+    with pytest.raises(AttributeError) as info:
         symbol().numpy()
+    first, *_, remedy = str(info.value).split("\n")
+    assert first == (f"{__file__}:{info.traceback[0].lineno + 1}: a graph tensor has no numpy(): it has no value while "
+                     "its function is traced")
+    assert remedy == (
+        "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or rt.py_function.")
 
 
 def test_set_shape_refines_a_graph_tensor() -> None:

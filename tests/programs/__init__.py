@@ -22,7 +22,7 @@ __all__ = ["PROGRAMS", "WAYS", "Dataset", "Fixed", "Program", "dataset", "fixed"
 
 WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed", "native", "native relaxed")
 PLAIN = (
-    "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_",
+    "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_", "lists",
     "comprehensions", "patterns", "output", "failures", "tries", "contexts", "numbers_", "builtins_", "names",
     "algorithms", "grammar", "newer", "regressions",
 )

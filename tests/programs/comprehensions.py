@@ -310,3 +310,19 @@ def list_that_nobody_takes(xs):
     [more.append(x * y) for x in xs if x > 0 for y in (1, 2)]
     [print(x) for x in xs]
     return out, more
+
+
+@program((3,), (0,))
+def tests_in_comprehensions_of_a_class_body(x):
+    class Table:
+        rows = [3, 0, 4]
+        kept = [r for r in rows if r and r != 4]
+        squares = {r: r * r for r in rows if r}
+
+        class Inner:
+            odd = {r for r in (1, 2, 3) if r % 2}
+
+        def items(self, names=[r for r in rows if r > 3]):
+            return [n for n in names if n]
+
+    return Table.kept, Table.squares, Table.Inner.odd, Table().items(), x + 1 if x > 0 else x

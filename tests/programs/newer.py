@@ -69,6 +69,22 @@ def type_parameters(x):
     return larger(x, 2), Box(x).get(0), Pairs.__name__, names, larger.__qualname__, Box.get.__qualname__
 """, (3,), (-3,))
 
+newer((3, 12), "tests_in_comprehensions_of_type_parameters", """
+def tests_in_comprehensions_of_type_parameters(x):
+    type Known = [k for k in (1, 0, 2) if k and k != 2]
+
+    def first[T: (int, [t for t in (str,) if t][0])](a: T, others=[k for k in (3, 0) if k]) -> T:
+        return a if a > 0 else others[0]
+
+    class Box[T, *Ts, **P](dict[T, int]):
+        kept = [v for v in (3, 0) if v]
+
+        def get[U](self, a: U) -> list[U]:
+            return [a for v in self.kept if v]
+
+    return Known.__value__, first(x), Box.kept, Box().get(1), str(first.__type_params__[0].__constraints__)
+""", (3,), (-3,))
+
 newer((3, 12), "nested_quotes_in_f_strings", '''
 def nested_quotes_in_f_strings(x):
     names = {"a": 1, "b": 2}

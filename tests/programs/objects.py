@@ -520,3 +520,45 @@ def ordering_made_of_one_comparison(a, b):
     else:
         kind = 2
     return kind, x > y, x >= y, x <= y, x < y, x != y
+
+
+class Pile:
+    def __init__(self):
+        self.items = []
+        self.peak = 0
+
+    def push(self, v):
+        self.items.append(v)
+        self.peak = max(self.peak, len(self.items))
+
+    def pop(self):
+        if not self.items:
+            raise IndexError("empty pile")
+        return self.items.pop()
+
+
+@program(([1, 2, -1, 3, -1, -1],), ([1, -1],))
+def object_with_a_pop_of_its_own(ops):
+    pile = Pile()
+    out = 0
+    for op in ops:
+        if op > 0:
+            pile.push(op * 10)
+        else:
+            out += pile.pop()
+    return out, pile.peak, pile.items
+
+
+@program(([1, -1, -1],), ([2, 2],))
+def object_whose_pop_fails(ops):
+    pile = Pile()
+    out = 0
+    try:
+        for op in ops:
+            if op > 0:
+                pile.push(op)
+            else:
+                out += pile.pop()
+    except IndexError:
+        return out, -1
+    return out, pile.peak

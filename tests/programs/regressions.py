@@ -362,3 +362,30 @@ def list_grows_before_an_object_is_found_to_change(a, b, k):
 @program((3,), (0,))
 def walrus_in_an_operand_of_a_generator(a):
     return sum(a for q in range(3) for r in range(q) if r or (last := 4)), last
+
+
+@program((3,), (0,))
+def else_of_a_loop_on_a_walrus_always_raises(n):
+    total = 0
+    try:
+        try:
+            while (m := n) > 1:
+                n -= 1
+                total += m
+                if total > 100:
+                    break
+            else:
+                raise ValueError(total)
+        except ValueError as error:
+            total = -error.args[0]
+    finally:
+        total += 1
+    return total, n
+
+
+@program((3, None), (0, 2), (7, 2))
+def ends_where_another_return_is_staged(n, other):
+    if other is not None:
+        if n > 5:
+            return n
+        n += 1

@@ -377,3 +377,33 @@ def global_that_a_callee_assigns(n):
         if i != 2:
             raise_counter(i)
     return COUNTER
+
+
+@program((3,), (0,))
+def list_that_a_dict_holds_too(n):
+    items = [0]
+    d = {"items": items, "last": 0}
+    if n > 2:
+        d["items"][0] += n
+        d["last"] = items[0]
+        items[0] += 1
+    for i in range(n):
+        d["items"][0] += i
+        items[0] += 1
+        d["last"] = items[0]
+    return d, items
+
+
+@program((3,), (0,))
+def list_that_an_object_holds_too(n):
+    items = [0]
+    box = Box(items)
+    box.log = 0
+    for i in range(n):
+        box.value[0] += i
+        items[0] += 1
+        box.log = items[0]
+    if n > 2:
+        box.value[0] += 1
+        items.append(n)
+    return box.value[0], items, box.log

@@ -1,6 +1,8 @@
 """`try` around what tensors decide: handlers, what the variables hold, `else`, `finally`, jumps."""
 from __future__ import annotations
 
+import traceback
+
 from programs import program
 
 
@@ -719,3 +721,18 @@ def system_error_in_handler(x):
         print(error)
         y = error.errno
     return y
+
+
+@program((3,), (0,))
+def traceback_in_a_handler(x):
+    def fails(x):
+        raise ValueError
+
+    try:
+        x += 1
+        fails(x)
+    except ValueError as error:
+        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        if x > 2:
+            x = -x
+    return x, [name for name in names if name == "fails"], [name.isidentifier() for name in names], len(names)

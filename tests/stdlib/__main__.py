@@ -3,6 +3,7 @@
     --jobs N      modules at a time (default: the number of processors)
     --mode MODE   only `converted` (the functions of the module) or `recursive` (also all that they call: in other
                   modules, and in the tests); may be given twice
+    --lines       instead, compare the lines and branches that coverage finds, converted and not
     --rate        instead, convert every function of the standard library, and say how many convert
     --details     print what the tests that differ printed
 """
@@ -13,7 +14,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from .compare import MODES, Comparison, compare
+from .compare import MODES, Comparison, compare, compare_lines
 from .modules import has_tests, subjects
 from .page import page, summary
 from .rate import conversion_rate
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--lines", action="store_true")
     parser.add_argument("--rate", action="store_true")
     parser.add_argument("--details", action="store_true")
     options = parser.parse_args()
@@ -37,6 +39,8 @@ def main() -> int:
     if not has_tests():
         print("this Python comes without CPython's tests (the package `test`)", file=sys.stderr)
         return 2
+    if options.lines:
+        return _lines(tuple(options.modules), options.jobs)
     found: list[Comparison] = []
     unable: list[str] = []
     modes = tuple(options.mode or MODES)
@@ -54,6 +58,24 @@ def main() -> int:
         with open(PAGE, "w") as file:
             file.write(text)
     return 1 if unable or not all(result.good for result in found) else 0
+
+
+def _lines(modules: tuple[str, ...], jobs: int) -> int:
+    total = wrong = unable = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for result in pool.map(compare_lines, subjects(modules)):
+            if isinstance(result, str):
+                unable += 1
+                print(result, flush=True)
+                continue
+            total += 1
+            wrong += bool(result.differences)
+            print(f"{'DIFFERS' if result.differences else 'same'} {result.name}: {result.functions} functions, "
+                  f"{result.tests} tests, {result.count} lines and branches", flush=True)
+            for difference in result.differences:
+                print(f"    {difference}")
+    print(f"{total} modules, {wrong} of which coverage finds otherwise; {unable} not measured")
+    return 1 if wrong else 0
 
 
 def _print(result: Comparison, details: bool) -> None:

@@ -1,20 +1,23 @@
-"""One run: `python child.py TARGETS TESTS OUTPUT MODE`; names are separated by commas.
+"""One run: `python child.py TARGETS TESTS OUTPUT MODE [lines]`; names are separated by commas.
 
 Runs CPython's unittest modules TESTS in this process and writes their outcomes to OUTPUT as JSON. MODE is `original`,
 `converted` (all functions of TARGETS, which are modules and packages) or `recursive` (all that they call, too: of
-other modules, and of the tests).
+other modules, and of the tests). With `lines`, OUTPUT also has the lines and branches of TARGETS that coverage finds.
 """
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
 import os
 import sys
+import tempfile
 import time
 import unittest
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -93,13 +96,47 @@ def _deeper(frames: int, run: Callable[[], Any]) -> Any:
     return _deeper(frames - 1, run) if frames else run()
 
 
-def main(targets: list[str], tests: list[str], output: str, mode: str) -> None:
+class _Measured:
+    """While this is entered, coverage measures files; `lines` has what it finds."""
+
+    KINDS = ("executed_lines", "missing_lines", "executed_branches", "missing_branches")
+
+    def __init__(self, files: list[str]) -> None:
+        import coverage
+
+        self.files, self.lines = files, dict[str, dict[str, list[Any]]]()
+        self.coverage = coverage.Coverage(data_file=None, branch=True, include=files, config_file=False)
+
+    def __enter__(self) -> None:
+        self.coverage.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.coverage.stop()
+        with tempfile.NamedTemporaryFile("r", suffix=".json") as report:
+            self.coverage.json_report(self.files, outfile=report.name, ignore_errors=True)
+            for name, found in json.load(report)["files"].items():
+                self.lines[os.path.realpath(name)] = {kind: found[kind] for kind in self.KINDS}
+
+
+class CollectingOutcomes(Outcomes):
+    """Garbage goes after each test, so that what a later one finds alive does not depend on how much was made."""
+
+    def stopTest(self, test: Any) -> None:
+        super().stopTest(test)
+        gc.collect()
+
+
+def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bool = False) -> None:
     support.use_resources = ["subprocess", "curses"]  # no network, no big files, nothing that takes minutes
     if tests == ["test.test_socketserver"]:  # by network it means this machine
         support.use_resources.append("network")
     for target in targets:
         importlib.import_module(target)
-    converter = Converter(lambda name: any(name == t or name.startswith(f"{t}.") for t in targets))
+
+    def is_target(name: str) -> bool:
+        return any(name == target or name.startswith(f"{target}.") for target in targets)
+
+    converter = Converter(is_target)
     if mode != "original":
         converter.start()
     if mode == "recursive":
@@ -107,19 +144,23 @@ def main(targets: list[str], tests: list[str], output: str, mode: str) -> None:
     suite = unittest.TestSuite()
     for name in tests:
         suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)))
-    runner = unittest.TextTestRunner(stream=io.StringIO(), resultclass=Outcomes, verbosity=0)
+    result_class = CollectingOutcomes if lines else Outcomes
+    runner = unittest.TextTestRunner(stream=io.StringIO(), resultclass=result_class, verbosity=0)
+    files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if is_target(name)]
+    measured = _Measured([file for file in files if file and file.endswith(".py")]) if lines else None
     started = _times()
-    result: Any = _deeper(_FRAMES, lambda: runner.run(suite))
+    with measured or nullcontext():
+        result: Any = _deeper(_FRAMES, lambda: runner.run(suite))
     seconds = [after - before for before, after in zip(started, _times())]
     with open(output, "w") as file:
         json.dump({
             "outcomes": result.outcomes, "seconds": seconds, "functions": converter.converted,
-            "errors": converter.errors, "details": result.details,
+            "errors": converter.errors, "details": result.details, "lines": measured.lines if measured else {},
         }, file)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONHASHSEED", "0")
-    main(sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], sys.argv[4])
+    main(sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], sys.argv[4], sys.argv[5:] == ["lines"])
     sys.stdout.flush()
     os._exit(0)  # threads and tables of the tests are of no interest any more

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .modules import INHERENT, Subject
 
-__all__ = ["MODES", "Comparison", "Converted", "Times", "compare", "counts"]
+__all__ = ["MODES", "Comparison", "Converted", "Lines", "Times", "compare", "compare_lines", "counts"]
 
 _CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
 _GOOD = ("ok", "skip", "expected failure")
@@ -72,7 +72,7 @@ class Comparison(NamedTuple):
         return all(result.good for result in self.modes.values())
 
 
-def _run(subject: Subject, mode: str, timeout: float) -> dict[str, Any]:
+def _run(subject: Subject, mode: str, timeout: float, *options: str) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": ""}
     environment.pop("AUTOGRAPH_CACHE", None)
     with tempfile.TemporaryDirectory(prefix="stdlib", ignore_cleanup_errors=True) as folder:
@@ -80,7 +80,7 @@ def _run(subject: Subject, mode: str, timeout: float) -> dict[str, Any]:
         work = os.path.join(folder, "work")
         os.mkdir(work)
         command = [sys.executable, "-X", "frozen_modules=off", _CHILD, ",".join(subject.targets),
-                   ",".join(subject.tests), output, mode]
+                   ",".join(subject.tests), output, mode, *options]
         try:
             done = subprocess.run(
                 command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -128,6 +128,43 @@ def _compared(subject: Subject, mode: str, outcomes: dict[str, str], timeout: fl
         missing=tuple(name for name in INHERENT if name in outcomes and name not in differences),
         seconds=Times(*after["seconds"]),
     )
+
+
+class Lines(NamedTuple):
+    """What coverage finds of the files of a module under its tests."""
+
+    name: str
+    tests: int
+    functions: int
+    count: int
+    """How many lines and branches there are."""
+    differences: tuple[str, ...]
+    """The lines and branches that are run in one way alone."""
+
+
+def compare_lines(subject: Subject, timeout: float = 600) -> Lines | str:
+    """Compare the lines and branches that are run, unconverted and converted, or say why they cannot be measured.
+
+    What differs is measured again: only what differs each time counts.
+    """
+    found: set[tuple[str, str, str]] | None = None
+    for _ in range(_ATTEMPTS):
+        runs = [_run(subject, mode, timeout, "lines") for mode in ("original", "converted")]
+        for run in runs:
+            if run.get("errors") or not run.get("lines"):
+                return f"{subject.name}: {run.get('failed') or run['errors'] or 'its files are not measured'}"
+        before, after = (_items(run["lines"]) for run in runs)
+        found = before ^ after if found is None else found & (before ^ after)
+        if not found:
+            break
+    differences = [f"{where} {kind} {what} {'un' if (where, kind, what) in before else ''}converted"
+                   for where, kind, what in sorted(found or ())]
+    return Lines(subject.name, len(runs[0]["outcomes"]), runs[1]["functions"], len(before), tuple(differences))
+
+
+def _items(lines: dict[str, dict[str, list[Any]]]) -> set[tuple[str, str, str]]:
+    return {(os.path.basename(file), kind.replace("_", " "), str(item))
+            for file, kinds in lines.items() for kind, items in kinds.items() for item in items}
 
 
 def _differences(first: dict[str, str], second: dict[str, str]) -> dict[str, tuple[str, str]]:

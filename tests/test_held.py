@@ -1,0 +1,139 @@
+"""What Python would change in a staged list, through an element of it, is an error: it holds what was in that."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import runtime as rt
+
+THREE = rt.constant(3)
+
+
+def set_item_of_an_element(n: Any) -> Any:
+    rows = [[0, 1] for _ in range(n)]
+    rows[1][0] = 5
+    return rows
+
+
+def changed_in_a_loop(n: Any) -> Any:
+    rows = [[0, 1] for _ in range(n)]
+    for row in rows:
+        row[1] += 5
+    return rows
+
+
+def dict_in_a_branch(n: Any) -> Any:
+    rows = [{"a": i, "b": 0} for i in range(n)]
+    first = rows[0]
+    if n > 2:
+        first["b"] = 5
+    return rows
+
+
+def grows(n: Any) -> Any:
+    rows = []
+    for i in range(n):
+        rows.append([i, i])
+    rows[-1].append(3)
+    return rows
+
+
+def put_back_elsewhere(n: Any) -> Any:
+    rows = [[i, 1] for i in range(n)]
+    row = rows[0]
+    row[1] = 5
+    rows[1] = row
+    return rows
+
+
+def changed_after_it_was_put_in(n: Any) -> Any:
+    rows, row = [], [0, 0]
+    for _ in range(n):
+        rows.append(row)
+        row[0] += 1
+    return rows
+
+
+def changed_before_it_is_put_in_again(n: Any) -> Any:
+    rows, row = [], [0, 0]
+    for _ in range(n):
+        row[0] += 1
+        rows.append(row)
+    return rows
+
+
+def changed_after_the_loop(n: Any) -> Any:
+    rows, row = [], [0, 0]
+    for _ in range(n):
+        rows.append((row, n))
+    row[0] += 1
+    return rows
+
+
+def start_of_the_list(n: Any) -> Any:
+    row = [0, 0]
+    rows = [row]
+    for i in range(n):
+        rows.append([i, i])
+    row[0] += 1
+    return rows
+
+
+READ = "x = list(xs[i]), then xs[i] = x."
+PUT = "Put in a copy: list(x); or change it before."
+
+
+@pytest.mark.parametrize(("fn", "offset", "what", "remedy"), [
+    (set_item_of_an_element, 2, "a list is changed after it was read from", READ),
+    (changed_in_a_loop, 2, "a list is changed after it was read from", READ),
+    (dict_in_a_branch, 2, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
+    (grows, 4, "a list is changed after it was read from", READ),
+    (put_back_elsewhere, 2, "a list is changed after it was read from", READ),
+    (changed_after_it_was_put_in, 3, "a list is changed after it was put into", PUT),
+    (changed_before_it_is_put_in_again, 4, "a list is changed after it was put into", PUT),
+    (changed_after_the_loop, 3, "a list is changed after it was put into", PUT),
+    (start_of_the_list, 3, "a list is changed after it was put into", PUT),
+])
+def test_a_change_that_the_list_does_not_see(fn: Any, offset: int, what: str, remedy: str) -> None:
+    with pytest.raises(rt.errors.StagingError) as info:
+        rt.function(fn)(THREE)
+    first, *_, last = str(info.value).split("\n")
+    assert first == (f"{__file__}:{fn.__code__.co_firstlineno + offset}: {what} another list here, which holds what "
+                     "was in it: staged code does not see the change there")
+    assert last.endswith(remedy)
+
+
+def test_the_remedies_work() -> None:
+    def read(n: Any) -> Any:
+        rows = [[0, 1] for _ in range(n)]
+        for i in range(n):
+            x = list(rows[i])
+            x[1] += i
+            rows[i] = x
+        return rows
+
+    def put(n: Any) -> Any:
+        rows, row = [], [0, 0]
+        for _ in range(n):
+            row[0] += 1
+            rows.append(list(row))
+        row[1] = 5
+        return rows, row
+
+    for fn in (read, put):
+        found = rt.nest.map_structure(lambda x: x if isinstance(x, int) else x.numpy().item(), rt.function(fn)(THREE))
+        assert found == fn(3)
+
+
+def test_what_is_taken_out_may_change() -> None:
+    @rt.function
+    def f(n):
+        rows = [[i, 1] for i in range(n)]
+        row = rows.pop()
+        row[1] = 5
+        first = rows[0][:]
+        first.append(7)
+        return row[1] + first[2]
+
+    assert f(THREE) == 12
