@@ -225,6 +225,20 @@ def capture(fn: FunctionType) -> Source:
     Raises NoSourceError (with the remedies), StaleSourceError if the file has changed since it was imported,
     AmbiguousLambdaError if lambdas cannot be told apart.
     """
+    try:
+        return _captured(fn)
+    except ConversionError:
+        filename = fn.__code__.co_filename
+        suffix = os.path.splitext(filename)[1]
+        if not suffix or suffix in (".py", ".pyw") or filename.startswith("<"):
+            raise
+        # A template engine names its template as the file of the code that it makes.
+        raise NoSourceError(
+            f"no source text for {fn.__qualname__!r}: the file is not the Python text that it was compiled from",
+            filename=filename, lineno=fn.__code__.co_firstlineno, remedy=_REMEDY) from None
+
+
+def _captured(fn: FunctionType) -> Source:
     code = fn.__code__
     filename = code.co_filename
     lines = tuple(_lines_of(filename, fn.__globals__))

@@ -8,7 +8,7 @@ from typing import Any
 from autograph.frames import prune
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
-from runtime.executors import Executable, make
+from runtime.executors import Executable, chosen, make
 from runtime.graph import Graph, user_position
 from runtime.inline import inline
 from runtime.maybe import MaybeTensor
@@ -57,7 +57,7 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
-        self.optimized = rewrite(graph)
+        self.optimized = rewrite(graph, fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
         self.run = self._runner(isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor))
@@ -66,6 +66,14 @@ class ConcreteFunction:
         """The function from arrays to results: the last step of each call, so without detours."""
         arrays, pack = self._arrays, self._pack
         new = object.__new__
+        if single and len(self.graph.inputs) == 1:
+            def run_one(x: Any) -> Any:
+                (array,) = arrays(x)
+                result = new(EagerTensor)
+                result._array = array
+                return result
+
+            return run_one
         if single:
             def run_single(*inputs: Any) -> Any:
                 (array,) = arrays(*inputs)

@@ -80,6 +80,8 @@ def _tensor(x: Any) -> Any:
 
 
 def _scalar(x: Any, what: str) -> Tensor:
+    if isinstance(x, Staged):
+        getattr(builtins, what)([])  # which says what it takes
     tensor = convert_to_tensor(x)
     if tensor.type.size == 1 and tensor.ndim:
         tensor = tensor[(0,) * tensor.ndim]

@@ -49,6 +49,25 @@ def products(x, n):
     return x
 
 
+def sorts(x, n):
+    for _ in range(n):
+        x = rt.sort(rt.sin(x * 1e6))
+    return x
+
+
+def draws(x, n):
+    for _ in range(n):
+        x = rt.random.normal([20_000_000])
+    return x
+
+
+def scatters(x, n):
+    places = rt.random.uniform([20_000_000, 1], 0, 20_000_000, rt.int32)
+    for _ in range(n):
+        x = rt.tensor_scatter_nd_add(x, places, x)
+    return x
+
+
 LONG = 2_000_000_000
 KINDS: dict[str, tuple[Callable[..., Any], tuple[int, ...] | None, bool]] = {
     "scalars": (scalars, None, False),
@@ -57,6 +76,10 @@ KINDS: dict[str, tuple[Callable[..., Any], tuple[int, ...] | None, bool]] = {
     "block by block, 2000x1000": (block_by_block, (2000, 1000), False),
     "block by block, of unknown size": (block_by_block, (2000, 1000), True),
     "stencil, 2000x1000": (stencil, (2000, 1000), False),
+    "several steps in a pass, 4000x2000": (stencil, (4000, 2000), False),
+    "sort of 20,000,000": (sorts, (20_000_000,), False),
+    "draw of 20,000,000": (draws, (20_000_000,), False),
+    "scatter of 20,000,000": (scatters, (20_000_000,), False),
     "matmul 1024x1024": (products, (1024, 1024), False),
     "matmul of unknown sizes": (products, (1024, 1024), True),
 }

@@ -19,6 +19,12 @@ def rows(count: int, element: TensorType = ROW, size: int = 2) -> EagerList:
     return EagerList(tuple(np.full(shape, i, np.float32) for i in range(count)), ListType(element))
 
 
+def several(*sizes: int | None) -> EagerList:
+    """Rows of several sizes; None was not written."""
+    items = [None if size is None else np.arange(size, dtype=np.float32) - k for k, size in enumerate(sizes)]
+    return EagerList(tuple(items), ListType(ANY_ROW))
+
+
 def _row(value: float, size: int = 2) -> Any:
     return np.full(size, value, np.float32)
 
@@ -53,3 +59,36 @@ LIST_SAMPLES: Final[dict[str, list[Sample]]] = {
     "list_scatter": [((rows(3), _index(2, 0), np.ones((2, 2), np.float32)), {}),
                      ((rows(1), _index(4), np.ones((1, 2), np.float32)), {"grow": True})],
 }
+"""On lists of elements of one shape."""
+
+SEVERAL: Final[dict[str, list[Sample]]] = {
+    "list_new": [((), {"element": ANY_ROW}), ((_row(1, 0), _row(2, 3), _row(3, 1)), {"element": ANY_ROW})],
+    "list_reserve": [((np.int32(n),), {"element": ANY_ROW, "known": True}) for n in (0, 3)],
+    "list_cast": [((several(2, 3, 0),), {"element": TensorType(float64, (None,))}),
+                  ((several(3, 3),), {"element": TensorType(float64, (3,))})],
+    "list_append": [((several(2, None), _row(7)), {}), ((several(), _row(7, 0)), {})],
+    "list_extend": [((several(2, 0, None), several(3, 1)), {}), ((several(), several(2, 4)), {}),
+                    ((rows(2), several(1, 4)), {})],
+    "list_get": [((several(None, 2, 3, 0), np.int32(i)), {"element": ANY_ROW}) for i in (0, 1, -1, -2)],
+    "list_set": [((several(3, 2, 1), np.int32(-1), _row(7)), {}), ((several(4), np.int32(3), _row(7)), {"grow": True}),
+                 ((several(2, None), ONE, _row(7, 5)), {"strict": True})],
+    "list_insert": [((several(1, 3, 2), np.int32(i), _row(7, 4)), {}) for i in (0, 1, -1, 9)],
+    "list_pop": [((several(1, 3),), {"element": ANY_ROW}), ((several(4, 2, 1), np.int32(0)), {"element": ANY_ROW}),
+                 ((several(None, 2), np.int32(0)), {"element": ANY_ROW})],
+    "list_length": [((several(3, None),), {}), ((several(),), {})],
+    "list_slice": [((several(4, 0, None, 1), ONE), {"given": (True, False, False)}),
+                   ((several(4, 1, 3), np.int32(-1)), {"given": (False, False, True)})],
+    "list_stack": [((several(*sizes),), {"element": ANY_ROW}) for sizes in ((), (3, 3), (None, 2, 2), (0, 0))],
+    "list_concat": [((several(*sizes),), {"element": ANY_ROW}) for sizes in ((), (3, 1, 0), (None, 2, 1, None))],
+    "list_split": [((np.arange(15, dtype=np.float32).reshape(5, 3), _index(0, 5)), {}),
+                   ((np.ones((0, 3), np.float32), _index()), {}),
+                   ((np.ones((4, 1, 2), np.float32), np.array([1, 3], np.uint8)), {})],
+    "list_gather": [((several(2, 3, None, 2), _index(*picked)), {"element": ANY_ROW})
+                    for picked in ((3, 2, 0), (1,), ())],
+    "list_scatter": [((several(3, None, 1), _index(2, 0), np.ones((2, 2), np.float32)), {}),
+                     ((several(1), _index(4, 2), np.ones((2, 3), np.float32)), {"grow": True})],
+}
+"""On lists of elements of several shapes."""
+
+for _name, _more in SEVERAL.items():
+    LIST_SAMPLES[_name] = [*LIST_SAMPLES[_name], *_more]

@@ -90,17 +90,19 @@ def bound(op: str, arguments: Sequence[Any], params: dict[str, Any], kernel: Cal
 
     Both sum pairwise or better, so a sum is off by some units in the last place of the sum of the absolute values.
     """
-    x = np.asarray(arguments[0]) if len(arguments) else None
-    if x is None or x.dtype.kind != "f":
+    if not arguments or isinstance(arguments[0], tuple):  # a list
+        return None
+    x = np.asarray(arguments[0])
+    if x.dtype.kind not in "fc":
         return None
     eps = float(np.finfo(x.dtype).eps)
     with np.errstate(all="ignore"):
         if op == "reduce_sum":
-            return eps * (20 + np.log2(max(x.size, 2))) * kernel(abs(x.astype("f8")), **params)
+            return eps * (20 + np.log2(max(x.size, 2))) * kernel(abs(x).astype("f8"), **params)
         if op == "reduce_prod":
-            return eps * x.size * abs(kernel(x.astype("f8"), **params))
+            return 2 * eps * x.size * kernel(abs(x).astype("f8"), **params)
         if op in ("matmul", "einsum"):
-            wide = [abs(np.asarray(a).astype("f8")) for a in arguments]
+            wide = [abs(np.asarray(a)).astype("f8") for a in arguments]
             return eps * (4 + x.shape[-1] if x.ndim else 4) * kernel(*wide, **params)
         if op.startswith("conv"):  # float16 is added up in float32, and rounded once
             wide = [abs(a.astype("f8")) if a.dtype.kind == "f" else a for a in arguments]

@@ -20,6 +20,7 @@ pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 import leaks
 from native_runs import layouts
 
+from runtime.execute.native.compile import has_loops
 from runtime.executors import make
 from runtime.graph import Graph
 from runtime.ops.control import COND
@@ -286,3 +287,38 @@ def test_unknown_dims_need_no_new_trace() -> None:
             for got, want in zip(f(rt.constant(x)), reference(rt.constant(x)), strict=True):
                 np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-4, atol=2e-4)
     assert f.experimental_get_tracing_count() == 1
+
+
+def test_a_product_is_written_where_the_result_is_wanted() -> None:
+    """Not into other memory, which it would be copied from; but a result that comes twice is copied."""
+    x = rt.constant(np.random.default_rng(0).standard_normal((60, 60)).astype(np.float32))
+
+    def once(x):
+        return x @ x
+
+    def twice(x):
+        y = rt.tanh(x @ x)
+        return y, rt.reduce_sum(y @ x), y
+
+    for fn, copies in ((once, 0), (twice, 1)):
+        concrete = rt.function(fn, executor="native").get_concrete_function(x)
+        body = concrete.inspect_llvm(optimized=False).split("@body", 1)[1]
+        assert body.count("call void @llvm.memcpy") == copies
+        for have, want in zip(rt.nest.flatten(concrete(x)), rt.nest.flatten(fn(x)), strict=True):
+            np.testing.assert_allclose(have.numpy(), want.numpy(), rtol=1e-4, atol=1e-3)
+
+
+def test_code_that_does_not_repeat_is_not_optimised() -> None:
+    def straight(x):
+        return rt.cond(x > 0, lambda: x + 1, lambda: x - 1)
+
+    def loop(x):
+        while x > 0:
+            x -= 1
+        return x
+
+    x = rt.constant(2)
+    for fn, repeats in ((straight, False), (loop, True), (lambda x: rt.fill([1000], x), True)):
+        concrete = rt.function(fn, executor="native").get_concrete_function(x)
+        assert has_loops(concrete.inspect_llvm(optimized=False)) is repeats
+        assert (concrete(x).numpy() == fn(x).numpy()).all()

@@ -83,3 +83,23 @@ def test_sizes_that_do_not_fit() -> None:
         reference, native = both(text, *arguments)
         assert reference == native
         assert reference.startswith(f"einsum {text!r}: ")  # the rest is NumPy's
+
+
+def test_float16() -> None:
+    """Sums and products of float16 are computed in float32, and rounded once: within half a unit of the true ones."""
+    rng = np.random.default_rng(5)
+    x, y = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((70, 80), (80, 60)))
+
+    def fn(x: Any, y: Any) -> Any:
+        return (x @ y, rt.einsum("ij,jk->ki", x, y), rt.reduce_sum(x, 0), rt.reduce_sum(y), rt.reduce_max(x, 1),
+                rt.reduce_prod(rt.abs(x[:3]) + rt.cast(0.5, x.dtype), 0), rt.argmin(y, 0))
+
+    f = rt.function(fn, executor="native")
+    got = [r.numpy() for r in f(x, y)]
+    assert "nothing calls Python" in f.get_concrete_function(x, y).explain_native()
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    product = np.prod(np.abs(x[:3]) + np.float16(0.5), axis=0, dtype=np.float64)
+    for result, want in zip(got[:-1], (a @ b, (a @ b).T, a.sum(0), b.sum(), a.max(1), product), strict=True):
+        assert result.dtype == np.float16
+        np.testing.assert_allclose(result, want, 2.0**-11 * 1.01, 1e-5)
+    np.testing.assert_array_equal(got[-1], b.argmin(0))

@@ -13,6 +13,8 @@ from runtime.execute.native.emit import PARALLEL
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
+from runtime.execute.native import compile
+
 RNG = np.random.default_rng(0)
 
 
@@ -79,10 +81,38 @@ def test_llvm_makes_vectors_where_elements_lie_apart() -> None:
     assert PARALLEL in text_of(lambda x: rt.transpose(x) + 1.0, rt.TensorSpec([40, 30], rt.float32))
 
 
+def beside(x, y):
+    return rt.stack([x, x, x]) - rt.reduce_sum(y * y)
+
+
 @pytest.mark.parametrize("size", [3, 6, 10, 14])
 def test_rows_of_short_lines_beside_each_other(size: int) -> None:
-    """LLVM 22 makes code that is not valid of the stores of these lines in some of these sizes, and is to try again."""
-    def shifted(x, y):
-        return rt.stack([x, x, x]) - rt.reduce_sum(y * y)
+    compare(beside, np.arange(size, dtype=np.int32), np.arange(5, dtype=np.int32))
 
-    compare(shifted, np.arange(size, dtype=np.int32), np.arange(5, dtype=np.int32))
+
+@pytest.mark.parametrize("dtype", [rt.int32, rt.float64, rt.complex64, rt.int8], ids=lambda d: d.name)
+def test_stores_go_up_in_memory(dtype: rt.DType) -> None:
+    """Of stores that go down, LLVM 22 makes code that is not valid for some sizes."""
+    for size in range(2, 40):
+        f = rt.function(beside, executor="native", input_signature=[
+            rt.TensorSpec([size], dtype), rt.TensorSpec([5], dtype)])
+        text = f.get_concrete_function().inspect_llvm(optimized=False)
+        module, machine = compile.parsed(text, compile.target()), compile.target()
+        compile._optimize(module, machine, PARALLEL in text, compile._PASSES)
+        module.verify()
+
+
+def test_stores_that_go_down() -> None:
+    """Of such stores LLVM 22 makes code that is not valid: then it is made again without SROA."""
+    text = ["define void @body(ptr %to, ptr %from) {", "  %m = alloca i8, i64 72, align 64"]
+    for k, (at, lanes) in enumerate([(0, 4), (24, 4), (48, 4), (16, 2), (40, 2), (64, 2)]):
+        text += [f"  %p{k} = getelementptr i8, ptr %m, i64 {at}",
+                 f"  %q{k} = getelementptr i8, ptr %from, i64 {at % 24}",
+                 f"  %v{k} = load <{lanes} x i32>, ptr %q{k}, align 4",
+                 f"  store <{lanes} x i32> %v{k}, ptr %p{k}, align 4"]
+    for k, (at, lanes) in enumerate([(0, 16), (64, 2)]):
+        text += [f"  %f{k} = getelementptr i8, ptr %m, i64 {at}", f"  %t{k} = getelementptr i8, ptr %to, i64 {at}",
+                 f"  %w{k} = load <{lanes} x i32>, ptr %f{k}, align 4",
+                 f"  store <{lanes} x i32> %w{k}, ptr %t{k}, align 4"]
+    text += ["  ret void", "}"]
+    compile.optimized("\n".join(text), compile.target()).verify()

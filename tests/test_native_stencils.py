@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -193,7 +194,48 @@ def test_what_is_reduced_is_stored_where_it_stays() -> None:
     concrete = rt.function(rest, executor="native").get_concrete_function(u, rt.TensorSpec([], rt.int32))
     loops = [line for line in concrete.explain_native().splitlines() if "one loop over" in line]
     assert len(loops) == 1 and loops[0].endswith("abs, reduce_max"), loops
-    assert concrete.inspect_llvm(optimized=False).count("call void @llvm.memcpy") == 2
+    text = concrete.inspect_llvm(optimized=False)
+    assert text.count("call void @llvm.memcpy") == 2
+    following = re.findall(r"phi ptr \[ %\w+, %\w+ \], \[ (%\w+), %\w+ \]", text)
+    assert any(f"  {x} = select i1" in text for x in following), "the two memories of the state change places"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16], ids=lambda d: d.__name__)
+def test_greatest_absolute_value(dtype: Any) -> None:
+    """It is found by the bits as integers: of NaN of either sign, which is above infinity, and of zeros."""
+    def greatest(x):
+        size = rt.abs(x)
+        return rt.reduce_max(size), rt.reduce_max(size, 0), rt.reduce_max(rt.abs(x * 2), 1, keepdims=True)
+
+    def with_the_rest(x):
+        size = rt.abs(x * x * x - x * 3 + 1)
+        return size, rt.reduce_max(size), rt.reduce_max(rt.abs(x[::-1]))
+
+    rng = np.random.default_rng(0)
+    for shape in ((1, 1), (3, 5), (70, 130), (130, 64)):
+        x = rng.uniform(-9, 9, shape).astype(dtype)
+        for special in ([], [np.nan], [-np.nan], [np.inf], [-np.inf, np.nan], [-np.inf]):
+            y = x.copy()
+            y.flat[:len(special)] = special
+            for fn in (greatest, with_the_rest):
+                with np.errstate(invalid="ignore"):
+                    compare(fn, y)
+        compare(greatest, np.full(shape, -0.0, dtype))
+        compare(greatest, -np.abs(x))
+
+    def of_none(x):
+        return rt.reduce_max(rt.abs(x), 0)
+
+    compare(of_none, np.zeros((0, 3), dtype))
+    compare(of_none, np.zeros((0, 3), dtype), relaxed=True)
+    compare(of_none, np.zeros(0, dtype))
+
+
+def test_greatest_absolute_value_is_one_of_integers() -> None:
+    for fn, found in ((lambda x: rt.reduce_max(rt.abs(x)), True), (lambda x: rt.reduce_min(rt.abs(x)), False),
+                      (lambda x: rt.reduce_max(x), False), (lambda x: rt.reduce_max(rt.abs(x) - 1), False)):
+        concrete = rt.function(fn, executor="native").get_concrete_function(rt.TensorSpec([640], rt.float32))
+        assert ("llvm.smax" in concrete.inspect_llvm(optimized=False)) is found
 
 
 def test_what_is_read_at_once_is_not_copied() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from native_runs import compare, line
 
+import autograph as ag
 import runtime as rt
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
@@ -51,6 +52,52 @@ def test_unknown_and_known_sizes_together() -> None:
     assert (fn(rt.constant([1.0]), rt.constant(1)).numpy() == np.float32(0.5) + known.numpy()).all()
 
 
+def limited(y, x, n):
+    """Blocks leave by the limit, by the test of scalars, by their mask."""
+    i, alive = 0, y < x
+    while i < n and rt.reduce_any(alive):
+        ag.set_loop_options(maximum_iterations=7)
+        y = rt.where(alive, y + 0.5, y)
+        alive = alive & (y < x)
+        i += 1
+    return y, alive, i
+
+
+def limited_alone(y, x, n):
+    i = 0
+    while i < n:
+        ag.set_loop_options(maximum_iterations=5)
+        y = y * x + 0.25
+        i += 1
+    return y, i
+
+
+def limited_and_changing(y, x, n):
+    """Where the mask does not hold, it still changes: each loop runs array by array after all."""
+    i = 0
+    while rt.reduce_any(y < x):
+        ag.set_loop_options(maximum_iterations=6)
+        y = y + 0.5
+        i += 1
+    return y, i
+
+
+def limited_by_what_it_computes(y, x, n):
+    return rt.while_loop(lambda y: rt.reduce_any(y < x), lambda y: (rt.where(y < x, y + 1.0, y),), [y],
+                         maximum_iterations=n - 2)
+
+
+@pytest.mark.parametrize("fn", [limited, limited_alone, limited_and_changing, limited_by_what_it_computes],
+                         ids=lambda fn: fn.__name__)
+def test_limited_loops(fn: Callable[..., Any]) -> None:
+    for size in (64, 100, 1000):
+        for high in (-3.0, 1.0, 3.0, 50.0):
+            for n in (0, 1, 3, 9):
+                y, x = line(size, -2, 2), line(size, high - 2, high, seed=1)
+                compare(fn, y, x, n, blocks=True)
+    compare(fn, line(100), line(100, 0, 9), 9, blocks=True, relaxed=True)
+
+
 # `where(mask, new, old)` over `old` itself: groups of 64 elements for which nothing holds are left out.
 
 def masked(x, y, alive, table, n):
@@ -87,13 +134,36 @@ def negated(x, y, alive, table, n):
     return x
 
 
+def until_done(x, y, alive, table, n):
+    """The mask says what is over, and grows."""
+    for i in range(n):
+        new = x * table[i] - y
+        over = alive | (rt.abs(new) > 1.5)
+        x, alive = rt.where(over, x, new), over
+    return x, alive
+
+
+def negated_and_more(x, y, alive, table, n):
+    for i in range(n):
+        x, y = rt.where(~alive & (x < 1.0), x * table[i], x), rt.where(~(alive | (y > 0.0)), y + 1.0, y)
+    return x, y
+
+
+def old_and_new_the_other_way(x, y, alive, table, n):
+    """`x` stays where the mask holds, and `y` where it does not."""
+    for i in range(n):
+        x, y = rt.where(alive, x, x * table[i]), rt.where(alive, y + x, y)
+    return x, y
+
+
 def mask_of_itself(x, y, alive, table, n):
     for i in range(n):
         x = rt.where(x > 0.0, x * table[i] - y, x)
     return x
 
 
-MASKED = [masked, masked_and_ends, masked_by_another, masked_otherwise, negated, mask_of_itself]
+MASKED = [masked, masked_and_ends, masked_by_another, masked_otherwise, negated, until_done, negated_and_more,
+          old_and_new_the_other_way, mask_of_itself]
 
 
 @pytest.mark.parametrize("fn", MASKED, ids=lambda fn: fn.__name__)
@@ -116,7 +186,8 @@ def test_masked_updates_of_matrices_and_other_dtypes() -> None:
 
 @pytest.mark.parametrize(("fn", "size", "left_out"), [
     (masked, 1000, True), (masked_and_ends, 1000, True), (masked_by_another, 1000, True),
-    (mask_of_itself, 1000, True), (masked_otherwise, 1000, False), (negated, 1000, False),
+    (mask_of_itself, 1000, True), (masked_otherwise, 1000, False), (negated, 1000, True),
+    (until_done, 1000, True), (negated_and_more, 1000, True), (old_and_new_the_other_way, 1000, False),
     (masked, 1 << 20, False),  # from memory it would be slower
 ])
 def test_where_groups_are_left_out(fn: Callable[..., Any], size: int, left_out: bool) -> None:

@@ -54,6 +54,36 @@ def both(w, x, y, rate):
     return w, v
 
 
+def accumulated(w, x, y, rate):
+    """A variable, in a loop of its own memory."""
+    v = rt.Variable(w) if not kept else kept[0]
+    kept[:] = [v]
+    v.assign(w)
+    for t in rt.range(4):
+        v.assign_sub(rate * ((x + rt.cast(t, rt.float32)) @ y))
+        v.assign_add(x @ y)
+    return v.read_value()
+
+
+kept: list[Any] = []
+
+
+def looked_at_before(w, x, y, rate):
+    """Between the product and the update the variable is read, or printed by Python code."""
+    v = rt.Variable(w) if not others else others[0]
+    others[:] = [v]
+    v.assign(w)
+    seen = rt.zeros_like(w)
+    for t in rt.range(3):
+        product = (x + rt.cast(t, rt.float32)) @ y
+        seen += v * 0.5
+        v.assign_sub(product)
+    return v.read_value(), seen
+
+
+others: list[Any] = []
+
+
 def from_itself(w, x, y, rate):
     """The product reads what it would be added to."""
     for _ in rt.range(3):
@@ -85,8 +115,8 @@ def the_other_way_round(w, x, y, rate):
     return w
 
 
-UPDATES = [minus, plus, scaled, turned, both]
-OTHERS = [from_itself, read_again, product_read_again, the_other_way_round]
+UPDATES = [minus, plus, scaled, turned, both, accumulated]
+OTHERS = [looked_at_before, from_itself, read_again, product_read_again, the_other_way_round]
 
 
 @pytest.mark.parametrize("fn", [*UPDATES, *OTHERS])
@@ -102,6 +132,8 @@ def test_updates(fn: Callable[..., Any], rate: float) -> None:
     betas = re.findall(r"call void @cblas_sgemm64\(.* float (\S+), ptr [^,]+, i64 [^,]+\)$", text, re.MULTILINE)
     if "cblas_sgemm64" in text:
         assert (const("float", 1).ref in betas) is (fn in UPDATES), betas
+    said = "matmul is added in place, by one call of BLAS" in f.get_concrete_function(*arguments).explain_native()
+    assert said is (fn in UPDATES)
 
 
 def test_no_times_a_product_that_is_not_finite() -> None:

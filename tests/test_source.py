@@ -1,6 +1,7 @@
 """Source wherever it is, and source that is bad, odd or deep: it converts, or it fails with a position."""
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import importlib
@@ -18,6 +19,7 @@ from unittest import mock
 import pytest
 
 import autograph as ag
+from autograph import capture
 from autograph.depth import deepest_line
 from autograph.importing import compile_module
 
@@ -145,6 +147,24 @@ def test_source_that_changed_after_import(load: Any, tmp_path: Path, changed: st
     linecache.checkcache()
     with pytest.raises(ag.ConversionError, match=r"changing_module\.py:\d: .*(changed since|syntax error)"):
         ag.convert(module.f)
+
+
+@pytest.mark.parametrize("text", ["<p>{{ x }}</p>\n", "{% if x %}\nyes\n{% endif %}\n"])
+def test_code_that_names_another_text_as_its_file(tmp_path: Path, text: str) -> None:
+    """As template engines do: such a function is called as it is."""
+    template = tmp_path / "page.html"
+    template.write_text(text)
+    namespace: dict[str, Any] = {}
+    exec(compile("\n\ndef root(x):\n    return 1 if x else 2\n", str(template), "exec"), namespace)
+    root = namespace["root"]
+
+    def page(x: int) -> int:
+        return root(x) if x < 5 else 0  # type: ignore[no-any-return]
+
+    assert [ag.convert(page)(x) for x in (0, 1, 7)] == [2, 1, 0]
+    with pytest.raises(ag.NoSourceError, match=r"page\.html:3: no source text for 'root': the file is not the Python "
+                                               r"text that it was compiled from\n(.*\n)?Put the function in a file"):
+        ag.convert(root)
 
 
 def test_source_that_changed_elsewhere_converts(load: Any, tmp_path: Path) -> None:
@@ -331,3 +351,50 @@ def import_fresh(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
     made = importlib.import_module(name)
     monkeypatch.undo()
     return made
+
+
+# --- How much of a file is parsed ---
+
+BLOCKS = {
+    "f": SIGN, "decorators": f"@(\nlambda fn:\n\nfn\n)\n# note\n@staticmethod\n{SIGN}",
+    "first columns": 'def f(\nx\n):\n    """\ndef f(x):\n    return 2\n"""\n# note\n    return (\nx\n)\n',
+    "a class": 'class A:\n    """\ntext\n"""\n    def f(self, x):\n        return self.__x\n',
+    "else": "if not f:\n    g = 1\nelse:\n    def f(x):\n        return x\n",
+    "a line": "f = lambda x: x; g = lambda x, y: x\n",
+    "the middle of a string": 't = """\n""", """\n"""; f = lambda x: (\nx\n)\n',
+}
+
+
+@pytest.mark.parametrize("text", BLOCKS.values(), ids=BLOCKS)
+def test_the_statement_that_a_function_is_in_is_found_as_in_the_whole_file(text: str) -> None:
+    same_functions(f"f = None\n{text}\ng = 1\n")
+
+
+def test_statements_of_this_repository_are_found() -> None:
+    for path in [*Path(ROOT, "autograph").glob("*.py"), *Path(ROOT, "tests", "programs").glob("*.py")]:
+        same_functions(path.read_text())
+    file = capture._File(str(path), tuple(path.read_text().splitlines(True)))
+    whole = [node for node in file.tree.body if isinstance(node, ast.FunctionDef)]
+    assert whole and all(file.block(capture._first_line(node)) is not None for node in whole)
+
+
+def same_functions(text: str) -> None:
+    file = capture._File("f.py", tuple(text.splitlines(True)))
+    lines = {capture._first_line(node) for node in ast.walk(file.tree) if isinstance(node, capture.FunctionNode)}
+
+    def at(line: int, tree: ast.Module) -> list[Any]:
+        return [(ast.dump(node, include_attributes=True), name) for node, name in capture._search(tree, line)
+                if capture._first_line(node) == line]
+
+    for line in lines:
+        block = file.block(line)
+        here = [] if block is None else at(line, block)
+        assert here in ([], at(line, file.tree)), (line, text)
+
+
+def test_no_more_is_parsed_than_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr(capture, "_parsed", lambda text, name: parsed.append(text) or ast.parse(text, name))
+    f = registered(f"a = 1\n\n\n@(lambda fn: fn)\n{SIGN}\n\ndef g(x):\n    return x\n")
+    assert ag.convert(f)(-2) == -1
+    assert parsed == [f"\n\n\n@(lambda fn: fn)\n{SIGN}\n\n"]

@@ -347,10 +347,12 @@ def _pop_kernel(items: Any, *index: Any, element: TensorType) -> Any:
     if not len(items):
         raise IndexOutOfRangeError("pop from empty list")
     if not index:
-        return versions(items).pop()
-    rest = list(items)
-    x = rest.pop(_position(rest, index[0], False, "read from"))
-    return Items(rest), x
+        new, x = versions(items).pop()
+    else:
+        rest = list(items)
+        x = rest.pop(_position(rest, index[0], False, "read from"))
+        new = Items(rest)
+    return new, _value(x, new, element)
 
 
 def _pop_rule(list: Type, *index: Type, element: TensorType) -> tuple[ListType, TensorType]:
@@ -361,7 +363,7 @@ def _pop_rule(list: Type, *index: Type, element: TensorType) -> tuple[ListType, 
 
 
 _POP: Final = Op("list_pop", _pop_kernel, _pop_rule,
-                 errors=(IndexOutOfRangeError,),
+                 errors=(IndexOutOfRangeError, InvalidArgumentError),
                  doc="The list without its last element (or that at an index), and that element.")
 
 
@@ -490,6 +492,8 @@ def list_from_tensor(x: Any, *size: Any) -> Any:
 
 
 def _split_kernel(x: Any, lengths: Any) -> Any:
+    if (lengths < 0).any():
+        raise ShapeError(f"the lengths to split into are at least 0, not {lengths.min()}")
     if lengths.sum() != len(x):
         raise ShapeError(f"the lengths to split into have the sum {lengths.sum()}, but the tensor has {len(x)} rows")
     ends = np.cumsum(lengths)

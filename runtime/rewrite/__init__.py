@@ -5,27 +5,30 @@ from collections.abc import Iterable
 from typing import Final
 
 from runtime.graph import Graph, Value
-from runtime.rewrite import algebra, arrangement, motion  # noqa: F401  they fill the table, in this order
+from runtime.rewrite import algebra, arrangement, fast, motion  # noqa: F401  they fill the tables, in this order
 from runtime.rewrite.builder import Builder, Context
 from runtime.rewrite.control import visit
-from runtime.rewrite.rules import RULES, Fired, Rule, named
+from runtime.rewrite.rules import FAST, RULES, Fired, Rule, named
 from runtime.rewrite.sweep import sweep
 
-__all__ = ["RULES", "Fired", "Rule", "rewrite"]
+__all__ = ["FAST", "RULES", "Fired", "Rule", "rewrite"]
 
 MOST_WALKS: Final = 3  # what is swept away can make more of the rest simple
 CAPTURES: Final = named("known scalars", "A scalar tensor that a function has from outside is a constant.")
 
 
 def rewrite(
-    graph: Graph, rules: Iterable[Rule] | None = None, log: list[Fired] | None = None, keep_captures: bool = False
+    graph: Graph, rules: Iterable[Rule] | None = None, log: list[Fired] | None = None, keep_captures: bool = False,
+    fast_math: bool = False,
 ) -> Graph:
     """A new graph for `graph`, with the same inputs, that gives the same bits, effects and errors.
 
-    The rules are those of `RULES`, or only `rules`. What they do is appended to `log`. `graph` stays as it is.
-    `keep_captures`: its captures stay the same, in their order, also those that nobody uses.
+    The rules are those of `RULES`, or only `rules`; with `fast_math` also those of `FAST`, which round differently.
+    What they do is appended to `log`. `graph` stays as it is. `keep_captures`: its captures stay the same, in their
+    order, also those that nobody uses.
     """
-    context = Context(RULES.values() if rules is None else rules, log, visit)
+    tables = (RULES, FAST) if fast_math else (RULES,)
+    context = Context([rule for table in tables for rule in table.values()] if rules is None else rules, log, visit)
     for _ in range(MOST_WALKS):
         graph = _walk(graph, context)
         if not sweep(graph, context, keep_captures):

@@ -14,7 +14,7 @@ import numpy as np
 from runtime.errors import OpError
 from runtime.graph import Graph, Node, Position, Value
 from runtime.op import CAST, CONST, REGISTRY, Op
-from runtime.rewrite.rules import RULES, Fired, Rule, named
+from runtime.rewrite.rules import FAST, RULES, Fired, Rule, named
 from runtime.types import ListType, TensorType, Type, type_of_array
 
 __all__ = ["LEARN", "Builder", "Context", "certainly_raises", "implied", "is_removable"]
@@ -45,7 +45,7 @@ class Context:
         found = self.by_op.get(op.name)
         if found is None:
             found = self.by_op[op.name] = tuple([
-                rule for rule in RULES.values() if rule in self.given and rule.function is not None
+                rule for rule in (*RULES.values(), *FAST.values()) if rule in self.given and rule.function is not None
                 and (op.name in rule.ops or not (rule.ops or op.effect))])
         return found
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runtime.graph import Node, Position, Value
 
 if TYPE_CHECKING:
     from runtime.rewrite.builder import Builder
 
-__all__ = ["RULES", "Fired", "Result", "Rule", "named", "rule"]
+__all__ = ["FAST", "RULES", "Fired", "Result", "Rule", "named", "rule"]
 
 Result = Value | Sequence[Value] | None
 Function = Callable[["Builder", Node], Result]
@@ -46,14 +46,16 @@ class Fired(NamedTuple):
 
 
 RULES: Final[dict[str, Rule]] = {}
-"""Every rule by name, in the order in which they are tried."""
+"""Every rule that gives the same bits by name, in the order in which they are tried."""
+FAST: Final[dict[str, Rule]] = {}
+"""Those that round differently, for `fast_math` alone; they are tried after the others."""
 
 
-def rule(name: str, *ops: str, sees: bool = False) -> Callable[[Function], Function]:
-    """Add the decorated function to the table; what it does is its docstring."""
+def rule(name: str, *ops: str, sees: bool = False, fast: bool = False) -> Callable[[Function], Function]:
+    """Add the decorated function to the table, to `FAST` if so; what it does is its docstring."""
 
     def add(function: Function) -> Function:
-        _add(Rule(name, " ".join((function.__doc__ or "").split()), ops, function, sees))
+        _add(Rule(name, " ".join((function.__doc__ or "").split()), ops, function, sees), FAST if fast else RULES)
         return function
 
     return add
@@ -61,10 +63,11 @@ def rule(name: str, *ops: str, sees: bool = False) -> Callable[[Function], Funct
 
 def named(name: str, doc: str) -> str:
     """Add a rule without a function to the table."""
-    _add(Rule(name, doc))
+    _add(Rule(name, doc), RULES)
     return name
 
 
-def _add(rule: Rule) -> Any:
-    assert rule.name not in RULES and rule.doc, f"a rule has a name of its own and says what it does: {rule.name}"
-    RULES[rule.name] = rule
+def _add(rule: Rule, table: dict[str, Rule]) -> None:
+    free = rule.name not in RULES and rule.name not in FAST
+    assert free and rule.doc, f"a rule has a name of its own and says what it does: {rule.name}"
+    table[rule.name] = rule

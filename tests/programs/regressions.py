@@ -389,3 +389,16 @@ def ends_where_another_return_is_staged(n, other):
         if n > 5:
             return n
         n += 1
+
+
+@program((3,))
+def number_of_a_list_that_grew(a):
+    out = []
+    try:
+        if a:
+            out.append(a)
+        a = int(out)
+    except TypeError as error:
+        print(type(error).__name__)
+        a = -1
+    return a

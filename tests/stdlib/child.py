@@ -148,6 +148,7 @@ def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bo
     runner = unittest.TextTestRunner(stream=io.StringIO(), resultclass=result_class, verbosity=0)
     files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if is_target(name)]
     measured = _Measured([file for file in files if file and file.endswith(".py")]) if lines else None
+    gc.freeze()  # what is there by now need not be looked at each time
     started = _times()
     with measured or nullcontext():
         result: Any = _deeper(_FRAMES, lambda: runner.run(suite))

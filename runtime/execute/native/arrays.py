@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.scalars import llvm_type
+from runtime.execute.native.scalars import alignment, llvm_type
 from runtime.types import DType
 
 __all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "Map", "Place", "Scalar",
@@ -91,16 +91,17 @@ class Boxed:
 
 
 class Listed:
-    """A growable list whose elements have one known shape, in memory one after another.
+    """A growable list in memory: elements of one known shape, one after another.
 
     `pair` is the address of two words, those of the memory and its capacity in bytes; `length` is an i64. Without
-    `dims` no element was written, so that there is no memory either. `scratch`: it may be changed in place, when it
-    is not needed any more as it was.
+    `dims` no element was written, so that there is no memory either. With a None in `dims` elements have several
+    shapes: the memory holds a table of them, and two more words are of a second memory (`native/ragged.py`).
+    `scratch`: it may be changed in place, when it is not needed any more as it was.
     """
 
     __slots__ = ("dims", "dtype", "length", "pair", "scratch")
 
-    def __init__(self, dtype: DType, dims: tuple[int, ...] | None, pair: Val, length: Val, scratch: bool = True
+    def __init__(self, dtype: DType, dims: tuple[int | None, ...] | None, pair: Val, length: Val, scratch: bool = True
                  ) -> None:
         self.dtype = dtype
         self.dims = dims
@@ -109,14 +110,36 @@ class Listed:
         self.scratch = scratch
 
     @property
+    def ragged(self) -> bool:
+        """Whether the elements have several shapes."""
+        return self.dims is not None and None in self.dims
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The one shape of the elements."""
+        return tuple([size for size in self.dims or () if size is not None])
+
+    @property
     def stride(self) -> int:
         """The elements of the dtype that an element of the list has."""
-        return math.prod(self.dims or ())
+        return math.prod(self.sizes)
+
+    @property
+    def step(self) -> int:
+        """The bytes from one element to the next, or from the words of one to those of the next."""
+        return 8 * (1 + len(self.dims or ())) if self.ragged else self.stride * self.dtype.size
+
+    def bytes(self, b: Builder, length: Index) -> Index:
+        """The bytes of the first memory with so many elements."""
+        return b.iadd(b.imul(length, self.step), 8 * self.ragged)
+
+    def place(self, b: Builder, at: Index) -> Val:
+        """The address in the first memory of an element, or of its words."""
+        return b.offset(b.load("ptr", self.pair), self.bytes(b, at), "i8")
 
     def rows(self, b: Builder) -> Leaf:
-        """The elements as the rows of an array, as long as the list is not changed."""
-        assert self.dims is not None
-        return Leaf(self.dtype, [self.length, *self.dims], b.load("ptr", self.pair))
+        """The elements, of one shape, as the rows of an array, as long as the list is not changed."""
+        return Leaf(self.dtype, [self.length, *self.sizes], b.load("ptr", self.pair))
 
 
 class Array:
@@ -207,20 +230,20 @@ class Leaf(Array):
     def _load(self, c: Context, place: Place) -> Val:
         b, ty = c.b, llvm_type(self.dtype)
         if c.lanes == 1 or not place:
-            return b.splat(b.load(ty, self.address(b, place)), c.lanes)
+            return b.splat(b.load(ty, self.address(b, place), alignment(self.dtype)), c.lanes)
         step = 1 if self.strides is None else self.strides[-1]
         if isinstance(step, int) and step == 1:
-            return b.load(c.type(self.dtype), self.address(b, place), max(self.dtype.size, 1))
+            return b.load(c.type(self.dtype), self.address(b, place), alignment(self.dtype))
         if isinstance(step, int) and step == 0:
-            return b.splat(b.load(ty, self.address(b, place)), c.lanes)
+            return b.splat(b.load(ty, self.address(b, place), alignment(self.dtype)), c.lanes)
         value = Val(c.type(self.dtype), "poison")
         for k in range(c.lanes):
-            one = b.load(ty, self.address(b, [*place[:-1], b.iadd(place[-1], k)]))
+            one = b.load(ty, self.address(b, [*place[:-1], b.iadd(place[-1], k)]), alignment(self.dtype))
             value = b.op(value.ty, f"insertelement {value}, {one}, i64 {k}")
         return value
 
     def store(self, b: Builder, place: Place, value: Val) -> None:
-        b.store(value, self.address(b, place), self.dtype.size)
+        b.store(value, self.address(b, place), alignment(self.dtype))
 
     def reshaped(self, dims: Sequence[Index]) -> Leaf:
         return Leaf(self.dtype, dims, self.pointer, scratch=self.scratch, bases=self.bases)

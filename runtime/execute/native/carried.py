@@ -7,7 +7,7 @@ from typing import Any
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Map, Scalar, reads, same_dims
 from runtime.execute.native.emit import Index, Val
 from runtime.execute.native.lower import FIRST_SLOT, Lowering, Value, listed
-from runtime.execute.native.pieces import Axis, Joined, Slicer, split
+from runtime.execute.native.pieces import Axis, Joined, Slicer, has_part, split
 from runtime.graph import Graph
 from runtime.types import ListType, TensorType, Type
 
@@ -42,7 +42,7 @@ class Carried:
             elif isinstance(x, Array):
                 self.first[k] = self.enter(k, type, x, operands[k])
             elif isinstance(x, Listed) and not (x.scratch and operands[k] in w.dead):
-                self.first[k] = w.copy_list(x, w.new_pair())
+                self.first[k] = w.copy_list(x)
         w.move(moves)
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}
@@ -152,7 +152,7 @@ class Carried:
             assert isinstance(old, Leaf)
             if isinstance(x, Leaf) and x.flat and x.pointer.ref == old.pointer.ref:
                 final[k] = x
-            elif x is not self.ahead.get(k) and self.in_place(k, news):
+            elif not (k in self.ahead and has_part(x, self.ahead[k])) and self.in_place(k, news):
                 inside.append((k, x))
             else:
                 outside.append((k, x))
@@ -199,7 +199,7 @@ class Carried:
         for k, (x, old) in enumerate(zip(results, self.current, strict=True)):
             if isinstance(x, Listed) and isinstance(old, Listed) and not self.fixed[k] and x.pair.ref != old.pair.ref:
                 foreign.append(k)
-                results[k] = w.copy_list(x, w.new_pair())
+                results[k] = w.copy_list(x)
         for k in foreign:
             x, old = results[k], self.current[k]
             assert isinstance(x, Listed) and isinstance(old, Listed)

@@ -4,20 +4,20 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import llvmlite
 import llvmlite.binding as llvm
-import numpy as np
 
 from runtime.config import held_memory
 from runtime.execute.native import cache, pool
+from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.emit import PARALLEL
-from runtime.execute.native.entry import ENTRY
+from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.memory import MEMORY
-from runtime.execute.native.products import blas_symbols
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -30,8 +30,7 @@ _lock: Final = threading.RLock()  # LLVM's global state
 def _host() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    llvm.add_symbol("PyArray_Type_", id(np.ndarray))
-    for name, address in blas_symbols().items():
+    for name, address in (*SYMBOLS.items(), *blas_symbols().items()):
         llvm.add_symbol(name, address)
     return llvm.Target.from_default_triple()
 
@@ -136,6 +135,8 @@ def address_of(name: str) -> int:
 def optimized(text: str, machine: Any) -> Any:
     """The module as LLVM optimises it."""
     module = parsed(text, machine)
+    if not has_loops(text):
+        return module
     _optimize(module, machine, PARALLEL in text, _PASSES)
     try:
         module.verify()
@@ -145,11 +146,26 @@ def optimized(text: str, machine: Any) -> Any:
     return module
 
 
-def _optimize(module: Any, machine: Any, has_loops: bool, names: Iterable[str]) -> None:
+def has_loops(text: str) -> bool:
+    """Whether code may run more than once in a call: a branch goes back, or a function has a name that others call.
+    Code that does not is as fast without LLVM's optimiser, which takes longer than to write it."""
+    seen: set[str] = set()
+    for line in text.splitlines():
+        if line.endswith(":"):
+            seen.add(line[:-1])
+        elif line.startswith("  br ") and not seen.isdisjoint(_TARGET.findall(line)):
+            return True
+    return text.count("define ") > 1
+
+
+_TARGET: Final = re.compile(r"label %([\w.]+)")
+
+
+def _optimize(module: Any, machine: Any, parallel: bool, names: Iterable[str]) -> None:
     """LLVM's passes: all of those that compilers of C take where loops want vectors, else the few that matter."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
     passes = llvm.create_new_module_pass_manager()
-    if has_loops or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
+    if parallel or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
         passes = builder.getModulePassManager()
     else:
         for name in names:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.execute.native import tiles
+from runtime.execute.native import sweeps, tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, listed, lowers
-from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import integer
 from runtime.execute.native.sites import StreamSite
 from runtime.execute.native.variables import Variable, variables_of
@@ -196,11 +196,10 @@ def unpack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], val
             results.append(Boxed(place))
             continue
         if isinstance(type, ListType):
-            dims = tuple([d for d in type.element.shape if d is not None])
-            results.append(Listed(type.element.dtype, dims, next(given), next(given)))
+            results.append(Listed(type.element.dtype, tuple(type.element.shape), next(given), next(given)))
             continue
         assert isinstance(type, TensorType)
-        if not type.shape and is_native(type.dtype):
+        if not type.shape:
             results.append(Scalar(type.dtype, next(given)))
         else:
             pointer = next(given)
@@ -282,26 +281,37 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
     return joined
 
 
+def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
+               envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
+    """The loop, several steps in one pass over memory, if that is possible and pays."""
+    plan = sweeps.planned(w, body, test, items, envs)
+    if plan is None:
+        return None
+    w.swept.append((node, plan.steps))
+    count = None if length is None else integer(w, length)
+    with _inside(w):
+        return sweeps.write(w, plan, body, test, items, state, envs, count)
+
+
 @lowers("while_loop")
 def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
     test, body = node.params["test"], node.params["body"]
     limited = bool(node.params.get("limited"))
     envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
     count = len(node.operands) - limited
-    if not limited:
-        found = _by_blocks(w, node, body, test, 0, values[:count], envs, None,
-                           lambda state: _while(w, node, state, None, envs, 0))
-        if found is not None:
-            return found
-    limit: Val | None = None
-    if limited:
-        limit = integer(w, values[0])
-    return _while(w, node, values[limited:limited + count], limit, envs, int(limited))
+    limit = values[0] if limited else None
+    state = values[limited:limited + count]
+    found = _by_blocks(w, node, body, test, 0, state, envs, limit,
+                       lambda state: _while(w, node, state, limit, envs, int(limited)))
+    if found is None:
+        found = _by_sweeps(w, node, body, test, 0, state, envs, limit)
+    return _while(w, node, state, limit, envs, int(limited)) if found is None else found
 
 
-def _while(w: Lowering, node: Node, state: Sequence[Value], limit: Val | None,
+def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
            envs: dict[str, dict[GraphValue, Value]], first: int) -> list[Value]:
     b = w.b
+    limit = None if most is None else integer(w, most)
     test, body = node.params["test"], node.params["body"]
     types = [v.type for v in body.inputs]
     carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
@@ -345,6 +355,8 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
     if stream is None and test is None:
         found = _by_blocks(w, node, body, None, items, values[1:1 + count], envs, values[0],
                            lambda state: _reduce(w, node, [values[0], *state], envs))
+        if found is None:
+            found = _by_sweeps(w, node, body, None, items, values[1:1 + count], envs, values[0])
         if found is not None:
             return found
     return _reduce(w, node, values, envs)

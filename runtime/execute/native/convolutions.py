@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from runtime.execute.native.arrays import Array, Leaf, Map
+from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.direct import convolve, fits, packed, weigh
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
-from runtime.execute.native.products import blas_symbols, multiply
+from runtime.execute.native.products import multiply
 from runtime.execute.native.scalars import cast, llvm_type
 from runtime.execute.native.shapes import numbers
 from runtime.execute.native.windows import Windows, any_of, differs, element, lines

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Map, Scalar
-from runtime.execute.native.emit import Builder, Val, const
+from runtime.execute.native.complexes import parts
+from runtime.execute.native.emit import Builder, Val, const, is_float
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pointwise import pointwise
-from runtime.execute.native.shapes import need_native
 from runtime.graph import Node
 from runtime.types import TensorType, bool_
 
@@ -28,7 +28,6 @@ def assign_variable(w: Lowering, node: Node, x: Value) -> None:
 @lowers("accumulate_variable")
 def accumulate_variable(w: Lowering, node: Node, x: Value) -> None:
     storage = node.params["variable"]
-    need_native(x)
     old = w.read(storage)
     name = "subtract" if node.params.get("negate") else "add"
     _check_shape(w, node, storage.type, x)
@@ -69,10 +68,9 @@ def check_(w: Lowering, node: Node, condition: Value, *values: Value) -> None:
 
 @lowers("check_numerics")
 def check_numerics(w: Lowering, node: Node, x: Value) -> Value:
-    need_native(x)
     b = w.b
     if isinstance(x, Scalar):
-        if x.dtype.is_floating:
+        if x.dtype.is_floating or x.dtype.is_complex:
             w.fail_if(_not_finite(b, x.val), node, [x])
         return x
     assert isinstance(x, Array)
@@ -85,4 +83,7 @@ def check_numerics(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _not_finite(b: Builder, x: Val) -> Val:
+    """Of a float, or of a complex number if one of its parts is."""
+    if not is_float(x.ty):
+        return b.or_(*[_not_finite(b, part) for part in parts(b, x)])
     return b.fcmp("ueq", b.intrinsic("fabs", x), const(x.ty, float("inf")))  # unordered: NaN

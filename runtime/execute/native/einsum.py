@@ -14,14 +14,15 @@ import numpy as np
 
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, same
+from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pointwise import misfit, spread
-from runtime.execute.native.products import blas_symbols, multiply
+from runtime.execute.native.products import multiply
 from runtime.execute.native.scalars import lower
-from runtime.execute.native.shapes import as_array, need_native, reshaped, result_type
+from runtime.execute.native.shapes import as_array, narrowed, reshaped, result_type, widened
 from runtime.graph import Node
-from runtime.types import DType, float16, float32, float64
+from runtime.types import DType
 
 __all__: list[str] = []
 
@@ -37,14 +38,11 @@ class Term(NamedTuple):
 
 @lowers("einsum")
 def einsum(w: Lowering, node: Node, *values: Value) -> Value:
-    need_native(*values)
     type = result_type(node)
-    if type.dtype is float16:
-        raise NotNative("float16")
-    if type.dtype in (float32, float64) and not blas_symbols():
+    if not type.dtype.is_integer and not blas_symbols():
         raise NotNative("no BLAS was found")
     inputs, output = node.params["equation"].split("->")
-    given = [Term(as_array(x), letters) for x, letters in zip(values, inputs.split(","), strict=True)]
+    given = [Term(widened(as_array(x)), letters) for x, letters in zip(values, inputs.split(","), strict=True)]
     sizes = _sizes(w, node, given, values)
     sizes.update({letter: size for letter, size in zip(output, type.shape, strict=True) if size is not None})
     terms = [_spread(w, _diagonal(w, term), sizes) for term in given]
@@ -59,7 +57,7 @@ def einsum(w: Lowering, node: Node, *values: Value) -> Value:
         terms.append(result)
     (result,) = terms
     x = _ordered(w, _summed(w, result, output), output)
-    return x if output else Scalar(x.dtype, x.at(Context(w.b), []))
+    return narrowed(w, x if output else Scalar(x.dtype, x.at(Context(w.b), [])), type.dtype)
 
 
 def _sizes(w: Lowering, node: Node, terms: Sequence[Term], values: Sequence[Value]) -> dict[str, Index]:

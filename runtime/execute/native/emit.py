@@ -36,7 +36,7 @@ class Val:
 
 Index = int | Val  # an index or a size: a Python int where it is known, else an i64
 
-BITS: Final = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
+BITS: Final = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64}
 
 
 def element(ty: str) -> str:
@@ -166,6 +166,7 @@ class Builder:
         self.done = False
         self.count = 0
         self.credit: Val | None = None  # memory that counts down to the next look at signals
+        self.look: Callable[[Index], None] | None = None  # lets a signal stop a loop, after so much work
 
     # Text.
 
@@ -246,6 +247,9 @@ class Builder:
         if element(ty) == "i1":
             byte = like(ty, "i8")
             return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}')} to {ty}")
+        if element(ty) == "i128":  # two floats: where those would lie, and in their registers
+            pair = f"<{2 * lanes(ty)} x double>"
+            return self.op(ty, f"bitcast {self.op(pair, f'load {pair}, {pointer}, align 8{self.group}')} to {ty}")
         if ty != "ptr":
             align = align or bits_of(ty) // 8
         return self.op(ty, f"load {ty}, {pointer}, align {align or 8}{self.group}")
@@ -253,6 +257,8 @@ class Builder:
     def store(self, value: Val, pointer: Val, align: int | None = None) -> None:
         if element(value.ty) == "i1":
             value = self.op(like(value.ty, "i8"), f"zext {value} to {like(value.ty, 'i8')}")
+        if element(value.ty) == "i128":
+            value, align = self.bitcast(value, f"<{2 * lanes(value.ty)} x double>"), 8
         if value.ty != "ptr":
             align = align or max(bits_of(value.ty) // 8, 1)
         self.line(f"store {value}, {pointer}, align {align or 8}{self.group}")

@@ -13,13 +13,13 @@ import numpy as np
 from autograph.recursion import with_room
 from runtime.config import threads
 from runtime.execute.native import (
-    complexes,
     control,
     convolutions,
     effects,
     einsum,
     gathers,
     joining,
+    list_rows,
     lists,
     pointwise,
     pooling,
@@ -28,6 +28,7 @@ from runtime.execute.native import (
     reductions,
     shapes,
     sorting,
+    systems,
     tries,
 )
 from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
@@ -35,7 +36,8 @@ from runtime.execute.native.entry import NOT_PLAIN, description, write
 from runtime.execute.native.lower import FIRST_SLOT, Lowering
 from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
-from runtime.execute.native.sites import Call
+from runtime.execute.native.signals import RAISE
+from runtime.execute.native.sites import Call, RaiseSite
 from runtime.execute.native.variables import variables_of
 from runtime.graph import Graph
 from runtime.persistent import Items
@@ -43,8 +45,8 @@ from runtime.types import ListType
 
 __all__ = ["Native"]
 
-_ = (complexes, control, convolutions, effects, einsum, gathers, joining, lists, pointwise, pooling, products, randoms,
-     reductions, shapes, sorting, tries)  # they register lowerings
+_ = (control, convolutions, effects, einsum, gathers, joining, list_rows, lists, pointwise, pooling, products, randoms,
+     reductions, shapes, sorting, systems, tries)  # they register lowerings
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 _free: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address_of(RELEASE))
@@ -61,7 +63,7 @@ class Frame:
         self.words[0] = _callback_address
         self.words[1] = constants
         self.words[2] = threads.ctypes.data
-        self.call: Call | None = None
+        self.call: Any = None  # the Call that it is used for, if it asks anything of Python
         _frames[self.words.ctypes.data] = self
         weakref.finalize(self, _release, self.words)
 
@@ -73,13 +75,15 @@ def _release(words: Any) -> None:
 _frames: Final[weakref.WeakValueDictionary[int, Frame]] = weakref.WeakValueDictionary()
 
 
+_raise: Final = RaiseSite()
+
+
 def _call_back(frame: int, site: int, words: int) -> int:
-    call = _frames[frame].call
-    assert call is not None
     try:
-        call.sites[site].run(call, words)
+        call = _frames[frame].call
+        (_raise if site == RAISE else call.sites[site]).run(call, words)
     except BaseException as exc:
-        call.error = exc
+        _frames[frame].call.error = exc
         return 0
     return 1  # anything else, such as 0 for an exception that came before `try`, is an error
 
@@ -129,9 +133,9 @@ class Native:
         w = self.lowering
         native = self.code.function
         makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
-        places: list[int | None] = [None if kind == "array" else place for kind, place in w.outputs]
+        places: list[int | None] = [None if kind == "array" else place
+                                    for kind, place in w.outputs[:len(w.graph.outputs)]]
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
-        outputs = len(w.graph.outputs)
         needs_call = bool(w.sites) or bool(w.objects)
         frames = self.frames
         empty = np.empty
@@ -139,7 +143,7 @@ class Native:
         lists = self.lists
         simple = not storages and not needs_call and all(place is None for place in places)
 
-        def finish(call: Call | None, made: list[Any]) -> list[Any]:
+        def finish(call: Call | None, made: list[Any]) -> tuple[Any, ...]:
             arrays = iter(made)
             objects = () if call is None else call.objects
             results = [next(arrays) if place is None else objects[place] for place in places]
@@ -148,7 +152,7 @@ class Native:
                     results[k] = tuple(x)
                 elif places[k] is not None and type(x) is not tuple:
                     x.setflags(write=False)
-            return results
+            return tuple(results)
 
         def fail(status: int, call: Call | None) -> BaseException:
             if status == 1:
@@ -167,17 +171,17 @@ class Native:
                     inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
             made = [empty(shape, dtype) for shape, dtype in makers]
             variables = [storage.array for storage in storages]
-            status = native(frame.words, *inputs, *variables, *made)
-            if status == NOT_PLAIN:
-                status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made)
-            frame.call = None
-            frames.append(frame)
+            objects = None if call is None else call.objects
+            try:
+                status = native(frame.words, *inputs, *variables, *made, *written, objects)
+                if status == NOT_PLAIN:
+                    status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *written, objects)
+            finally:
+                frame.call = None
+                frames.append(frame)
             if status is not None:
                 raise fail(status, call)
-            results = finish(call, made)
-            for storage, array in zip(written, results[outputs:], strict=True):
-                storage.array = array
-            return tuple(results[:outputs])
+            return finish(call, made)
 
         def run_locked(*inputs: Any) -> tuple[Any, ...]:
             with ExitStack() as held:
@@ -191,16 +195,18 @@ class Native:
         locks += [source.lock for source in sorted(w.sources, key=id)]
         if locks or not simple:
             return run_locked if locks else run
-        shared = None if w.slots else Frame(0, self.addresses.ctypes.data)
+        shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
             frame = shared or self.frame()
             made = [empty(shape, dtype) for shape, dtype in makers]
-            status = native(frame.words, *inputs, *made)
-            if status == NOT_PLAIN:
-                status = native(frame.words, *map(plain, inputs), *made)
-            if frame is not shared:
-                frames.append(frame)
+            try:
+                status = native(frame.words, *inputs, *made)
+                if status == NOT_PLAIN:
+                    status = native(frame.words, *map(plain, inputs), *made)
+            finally:
+                if frame is not shared:
+                    frames.append(frame)
             if status is not None:
                 raise fail(status, None)
             return tuple(made)

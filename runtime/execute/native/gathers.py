@@ -10,7 +10,7 @@ from runtime.execute.native.indexing import owned, viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pieces import Axis
 from runtime.execute.native.scalars import combine, llvm_type
-from runtime.execute.native.shapes import as_array, need_native, wide
+from runtime.execute.native.shapes import as_array, wide
 from runtime.graph import Node
 from runtime.types import bool_
 
@@ -46,7 +46,6 @@ def _all_bounds(w: Lowering, node: Node, rows: Leaf, sizes: Sequence[Index], val
 
 @lowers("gather")
 def gather(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
-    need_native(x)
     axis, batch = node.params["axis"], node.params["batch_dims"]
     assert isinstance(x, Array)
     b = w.b
@@ -81,7 +80,6 @@ def gather(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
 
 @lowers("gather_nd")
 def gather_nd(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
-    need_native(x)
     assert isinstance(indices, Array)
     x = as_array(x)
     depth = indices.dims[-1]
@@ -107,9 +105,10 @@ def gather_nd(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
 
 @lowers("scatter")
 def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -> Value:
-    need_native(x)
     assert isinstance(x, Array) and isinstance(indices, Array)
     b, mode = w.b, node.params["mode"]
+    if x.dtype.is_complex and mode in ("max", "min"):
+        raise NotNative("the order of complex numbers")
     depth = indices.dims[-1]
     if not isinstance(depth, int):
         raise NotNative("indices of unknown depth")
@@ -141,5 +140,5 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -
 
         loops.nest(b, rest, one)
 
-    loops.nest(b, lead, row, parallel=False)
+    loops.nest(b, lead, row, parallel=False, cost=b.product(rest))
     return target

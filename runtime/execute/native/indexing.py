@@ -9,7 +9,7 @@ from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pieces import Axis, Slicer, around
 from runtime.execute.native.pointwise import misfit, spread
-from runtime.execute.native.shapes import integer, need_native, numbers, reshaped, result_type, splat
+from runtime.execute.native.shapes import integer, numbers, reshaped, result_type, splat
 from runtime.graph import Node
 
 __all__: list[str] = []
@@ -113,7 +113,6 @@ def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence
 
 @lowers("getitem")
 def getitem(w: Lowering, node: Node, x: Value, *operands: Value) -> Value:
-    need_native(x)
     index = node.params["index"]
     if isinstance(x, Scalar):
         return splat(x, [1] * len(index)) if index else x
@@ -129,7 +128,6 @@ def getitem(w: Lowering, node: Node, x: Value, *operands: Value) -> Value:
 
 @lowers("slice")
 def slice_(w: Lowering, node: Node, x: Value, begin: Value, size: Value) -> Value:
-    need_native(x)
     if isinstance(x, Scalar):
         return x
     assert isinstance(x, Array)
@@ -159,7 +157,6 @@ def slice_(w: Lowering, node: Node, x: Value, begin: Value, size: Value) -> Valu
 
 @lowers("setitem")
 def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -> Value:
-    need_native(x, value)
     index = node.params["index"]
     if isinstance(x, Scalar):
         return value if isinstance(value, Scalar) else Scalar(x.dtype, w.element(value))

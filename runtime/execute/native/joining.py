@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, remap, same
 from runtime.execute.native.emit import Index, Val, const
@@ -9,15 +12,15 @@ from runtime.execute.native.indexing import viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.padding import mirrored, widths
 from runtime.execute.native.pieces import Axis, join
-from runtime.execute.native.shapes import as_array, need_native, result_type, splat, wide
+from runtime.execute.native.shapes import as_array, result_type, splat, wide
 from runtime.graph import Node
+from runtime.types import float16
 
 __all__: list[str] = []
 
 
 @lowers("stack")
 def stack(w: Lowering, node: Node, *values: Value) -> Value:
-    need_native(*values)
     axis = node.params["axis"]
     b = w.b
     first = values[0]
@@ -64,7 +67,6 @@ def as_dims(x: Array, dims: Sequence[Index]) -> Array:
 
 @lowers("concat")
 def concat(w: Lowering, node: Node, *values: Value) -> Value:
-    need_native(*values)
     axis = node.params["axis"]
     b = w.b
     arrays = [as_array(x) for x in values]
@@ -100,7 +102,6 @@ def concat(w: Lowering, node: Node, *values: Value) -> Value:
 
 @lowers("split")
 def split(w: Lowering, node: Node, x: Value) -> list[Value]:
-    need_native(x)
     assert isinstance(x, Array)
     b = w.b
     sections, axis = node.params["sections"], node.params["axis"]
@@ -128,7 +129,6 @@ def split(w: Lowering, node: Node, x: Value) -> list[Value]:
 
 @lowers("pad")
 def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Value:
-    need_native(x)
     if isinstance(x, Scalar):
         return x
     assert isinstance(x, Array)
@@ -141,7 +141,8 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
     if node.params["mode"] != "CONSTANT":
         return mirrored(w, node, x, pairs, values)
     dims = [b.iadd(size, b.iadd(*pair)) for size, pair in zip(x.dims, pairs, strict=True)]
-    joined = None if known is None else _padded(w, x, Scalar(x.dtype, w.element(value)), known, dims)
+    joined = None if known is None else _padded(
+        w, x, Scalar(x.dtype, w.element(value)), node.inputs[1].constant, known, dims)
     if joined is not None:
         return joined
     if x.pieces:
@@ -155,12 +156,15 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
     return target
 
 
-def _padded(w: Lowering, x: Array, value: Scalar, pairs: Sequence[Sequence[int]], dims: Sequence[Index]
+def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence[Sequence[int]], dims: Sequence[Index]
             ) -> Array | None:
     """`x` between lines of the value, where that is better than to copy it."""
-    if not all(isinstance(d, int) for d in dims):
+    width = dims[-1]
+    if not all(isinstance(d, int) for d in dims) or not isinstance(width, int):
         return None
-    fill = w.leaf(splat(value, dims[-1:]))
+    known = constant is not None and width > 1
+    fill = w.constant(np.full(width, constant, x.dtype.np)) if known else w.leaf(splat(value, [width]))
+    assert isinstance(fill, Leaf)
     for axis in reversed(range(len(dims))):
         around = []
         for size in pairs[axis]:
@@ -181,8 +185,6 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
     type = result_type(node)
     dtype = type.dtype
     size: Index
-    if dtype.is_floating and dtype.size == 2:
-        raise NotNative("float16")
     zero = const(step.ty, 0)
     bad = b.fcmp("oeq", step, zero) if dtype.is_floating else b.icmp("eq", step, zero)
     if step.ref[0] == "%":
@@ -201,8 +203,11 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
         adjusted = b.add(span, b.sub(d, b.select(up, const("i64", 1), const("i64", -1))))
         safe = b.select(b.icmp("eq", d, const("i64", 0)), const("i64", 1), d)
         size = b.intrinsic("smax", b.op("i64", f"sdiv {adjusted}, {safe.ref}"), const("i64", 0))
+    half = dtype is float16  # which is counted in float32, from two numbers that are float16
     if dtype.is_floating:
         second = b.op(first.ty, f"fadd {first}, {step.ref}")
+        if half:
+            first, second = (b.convert("fpext", v, "float") for v in (first, second))
         step = b.op(first.ty, f"fsub {second}, {first.ref}")
 
     def function(c: Context, place: Place) -> Val:
@@ -210,7 +215,8 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
         base, by = c.b.splat(first, c.lanes), c.b.splat(step, c.lanes)
         if dtype.is_floating:
             k = c.b.convert("sitofp", index, first.ty)
-            return c.b.op(k.ty, f"fadd {base}, {c.b.op(k.ty, f'fmul {k}, {by.ref}').ref}")
+            value = c.b.op(k.ty, f"fadd {base}, {c.b.op(k.ty, f'fmul {k}, {by.ref}').ref}")
+            return c.b.convert("fptrunc", value, "half") if half else value
         narrow = c.b.convert("trunc", index, first.ty) if first.ty != "i64" else index
         return c.b.add(base, c.b.mul(narrow, by))
 

@@ -12,13 +12,29 @@ from typing import Final
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar
 from runtime.execute.native.emit import Builder, Index, Val
 from runtime.execute.native.pieces import inner_range, lines_of
+from runtime.types import DType
 
-__all__ = ["Stores", "pieces", "store", "store_lines"]
+__all__ = ["Stores", "Total", "lanes_of", "pieces", "store", "store_lines"]
 
 Stores = Sequence[tuple[Array, Leaf]]
 """Arrays of one shape, and where they go."""
 _SHORT: Final = 8  # the weight of expressions of which several registers at a time are computed
 _LONG: Final = 32
+
+
+class Total(Leaf):
+    """A register for all elements, which are combined with what is in it: a lane for every so many elements.
+
+    What is read is not what was stored of the same place, so to combine an element twice must change nothing.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, dtype: DType, dims: Sequence[Index], pointer: Val) -> None:
+        super().__init__(dtype, dims, pointer, [*[0] * (len(dims) - 1), 1], bases=frozenset())
+
+    def address(self, b: Builder, place: Sequence[Index]) -> Val:
+        return self.pointer
 
 
 def store(b: Builder, stores: Stores, place: Sequence[Index], lanes: int = 1,
@@ -30,9 +46,10 @@ def store(b: Builder, stores: Stores, place: Sequence[Index], lanes: int = 1,
         target.store(b, place, value)
 
 
-def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index = 0, end: Index | None = None) -> None:
-    """Store all elements of the shape `dims`, or those whose first index is from `begin` to `end`."""
-    lanes = _lanes_of(b, stores, dims)
+def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index = 0, end: Index | None = None,
+                row: Val | None = None) -> None:
+    """Store all elements of the shape `dims`, or those whose first index is from `begin` to `end`, or is `row`."""
+    lanes = lanes_of(b, stores, dims)
     ranges = [r for r in (inner_range(x) for x, _ in stores) if r is not None]
     inner = (max(low for low, _ in ranges), min(high for _, high in ranges)) if ranges else None
 
@@ -53,24 +70,26 @@ def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index 
             with b.loop(start, stop, parallel=last and lanes == 1) as index:
                 level([*place, index])
 
-    level([])
+    level([] if row is None else [row])
 
 
 def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, low: int, high: int,
                    lanes: int) -> None:
     """A line of which the elements from `low` to `high` come of the largest parts, and others are chosen one by one."""
     lines: dict[int, Val] = {}
-    for x, _ in stores:
-        lines_of(b, x, place, lines)
     if not (isinstance(start, int) and isinstance(stop, int)):
         first = b.intrinsic("smin", b.intrinsic("smax", b.i64(start), b.i64(low)), b.i64(stop))
         last = b.intrinsic("smax", b.intrinsic("smin", b.i64(stop), b.i64(high)), first)
+        for x, _ in stores:
+            lines_of(b, x, place, lines, first)
         whole = b.isub(last, b.imod(b.isub(last, first), lanes))
         for begin, end, count, inner in ((start, first, 1, None), (first, whole, lanes, lines), (whole, last, 1, lines),
                                          (last, stop, 1, None)):
             with b.loop(begin, end, count) as index:
                 store(b, stores, [*place, index], count, inner)
         return
+    for x, _ in stores:
+        lines_of(b, x, place, lines)
     low, high = max(start, low), min(stop, high)
     if high - low < lanes:
         low = high = start
@@ -92,9 +111,13 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
     size = b.isub(stop, start)
     if isinstance(size, int) and isinstance(start, int):
         whole = start + size // lanes * lanes
+        rest = list(pieces(whole, start + size, sum(x.weight for x, _ in stores)))
+        if whole - start <= lanes:  # without a loop: in the order of memory, which LLVM 22 has to have (compile.py)
+            _store_pieces(b, stores, place, [*([(start, lanes)] if whole > start else []), *rest])
+            return
         with b.loop(start, whole, lanes) as index:
             store(b, stores, [*place, index], lanes)
-        for first, count in pieces(whole, start + size, sum(x.weight for x, _ in stores)):
+        for first, count in rest:
             store(b, stores, [*place, first], count)
         return
     last = b.isub(stop, b.op("i64", f"and {b.i64(size)}, {lanes - 1}"))
@@ -102,6 +125,21 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
         store(b, stores, [*place, index], lanes)
     with b.loop(last, stop) as index:
         store(b, stores, [*place, index])
+
+
+def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequence[tuple[int, int]]) -> None:
+    """Store parts of a line, each (first, count): all of an array before the next one; a total from part to part."""
+    values: list[list[Val]] = []
+    for first, count in parts:
+        c = Context(b, count)
+        values.append([x.at(c, [*place, first]) for x, _ in stores])
+        for (_, target), value in zip(stores, values[-1], strict=True):
+            if isinstance(target, Total):
+                target.store(b, [*place, first], value)
+    for k, (_, target) in enumerate(stores):
+        for (first, _), found in zip(parts, values, strict=True):
+            if not isinstance(target, Total):
+                target.store(b, [*place, first], found[k])
 
 
 def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
@@ -113,7 +151,7 @@ def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
         start += count
 
 
-def _lanes_of(b: Builder, stores: Stores, dims: Sequence[Index]) -> int:
+def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[Index]) -> int:
     """How many elements to store at a time. 1 if LLVM is to make vectors, if it can; 0 if that is not worth it: where
     only the run knows whether an array is repeated, it seldom is."""
     if not dims:

@@ -7,14 +7,17 @@ lanes and blocks first, whose sums are added with compensation (A. Neumaier, 197
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from runtime.execute.native.arrays import CHEAP, Array, Context, Leaf, Map, Scalar, same_dims
+from runtime.execute.native.complexes import joined, parts
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lines import Stores, pieces, store, store_lines
+from runtime.execute.native.lines import Stores, Total, lanes_of, pieces, store, store_lines
 from runtime.execute.native.pieces import Joined, split
 from runtime.execute.native.scalars import combine, identity, llvm_type
+from runtime.execute.native.signals import PIECE
 from runtime.types import DType, bool_
 
 __all__ = ["CHEAP", "Divide", "Memory", "materialize", "names", "nest", "reduce",
@@ -22,9 +25,15 @@ __all__ = ["CHEAP", "Divide", "Memory", "materialize", "names", "nest", "reduce"
 
 Memory = Callable[[DType, Sequence[Index]], Leaf]  # new memory for an array
 Part = Callable[[Builder, Val, Val], None]
-Divide = Callable[[Index, int, int, Part], bool]
-"""`divide(size, work, step, part)`: call `part(b, start, stop)` for parts of `range(size)`, perhaps on several threads,
-if the work - elements by their weight - is worth it; else False."""
+
+
+class Divide(Protocol):
+    """Call `part(b, start, stop)` for parts of `range(size)`, perhaps on several threads, if the work - elements by
+    their weight - is worth it. If it is not known and that of `each` index is given, signals are looked at between
+    parts. Else False."""
+
+    def __call__(self, size: Index, work: int, step: int, part: Part, each: Index = 0) -> bool: ...
+
 
 _WIDE: Final = 2048  # bits of an accumulator: several registers, so that additions overlap
 _EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # in any order the same
@@ -66,7 +75,7 @@ def names(roots: Sequence[Array]) -> list[str]:
             seen.add(id(x))
             for arg in x.args:
                 visit(arg)
-            if x.name != "splat":
+            if x.name not in ("splat", "bits"):
                 found.append(x.name)
 
     for root in roots:
@@ -97,8 +106,9 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
             start = _store_held(b, stores, mask, start, stop)
         store_lines(b, stores, dims, start, stop)
 
-    work = total * sum(x.weight + 1 for x, _ in stores) if isinstance(total, int) else 0
-    if not dims or not divide(dims[0], work, 64 if len(dims) == 1 else 1, part):
+    weight = sum(x.weight + 1 for x, _ in stores)
+    work, each = (total * weight, 0) if isinstance(total, int) else (0, b.imul(b.product(dims[1:]), weight))
+    if not dims or not divide(dims[0], work, 64 if len(dims) == 1 else 1, part, each):
         if mask is None:
             store_lines(b, stores, dims)
         else:
@@ -112,30 +122,41 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
 
 
 def _mask(stores: Stores) -> Array | None:
-    """What has to hold for an element so that storing changes it: all are `where(mask, new, old)` or `old & new`, with
-    `old` where they are stored."""
-    common: list[Array] | None = None
+    """What has to hold for an element so that storing changes it: all are `where(mask, new, old)`, `where(mask, old,
+    new)`, `old & new` or `old | new`, with `old` where they are stored."""
+    common: list[_Flag] | None = None
     for x, target in stores:
         if not isinstance(x, Map) or x.leaf is not None:
             return None
         if x.name == "where" and _there(x.args[2], target):
-            needed = _needed(x.args[0])
-        elif x.name == "bitwise_and" and x.dtype is bool_:
-            needed = [arg for arg in x.args if isinstance(arg, Leaf) and _there(arg, target)]
+            needed = _needed(x.args[0], True)
+        elif x.name == "where" and _there(x.args[1], target):
+            needed = _needed(x.args[0], False)
+        elif x.name in ("bitwise_and", "bitwise_or") and x.dtype is bool_:
+            needed = [(arg, x.name == "bitwise_and") for arg in x.args if isinstance(arg, Leaf) and _there(arg, target)]
         else:
             return None
-        common = needed if common is None else [y for y in common if any(
-            y is z or (isinstance(y, Leaf) and _there(z, y)) for z in needed)]
-    return next((y for y in common or () if y.weight <= CHEAP and y.lined), None)
+        common = needed if common is None else [(y, holds) for y, holds in common if any(
+            holds is also and (y is z or (isinstance(y, Leaf) and _there(z, y))) for z, also in needed)]
+    for y, holds in common or ():
+        if y.weight <= CHEAP and y.lined:
+            return y if holds else Map("invert", bool_, y.dims, lambda b, v: b.not_(v), [y])
+    return None
 
 
-def _needed(x: Array | Scalar) -> list[Array]:
-    """Arrays of bools all of which hold where `x` holds."""
+_Flag = tuple[Array, bool]  # bools, and whether they have to hold
+
+
+def _needed(x: Array | Scalar, holds: bool) -> list[_Flag]:
+    """Arrays of bools all of which hold, or do not, where `x` does."""
     if isinstance(x, Scalar):
         return []
-    if isinstance(x, Map) and x.leaf is None and x.name == "bitwise_and":
-        return [x, *[y for arg in x.args for y in _needed(arg)]]
-    return [x]
+    if isinstance(x, Map) and x.leaf is None:
+        if x.name == ("bitwise_and" if holds else "bitwise_or"):
+            return [(x, holds), *[y for arg in x.args for y in _needed(arg, holds)]]
+        if x.name == "invert":
+            return [(x, holds), *_needed(x.args[0], not holds)]
+    return [(x, holds)]
 
 
 def _there(x: object, target: Leaf) -> bool:
@@ -156,11 +177,13 @@ def _store_held(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) 
 
 
 def nest(
-    b: Builder, dims: Sequence[Index], write: Callable[[Sequence[Index]], None], parallel: bool = True
+    b: Builder, dims: Sequence[Index], write: Callable[[Sequence[Index]], None], parallel: bool = True,
+    cost: Index = 0,
 ) -> None:
-    """Loops over the places of a shape; the last axis is innermost. For `parallel` see `Builder.loop`."""
+    """Loops over the places of a shape; the last axis is innermost. For `parallel` see `Builder.loop`. `cost`: of a
+    place, if a signal may stop them between two pieces."""
 
-    def level(place: list[Index]) -> None:
+    def level(place: list[Index], start: Index = 0, stop: Index | None = None) -> None:
         if len(place) == len(dims):
             write(place)
             return
@@ -169,10 +192,17 @@ def nest(
             level([*place, 0])
             return
         last = all(isinstance(d, int) and d == 1 for d in dims[len(place) + 1:])
-        with b.loop(0, size, parallel=last and parallel) as index:
+        with b.loop(start, size if stop is None else stop, parallel=last and parallel) as index:
             level([*place, index])
 
-    level([])
+    count = b.product(dims)
+    if b.look is None or cost == 0 or (isinstance(count, int) and count <= PIECE):
+        level([])
+        return
+    many = PIECE if len(dims) == 1 else 64
+    with b.loop(0, dims[0], many) as start:
+        level([], start, b.intrinsic("smin", b.add(start, const("i64", many)), b.i64(dims[0])))
+        b.look(b.imul(b.imul(b.product(dims[1:]), many), cost))
 
 
 def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[Leaf, list[Map | Joined]]:
@@ -199,6 +229,8 @@ def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[L
 def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int], keepdims: bool, divide: Divide
            ) -> Array | Scalar:
     """`reduce_sum` and the like along some axes of `x`."""
+    if name == "reduce_sum" and x.dtype.is_complex:
+        return _complex_sum(b, memory, x, axes, keepdims, divide)
     kept = [a for a in range(len(x.dims)) if a not in axes]
     if not kept or all(isinstance(x.dims[a], int) and x.dims[a] == 1 for a in kept):
         whole = x
@@ -218,6 +250,7 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
             with b.loop(start, stop) as index:
                 nest(b, dims[1:], lambda place: target.store(b, [index, *place], _fold(b, name, x, [index, *place])),
                      parallel=False)
+                _look(b, x, b.product(x.dims[1:]))
 
         elements = b.product(x.dims)
         if not divide(dims[0], elements * x.weight if isinstance(elements, int) else 0, 1, part):
@@ -237,31 +270,52 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
     return target
 
 
+def _complex_sum(b: Builder, memory: Memory, x: Array, axes: Sequence[int], keepdims: bool, divide: Divide
+                 ) -> Array | Scalar:
+    """The sum of the real parts, and that of the imaginary ones."""
+    kind = x.dtype.real_dtype
+    source = x if x.weight <= CHEAP else materialize(b, memory, x, divide)[0]
+    real, imag = (reduce(b, memory, "reduce_sum", Map("part", kind, x.dims, _part(k), [source]), axes, keepdims, divide)
+                  for k in range(2))
+    if isinstance(real, Scalar) and isinstance(imag, Scalar):
+        return Scalar(x.dtype, joined(b, (real.val, imag.val)))
+    return Map("complex", x.dtype, real.dims, lambda b, *pair: joined(b, pair), [real, imag])
+
+
+def _part(k: int) -> Callable[[Builder, Val], Val]:
+    return lambda b, v: parts(b, v)[k]
+
+
 def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Divide
                      ) -> tuple[Scalar, list[Map]] | None:
     """All elements of `x`, combined, and in the same loop what of `x` is needed later is stored, if there is any.
 
-    It is for combinations whose order does not matter: a line of elements has the result of several lines.
+    It is for combinations whose order does not matter: the lanes of a register have the result of several lines.
     """
     parts = [y for y in shared([x]) if same_dims(y.dims, x.dims)]
     if not parts or len(x.dims) < 2 or name not in _EXACT or not all(isinstance(d, int) and d for d in x.dims):
         return None
-    size, width = x.dims[0], x.dims[-1]
-    assert isinstance(size, int) and isinstance(width, int)
+    size = x.dims[0]
+    assert isinstance(size, int)
     blocks = -(-size // _LINES)
-    found = memory(x.dtype, [blocks * width])
-    nothing = Scalar(x.dtype, const(llvm_type(x.dtype), identity(name, x.dtype)))
-    store_lines(b, [(Map("splat", x.dtype, found.dims, lambda b, one: one, [nothing], 0), found)], found.dims)
+    lanes = lanes_of(b, [(y, y) for y in (x, *parts)], x.dims)  # at least as many as are stored together
+    if lanes < 2:
+        return None
     stores = [(y, y.place or memory(y.dtype, y.dims)) for y in parts]
+    found = memory(x.dtype, [blocks * lanes])
+    ty = llvm_type(x.dtype)
+    vector = f"<{lanes} x {ty}>"
 
     def part(b: Builder, start: Index, stop: Index) -> None:
+        total = Total(x.dtype, x.dims, b.alloca("i8" if ty == "i1" else ty, lanes, 64))
+        added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new), [total, x])
         with b.loop(start, stop) as k:
-            line = b.offset(found.pointer, b.imul(k, width), llvm_type(x.dtype))
-            totals = Leaf(x.dtype, x.dims, line, [*[0] * (len(x.dims) - 1), 1])
-            added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new), [totals, x])
+            b.store(const(vector, identity(name, x.dtype)), total.pointer, x.dtype.size)
             first = b.imul(k, _LINES)
             last = b.intrinsic("smin", b.i64(b.iadd(first, _LINES)), const("i64", size))
-            store_lines(b, [(added, totals), *stores], x.dims, first, last)
+            store_lines(b, [(added, total), *stores], x.dims, first, last)
+            block = b.offset(found.pointer, b.imul(k, lanes), ty)
+            b.store(b.load(vector, total.pointer, x.dtype.size), block, x.dtype.size)
 
     work = b.product(x.dims)
     assert isinstance(work, int)
@@ -329,13 +383,26 @@ def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
     if rest == 1:
         return _fold_line(b, name, x, place)
     first = const(llvm_type(x.dtype), identity(name, x.dtype))
+
+    def inner(i: Val) -> Val:
+        value = _fold(b, name, x, [*place, i])
+        if not place:
+            _look(b, x, b.product(x.dims[1:]))
+        return value
+
     if name == "reduce_sum" and x.dtype.is_floating:
         total, lost = b.folded(0, x.dims[len(place)], [first, first], lambda i, v: _compensated(
-            b, v[0], v[1], _fold(b, name, x, [*place, i])))
+            b, v[0], v[1], inner(i)))
         return _sum_of(b, total, lost)
-    (result,) = b.folded(0, x.dims[len(place)], [first], lambda i, v: [
-        combine(b, name, x.dtype, v[0], _fold(b, name, x, [*place, i]))])
+    (result,) = b.folded(0, x.dims[len(place)], [first], lambda i, v: [combine(b, name, x.dtype, v[0], inner(i))])
     return result
+
+
+def _look(b: Builder, x: Array, many: Index) -> None:
+    """Let signals stop a loop after so many elements of `x`, if it may be long."""
+    sizes = [d for d in x.dims if isinstance(d, int)]
+    if b.look is not None and (len(sizes) < len(x.dims) or math.prod(sizes) > PIECE):
+        b.look(b.imul(many, max(x.weight, 1)))
 
 
 def _compensated(b: Builder, total: Val, lost: Val, value: Val) -> list[Val]:
@@ -398,8 +465,8 @@ def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: In
     ty = f"<{lanes} x {llvm_type(x.dtype)}>"
     first = const(ty, identity(name, x.dtype))
 
-    def line(start: Index, stop: Index) -> Val:
-        (values,) = b.folded(start, stop, [first], lambda i, v: [
+    def line(start: Index, stop: Index, values: Val = first) -> Val:
+        (values,) = b.folded(start, stop, [values], lambda i, v: [
             combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes, unroll=x.weight <= _LONG)
         return values
 
@@ -412,14 +479,25 @@ def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: In
 
         def step(i: Val, v: Sequence[Val]) -> list[Val]:
             stop = b.intrinsic("smin", b.i64(b.iadd(i, block)), b.i64(whole))
-            return _compensated(b, v[0], v[1], _across(b, name, x.dtype, line(i, stop)))
+            found = _compensated(b, v[0], v[1], _across(b, name, x.dtype, line(i, stop)))
+            if not place:
+                _look(b, x, block)
+            return found
 
         total, lost = b.folded(0, whole, [zero, zero], step, block)
         if isinstance(rest, int) and rest == 0:
             return _sum_of(b, total, lost)
         tail = _across(b, name, x.dtype, _rest(b, name, x, place, whole, end, lanes, first))
         return _sum_of(b, *_compensated(b, total, lost, tail))
-    values = line(0, whole)
+    def piece(i: Val, v: Sequence[Val]) -> list[Val]:
+        found = line(i, b.intrinsic("smin", b.add(i, const("i64", PIECE)), b.i64(whole)), v[0])
+        _look(b, x, PIECE)
+        return [found]
+
+    if place or b.look is None or isinstance(whole, int):
+        values = line(0, whole)
+    else:
+        (values,) = b.folded(0, whole, [first], piece, PIECE)
     if not (isinstance(rest, int) and rest == 0):
         values = combine(b, name, x.dtype, values, _rest(b, name, x, place, whole, end, lanes, first))
     return _across(b, name, x.dtype, values)
@@ -449,7 +527,8 @@ def _tail(b: Builder, x: Array, place: Sequence[Index], begin: Val, end: Index, 
     start = b.intrinsic("smin", begin, b.i64(b.isub(end, lanes)))
     values = x.at(Context(b, lanes), [*place, start])
     kind = llvm_type(x.dtype)
-    number = f"i{max(8 * x.dtype.size, 8)}"  # of the same width, so that the comparison is one of registers as they are
+    # of the same width, so that the comparison is one of registers as they are
+    number = f"i{min(max(8 * x.dtype.size, 8), 64)}"
     over = b.op("i64", f"sub {begin}, {start.ref}")
     count = b.splat(over if number == "i64" else b.convert("trunc", over, number), lanes)
     steps = ", ".join(f"{number} {k}" for k in range(lanes))

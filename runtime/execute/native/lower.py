@@ -4,12 +4,13 @@ The nodes are taken in order. Scalars become registers at once; arrays become ex
 written where their elements are needed: by an effect, by an op that is no expression, at the end of a graph.
 Before control flow everything that it captures is computed.
 
-The function is `i32 body(ptr frame, ptr args)`. Its result is 0, or 1 if an exception waits in the call, 2 if
-memory ran out, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data followed by their
-unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array of words: the
-address of the function that calls Python back, that of a table of the constants' addresses, that of the number of
-threads, three words of an exception, then pairs of address and capacity: memory that stays from call to call. What
-calls Python back is a numbered `Site` (`runtime.execute.native.sites`).
+The function is `i32 body(ptr frame, ptr args)`; entry.py writes its ends. Its result is 0, or 1 if an exception waits
+in the call, 2 if memory ran out, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
+followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
+of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
+number of threads, three words of an exception, the time of the last look at signals, then pairs of address and
+capacity: memory that stays from call to call. What calls Python back is a numbered `Site`
+(`runtime.execute.native.sites`).
 
 Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state.
 They are written back when the function ends, before an exception leaves it, and before Python code runs that may
@@ -17,7 +18,6 @@ look at them.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,20 +27,18 @@ import numpy as np
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
+from runtime.execute.native.list_memory import FIRST_SLOT, ListMemory, listed
 from runtime.execute.native.memory import GROW
 from runtime.execute.native.parallel import WORTH, region
 from runtime.execute.native.pieces import Joined, split
-from runtime.execute.native.scalars import ELEMENTWISE, is_native, llvm_type
-from runtime.execute.native.signals import INTERRUPTED, poll
+from runtime.execute.native.scalars import ELEMENTWISE, literal, llvm_type
+from runtime.execute.native.signals import ASK, INSIST, INTERRUPTED, poll
 from runtime.execute.native.sites import (
-    AllocateSite,
-    BoxSite,
     FlushSite,
     KernelSite,
     MoveSite,
     ReloadSite,
     Site,
-    UnboxSite,
 )
 from runtime.execute.native.variables import Variable, variables_of
 from runtime.graph import Graph, Node
@@ -54,8 +52,8 @@ __all__ = [
 Value = Scalar | Array | Boxed | Listed
 _STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
 _STACK_ALL: Final = 1 << 18
-FIRST_SLOT: Final = 6
 _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
+_AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
 _HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
@@ -76,7 +74,7 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-class Lowering:
+class Lowering(ListMemory):
     """The code of one graph, and what a call of it needs besides."""
 
     def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
@@ -84,9 +82,10 @@ class Lowering:
         self.module = Module(fma, vector_bits)
         self.flags = "fast" if fast_math else ""
         self.b = Builder(self.module, self.flags)
+        self.b.look = self.poll
         self.frame = Val("ptr", "%frame")
         self.args = Val("ptr", "%args")
-        self.b.types.update({"%frame": "ptr", "%args": "ptr"})
+        self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
         self.sites: list[Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
         self.slots = 0  # pairs in the frame
@@ -95,6 +94,7 @@ class Lowering:
         self.stack = 0
         self.inside = 0  # how deep in parts that threads run
         self.blocked: list[Node] = []  # loops that run block by block
+        self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
@@ -105,9 +105,12 @@ class Lowering:
         self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
         self.forced: list[list[Map | Joined]] = [[]]
         self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
-        self.given: dict[Node, Value] = {}  # what nodes give that were lowered with an earlier one
-        self.outputs: list[tuple[str, Any]] = []
+        self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
+        self.added: list[Node] = []  # products that are added to memory
+        self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
+        self.written: list[Variable] = []
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is
+        self.finals: dict[GraphValue, Leaf] = {}  # the same, of outputs: the memory that they are wanted in
         self.long = False  # whether a call may take long, so that other threads should run meanwhile
 
     # Memory.
@@ -118,6 +121,11 @@ class Lowering:
     def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
         """New memory for an array: the same each time that this place in the code runs."""
         return Leaf(dtype, dims, self.allocate(dtype, dims), scratch=True)
+
+    def result(self, value: GraphValue, dims: Sequence[Index]) -> Leaf:
+        """Memory for a value that is computed once: where it is wanted, if it is an output."""
+        assert isinstance(value.type, TensorType)
+        return self.finals.get(value) or self.memory(value.type.dtype, dims)
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
         size = self.b.imul(self.b.product(dims), dtype.size)
@@ -181,12 +189,20 @@ class Lowering:
             self.note([x for x, _ in group])
             self.forced[-1] += loops.store_all(self.b, self.memory, group, self.divide)
 
-    def divide(self, size: Index, work: int, step: int, part: loops.Part) -> bool:
+    def divide(self, size: Index, work: int, step: int, part: loops.Part, each: Index = 0) -> bool:
         """See `loops.Divide`."""
-        if work < WORTH or self.inside:
+        if self.inside or (not work and each == 0):
+            return False
+        if not work:
+            many = step * _AT_ONCE
+            with self.b.loop(0, size, many) as start:
+                part(self.b, start, self.b.intrinsic("smin", self.b.add(start, const("i64", many)), self.b.i64(size)))
+                self.poll(self.b.imul(each, many))
+            return True
+        if work < WORTH:
             return False
         self.long = True
-        return region(self, size, lambda start, stop: part(self.b, start, stop), step)
+        return region(self, size, lambda start, stop: part(self.b, start, stop), step, work=work)
 
     def note(self, roots: Sequence[Array], *more: str) -> None:
         """Remember for the report which ops a loop computes."""
@@ -231,12 +247,24 @@ class Lowering:
 
     def ask(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
         """Call a site with words: its status, and where its words are."""
-        b = self.b
-        space = b.alloca("i64", max(len(words), results, 1))
+        space = self.stored(words, results)
+        return self._asked(ASK, site, space), space
+
+    def insist(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+        """Call a site that has to come to its end, whatever signals bring."""
+        space = self.stored(words, results)
+        return self._asked(INSIST, site, space), space
+
+    def _asked(self, function: str, site: Site, space: Val) -> Val:
+        self.module.declare(function, "i32", "ptr", "i32", "ptr")
+        return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
+
+    def stored(self, words: Sequence[Val], results: int = 0) -> Val:
+        """Words in memory, which has room for results, too."""
+        space = self.b.alloca("i64", max(len(words), results, 1))
         for k, word in enumerate(words):
-            b.store(word, b.offset(space, k, "i64"))
-        number = Val("i32", str(self.site(site)))
-        return b.call_pointer("i32", self.word(0), self.frame, number, space), space
+            self.b.store(word, self.b.offset(space, k, "i64"))
+        return space
 
     def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
         """Call a site with words, and get words; leave the function if it raised."""
@@ -248,7 +276,7 @@ class Lowering:
 
     def leave(self, status: int) -> None:
         """End the call without results. What was assigned to variables is theirs."""
-        self.flush()
+        self.hand_over()
         self.fail(status)
 
     def fail(self, status: int) -> None:
@@ -292,7 +320,7 @@ class Lowering:
             pointer = self.b.op("ptr", f"inttoptr {next(results)} to ptr")
             sizes = [next(results) for _ in type.shape]
             dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
-            if not dims and is_native(type.dtype):
+            if not dims:
                 values.append(Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
             else:
                 values.append(Leaf(type.dtype, dims, pointer))
@@ -311,62 +339,6 @@ class Lowering:
             self.kernel(node, values, "raises")
             self.fail(1)
 
-    def new_object(self) -> int:
-        self.objects += 1
-        return self.objects - 1
-
-    # Lists.
-
-    def new_pair(self) -> Val:
-        """The address and the capacity of memory of its own, for a list."""
-        return self.b.offset(self.frame, FIRST_SLOT + 2 * self.new_slot(), "i64")
-
-    def boxed(self, x: Listed) -> Boxed:
-        """A list as Python has it: its elements are copied."""
-        place = self.new_object()
-        if x.dims is None:
-            self.call_python(BoxSite(place, None, x.dtype.np), [x.length])
-        else:
-            self.call_python(BoxSite(place, x.dims, x.dtype.np), [x.length, self.b.load("i64", x.pair)])
-        return Boxed(place)
-
-    def as_type(self, x: Value, type: Type) -> Value:
-        """A list in the form that lists of a type have: in memory, if the shape of the elements is known."""
-        if not isinstance(type, ListType):
-            return x
-        if not listed(type):
-            return self.boxed(x) if isinstance(x, Listed) else x
-        dims = tuple([d for d in type.element.shape if d is not None])
-        if isinstance(x, Listed) and x.dims == dims and x.dtype is type.element.dtype:
-            return x
-        pair = self.new_pair()
-        size = math.prod(dims) * type.element.dtype.size
-        if isinstance(x, Listed):
-            length = x.length
-            pointer = self.reserved(pair, self.b.imul(length, size))
-            self.b.call("void", "llvm.memset.p0.i64", pointer, const("i8", 0),
-                        self.b.i64(self.b.imul(length, size)), Val("i1", "false"))
-        else:
-            assert isinstance(x, Boxed)
-            length, address = self.call_python(UnboxSite(x.place, dims, type.element.dtype.np), (), 2)
-            pointer = self.reserved(pair, self.b.imul(length, size))
-            self.b.call("void", "llvm.memcpy.p0.p0.i64", pointer, self.b.op("ptr", f"inttoptr {address} to ptr"),
-                        self.b.i64(self.b.imul(length, size)), Val("i1", "false"))
-        return Listed(type.element.dtype, dims, pair, length)
-
-    def copy_list(self, x: Listed, pair: Val) -> Listed:
-        """The list in other memory."""
-        size = self.b.i64(self.b.imul(x.length, x.stride * x.dtype.size))
-        pointer = self.reserved(pair, size)
-        self.b.call("void", "llvm.memcpy.p0.p0.i64", pointer, self.b.load("ptr", x.pair), size, Val("i1", "false"))
-        return Listed(x.dtype, x.dims, pair, x.length)
-
-    def move(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Objects to other places, all at once: pairs of target and source."""
-        pairs = [pair for pair in pairs if pair[0] != pair[1]]
-        if pairs:
-            self.call_python(MoveSite(pairs))
-
     # Variables.
 
     def read(self, storage: Any) -> Value:
@@ -377,11 +349,19 @@ class Lowering:
         self.dirty[Variable(storage)] = None
 
     def flush(self) -> None:
-        """Give variables the values that were assigned."""
-        if self.dirty and not self.b.done:
-            stores = list(self.dirty)
-            words, specs = self.described([self.variables[s] for s in stores])
-            self.ask(FlushSite([s.storage for s in stores], specs), words)  # by call_python a failure would come here
+        """Give variables the values that were assigned, before Python code runs."""
+        status = self.hand_over()
+        if status is not None:
+            with self.b.when(self.b.icmp("ne", status, const("i32", 1))):
+                self.fail(1)
+
+    def hand_over(self) -> Val | None:
+        """Give variables the values that were assigned; whether an exception came meanwhile (then not 1)."""
+        if not self.dirty or self.b.done:
+            return None
+        stores = list(self.dirty)
+        words, specs = self.described([self.variables[s] for s in stores])
+        return self.insist(FlushSite([s.storage for s in stores], specs), words)[0]
 
     def reload(self) -> None:
         """Take the values of variables from Python, which may have changed them."""
@@ -398,45 +378,12 @@ class Lowering:
 
     def incoming(self, type: TensorType, pointer: Val, sizes: Sequence[Index]) -> Value:
         """An array that came from Python; its unknown dimensions are among `sizes`."""
-        if not type.shape and is_native(type.dtype):
+        if not type.shape:
             return Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer))
         dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
         return Leaf(type.dtype, dims, pointer)
 
     # The whole.
-
-    def body(self) -> None:
-        """The code of `body`, from arguments to outputs."""
-        b, graph = self.b, self.graph
-        b.entry += ["  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
-        env: dict[GraphValue, Value] = {}
-        position = 0
-
-        def argument() -> Val:
-            nonlocal position
-            position += 1
-            return b.offset(self.args, position - 1, "i64")
-
-        for value in graph.inputs:
-            type = value.type
-            if isinstance(type, ListType):
-                env[value] = Boxed(self.new_object())
-                continue
-            pointer = b.load("ptr", argument())
-            env[value] = self.incoming(type, pointer, [
-                b.load("i64", argument()) if size is None else size for size in type.shape])
-        for storage in self.storages:
-            type = storage.type
-            pointer = b.load("ptr", argument())
-            self.variables[storage] = self.incoming(type, pointer, [
-                b.load("i64", argument()) if size is None else size for size in type.shape])
-        for value in graph.inputs:
-            env[value] = self.as_type(env[value], value.type)
-        for outer, inner in graph.captures:
-            env[inner] = self.as_type(self.captured(outer, inner.type), inner.type)
-        results = self.run(graph, env)
-        self.deliver(graph, results, argument)
-        b.line("ret i32 0")
 
     def captured(self, outer: Any, type: Type) -> Value:
         """An eager tensor or list that the graph captures."""
@@ -449,54 +396,14 @@ class Lowering:
     def constant(self, array: Any) -> Value:
         array = np.asarray(array)
         dtype = dtype_of(array)
-        if not array.ndim and is_native(dtype):
-            return Scalar(dtype, const(llvm_type(dtype), array.item()))
-        if array.size == 1 and is_native(dtype):
-            return Map("splat", dtype, array.shape, lambda b, x: x,
-                       [Scalar(dtype, const(llvm_type(dtype), array.item()))], 0)
+        if not array.ndim:
+            return Scalar(dtype, literal(dtype, array.item()))
+        if array.size == 1:
+            return Map("splat", dtype, array.shape, lambda b, x: x, [Scalar(dtype, literal(dtype, array.item()))], 0)
         self.constants.append(np.ascontiguousarray(array).reshape(array.shape))
         self.b.entry.append(f"  %constant{len(self.constants) - 1} = getelementptr ptr, ptr %constants, "
                             f"i64 {len(self.constants) - 1}")
         return Leaf(dtype, array.shape, self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}"))
-
-    def deliver(self, graph: Graph, results: Sequence[Value], argument: Callable[[], Val]) -> None:
-        """Outputs and variables to where Python looks for them."""
-        flushed = [s for s in self.storages if s in self.dirty]
-        wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
-        wanted += [(s.type, self.variables[s]) for s in flushed]
-        self.written = flushed
-        stores: list[tuple[Array, Leaf]] = []
-        for k, (type, x) in enumerate(wanted):
-            if k < len(results) and graph.outputs[k] in self.placed:
-                self.outputs.append(("object", self.placed.pop(graph.outputs[k])))
-                continue
-            if isinstance(x, Listed):
-                x = self.boxed(x)
-            if isinstance(x, Boxed):
-                self.outputs.append(("object", x.place))
-                continue
-            assert isinstance(type, TensorType)
-            if None in type.shape:
-                assert isinstance(x, Array)
-                sizes = [self.b.i64(size) for size in x.dims]
-                place = self.new_object()
-                (word,) = self.call_python(AllocateSite(type.dtype.np, len(sizes), place), sizes, 1)
-                self.outputs.append(("object", place))
-                pointer = self.b.op("ptr", f"inttoptr {word} to ptr")
-            else:
-                self.outputs.append(("array", type))
-                pointer = self.b.load("ptr", argument())
-            if isinstance(x, Scalar):
-                self.b.store(x.val, pointer)
-                continue
-            assert isinstance(x, Array)
-            if isinstance(x, (Map, Joined)) and x.leaf is not None:
-                x = x.leaf
-            if isinstance(x, Leaf) and x.flat:
-                self.copy(x, pointer)
-            else:
-                stores.append((x, Leaf(type.dtype, x.dims, pointer)))
-        self.store_all(stores)
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """The code of a graph's nodes; the values of its outputs."""
@@ -516,13 +423,13 @@ class Lowering:
             dead = frozenset(k for k, value in enumerate(node.inputs)
                              if last[value] == i and node.inputs.count(value) == 1)
             self.nodes = graph.nodes
-            results = [self.given.pop(node)] if node in self.given else self.node(
+            results = self.given.pop(node) if node in self.given else self.node(
                 node, [env[value] for value in node.inputs], dead, env, last, i)
             for value, x in zip(node.outputs, results, strict=True):
                 if isinstance(x, Array):
                     x.uses = uses.get(value, 0)
                     if isinstance(x, Map):
-                        x.place = self.places.pop(value, None)
+                        x.place = self.places.pop(value, None) or self.finals.get(value)
                     if isinstance(x, Map) and x.weight > _HEAVY:
                         x = self.leaf(x)
                 env[value] = x
@@ -557,12 +464,12 @@ class Lowering:
             return False
         return self.unread(x, self.operands[operand])
 
-    def unread(self, x: Leaf, mine: GraphValue) -> bool:
-        """Whether nothing but `mine` reads the memory of `x` in this node or later."""
+    def unread(self, x: Leaf, mine: GraphValue | Variable) -> bool:
+        """Whether nothing but `mine`, a value or a variable, reads the memory of `x` in this node or later."""
         for value, other in self.env.items():
             if value is not mine and value in self.last and reads(other, x):
                 return False
-        return not any(reads(v, x) for v in self.variables.values())
+        return not any(reads(v, x) for variable, v in self.variables.items() if variable != mine)
 
     def needed(self, x: Array) -> Array:
         """`x` as what is read once more: in memory if it is needed again and not cheap."""
@@ -576,13 +483,11 @@ class Lowering:
         """Zeros that nobody looks at."""
         if isinstance(type, ListType):
             if listed(type):
-                dims = tuple([d for d in type.element.shape if d is not None])
-                return Listed(type.element.dtype, dims, self.new_pair(), const("i64", 0))
+                none = const("i64", 0)
+                return self.new_list(type, none) if self.b.done else self.unwritten(type, none)
             place = self.new_object()
             self.call_python(MoveSite([], {place: ()}))
             return Boxed(place)
-        if not is_native(type.dtype):
-            return self.constant(np.zeros([size or 0 for size in type.shape], type.dtype.np))
         zero = Scalar(type.dtype, const(llvm_type(type.dtype), 0))
         if not type.shape:
             return zero
@@ -592,8 +497,7 @@ class Lowering:
         """Let a signal stop a loop, whose iteration takes about `cost` nanoseconds."""
         poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
 
-
-def listed(type: Type) -> bool:
-    """Whether a list of this type lies in memory: its elements have one known shape."""
-    return (isinstance(type, ListType) and type.known and is_native(type.element.dtype)
-            and None not in type.element.shape)
+    def leave_if_stopped(self, status: Val) -> None:
+        """Leave after code that looks at signals by itself, if one stopped it."""
+        with self.b.when(self.b.icmp("ne", status, const("i32", 0))):
+            self.leave(INTERRUPTED)

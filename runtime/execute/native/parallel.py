@@ -18,6 +18,7 @@ __all__ = ["THREADS_WORD", "WORTH", "region"]
 
 THREADS_WORD: Final = 2  # of the frame: the address of the number of threads
 WORTH: Final = 1 << 19  # the elements of weight 1 from which on threads pay, about 0.2 ms
+_PART: Final = 1 << 23  # of weight 1: some milliseconds
 _NAME: Final = re.compile(r"%[A-Za-z_][\w.]*")
 
 
@@ -35,11 +36,13 @@ class Writer(Protocol):
     def leave(self, status: int) -> None: ...
 
 
-def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int = 64, worth: Val | None = None) -> bool:
+def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int = 64, worth: Val | None = None,
+           work: Index | None = None) -> bool:
     """`write(start, stop)` for parts of `range(size)` that begin at multiples of `step`, perhaps at the same time.
 
-    `worth`: whether it is worth more than one thread; None: it is. `write` uses `w.b`. False, and nothing done, where
-    the part would use what memory cannot hold.
+    `worth`: whether it is worth more than one thread; None: it is. `work`: elements by their weight, all together, so
+    that no part takes long without a look at signals; None: parts look by themselves. `write` uses `w.b`. False, and
+    nothing done, where the part would use what memory cannot hold.
     """
     outer, module = w.b, w.module
     number = len(module.parts)
@@ -57,28 +60,39 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     used = dict.fromkeys(name for line in lines for name in _NAME.findall(line) if name[1:] not in defined)
     if any(outer.types.get(name, "<")[0] == "<" for name in used):
         return False
-    held = outer.alloca("i64", max(len(used), 1))
+    held = outer.alloca("i64", max(2 * len(used), 1))
     loads = []
     for k, name in enumerate(used):
         ty = outer.types[name]
-        outer.store(Val(ty, name), outer.offset(held, k, "i64"))
-        loads += [f"  %held{k} = getelementptr i64, ptr %held, i64 {k}", _load(name, ty, k)]
+        outer.store(Val(ty, name), outer.offset(held, 2 * k, "i64"))
+        loads += [f"  %held{k} = getelementptr i64, ptr %held, i64 {2 * k}", _load(name, ty, k)]
     inner.entry[:0] = loads
     function = f"part{number}"
     module.parts.append(inner.function(
         f"internal i32 @{function}(ptr noalias %held, i64 %start, i64 %stop) noinline nounwind"))
-    module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "ptr")
+    module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
     threads = outer.load("i64", w.word(THREADS_WORD))
     if worth is not None:
         threads = outer.select(worth, threads, const("i64", 1))
     status = outer.call("i32", RUN, Val("ptr", f"@{function}"), held, outer.i64(size),
-                        const("i64", step), threads, w.frame)
+                        const("i64", step), _most(outer, size, step, work), threads, w.frame)
     with outer.when(outer.icmp("ne", status, const("i32", 0))):
         w.leave(INTERRUPTED)  # a signal alone stops threads
     return True
 
 
+def _most(b: Builder, size: Index, step: int, work: Index | None) -> Val:
+    """How many indices, a multiple of `step`, are `_PART` of work; all of them if that is not known."""
+    if work is None:
+        return const("i64", 1 << 62)
+    if isinstance(size, int) and isinstance(work, int):
+        return const("i64", max(_PART * size // max(work, 1) // step, 1) * step)
+    each = b.intrinsic("smax", b.udiv(b.i64(work), b.intrinsic("smax", b.i64(size), const("i64", 1))), const("i64", 1))
+    units = b.udiv(const("i64", _PART), b.mul(each, const("i64", step)))
+    return b.mul(b.intrinsic("smax", units, const("i64", 1)), const("i64", step))
+
+
 def _load(name: str, ty: str, k: int) -> str:
     if ty == "i1":
         return f"  %byte{k} = load i8, ptr %held{k}\n  {name} = trunc i8 %byte{k} to i1"
-    return f"  {name} = load {ty}, ptr %held{k}"
+    return f"  {name} = load {ty}, ptr %held{k}, align 8"

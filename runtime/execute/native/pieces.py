@@ -13,9 +13,10 @@ from typing import Final
 
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val
-from runtime.execute.native.scalars import llvm_type
+from runtime.execute.native.rows import Rows
+from runtime.execute.native.scalars import alignment, llvm_type
 
-__all__ = ["Axis", "Joined", "Slicer", "around", "inner_range", "join", "lines_of", "split"]
+__all__ = ["Axis", "Joined", "Slicer", "around", "has_part", "inner_range", "join", "lines_of", "split"]
 
 _LEAST: Final = 256  # elements that are worth more code
 _MOST: Final = 4  # parts
@@ -38,9 +39,16 @@ class Slicer:
         self.chosen = chosen
         self.dims = dims
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows are whole rows, or parts of them, that follow each other as before."""
+        first = self.chosen[0]
+        return first is not None and first.count is not None and isinstance(first.step, int) and first.step == 1
+
     def __call__(self, x: Leaf) -> Leaf:
         b = self.b
         steps: list[Index] = []
+        starts: list[Index] = []
         mine = iter(x.steps(b))
         offset: Index = 0
         for part in self.chosen:
@@ -48,9 +56,12 @@ class Slicer:
                 steps.append(0)
                 continue
             step = next(mine)
+            starts.append(part.start)
             offset = b.iadd(offset, b.imul(part.start, step))
             if part.count is not None:
                 steps.append(b.imul(part.step, step))
+        if isinstance(x, Rows):
+            return x.part(b, starts, self.dims, steps)
         pointer = b.offset(x.pointer, offset, llvm_type(x.dtype))
         gapless: Index = 1
         plain = True
@@ -110,7 +121,7 @@ class Joined(Array):
         if self.leaf is not None:
             return self.leaf.at(c, place)
         return c.once(self, place, lambda: c.b.load(
-            c.type(self.dtype), self.address(c, place), max(self.dtype.size, 1)))
+            c.type(self.dtype), self.address(c, place), alignment(self.dtype)))
 
     def address(self, c: Context, place: Place) -> Val:
         """Of the element at `place`."""
@@ -118,9 +129,10 @@ class Joined(Array):
             return c.b.offset(c.lines[id(self)], place[-1], llvm_type(self.dtype))
         return self._address(c.b, place, False)
 
-    def line(self, b: Builder, place: Place) -> Val:
-        """The address from which the last index counts, where the elements come of the largest parts."""
-        return self._address(b, [*place, 0], True)
+    def line(self, b: Builder, place: Place, known: Index) -> Val:
+        """The address from which the last index counts, where the elements come of the largest parts; `known` is one
+        of them, if there are any."""
+        return b.offset(self._address(b, [*place, known], True), b.isub(0, known), llvm_type(self.dtype))
 
     def _address(self, b: Builder, place: Place, inner: bool) -> Val:
         def of(k: int) -> Val:
@@ -250,16 +262,24 @@ def split(b: Builder, x: Array, target: Leaf) -> Iterator[tuple[Array, Leaf]]:
         yield from split(b, part, Slicer(b, chosen, part.dims)(target))
 
 
-def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val]) -> None:
-    """For all arrays of parts in `x` the addresses from which the last index counts, at a place on the other axes."""
+def has_part(x: Array, part: Leaf) -> bool:
+    """Whether `x` is that part, or is put together of it and others."""
+    if isinstance(x, Joined) and x.leaf is None:
+        return any(has_part(y, part) for y in x.parts)
+    return _stored(x) is part
+
+
+def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val], known: Index = 0) -> None:
+    """For all arrays of parts in `x` the addresses from which the last index counts, at a place on the other axes. For
+    `known` see `Joined.line`."""
     if isinstance(x, Scalar) or not x.pieces or _stored(x) is not x or id(x) in found:
         return
     if isinstance(x, Joined):
-        found[id(x)] = x.line(b, place)
+        found[id(x)] = x.line(b, place, known)
         return
     assert isinstance(x, Map)
     for arg in x.args:
-        lines_of(b, arg, place, found)
+        lines_of(b, arg, place, found, known)
 
 
 def inner_range(x: Array | Scalar) -> tuple[int, int] | None:

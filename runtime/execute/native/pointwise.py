@@ -4,21 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from runtime.execute.native import loops
+from runtime.execute.native import complexes, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar, broadcast, same
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
-from runtime.execute.native.scalars import ELEMENTWISE, FAILS, is_native, llvm_type, lower
+from runtime.execute.native.scalars import ELEMENTWISE, FAILS, llvm_type, lower
 from runtime.graph import Node
-from runtime.types import DType, TensorType, Type, bool_
+from runtime.graph import Value as GraphValue
+from runtime.types import DType, TensorType, bool_
 
 __all__: list[str] = []
 
 
 CHEAP_TO_REPEAT: Final = 3
-COMPLEX: Final[dict[str, Callable[..., Value]]] = {}
-"""What `complexes` has for complex numbers: for element-wise ops, and for casts."""
-
 COSTS: Final[dict[str, int]] = {
     "divide": 3, "floordiv": 6, "mod": 6, "pow": 30, "sqrt": 4, "atan2": 25,
     **dict.fromkeys(("exp", "expm1", "log", "log1p", "sigmoid", "softplus", "erf", "erfc", "erfinv", "sin", "cos",
@@ -35,9 +33,6 @@ def pointwise(w: Lowering, name: str, dtype: DType, node: Node, values: Sequence
 
 @lowers(*ELEMENTWISE)
 def elementwise(w: Lowering, node: Node, *values: Value) -> Value:
-    if not all(isinstance(v.type, TensorType) and is_native(v.type.dtype) for v in (*node.inputs, *node.outputs)):
-        found: Value = COMPLEX["elementwise"](w, node, *values)
-        return found
     name = node.op.name
     operand = node.inputs[-1].type if name == "where" else node.inputs[0].type
     out = node.outputs[0].type
@@ -48,11 +43,21 @@ def elementwise(w: Lowering, node: Node, *values: Value) -> Value:
         vals = [x.val for x in values if isinstance(x, Scalar)]
         if check is not None:
             w.fail_if(check(w.b, dtype, *vals), node, values)
+        if name == "multiply" and w.flags and dtype.is_floating:
+            vals = [_fenced(w, x, val) for x, val in zip(node.inputs, vals, strict=True)]
         return Scalar(out.dtype, lower(w.b, name, dtype, *vals))
     dims, args = fitted(w, node, values)
     if check is not None:
         check_elements(w, node, values, dims, check, dtype)
-    return Map(name, out.dtype, dims, lambda b, *xs: lower(b, name, dtype, *xs), args, COSTS.get(name, 1))
+    made = Map(name, out.dtype, dims, lambda b, *xs: lower(b, name, dtype, *xs), args, COSTS.get(name, 1))
+    made.lined = made.lined and not (dtype.is_complex and name in complexes.FUNCTIONS)
+    return made
+
+
+def _fenced(w: Lowering, x: GraphValue, val: Val) -> Val:
+    """A quotient as LLVM has to take it: else it makes p * q / r of p / r * q, where the division waits for q."""
+    quotient = x.node is not None and x.node.op.name == "divide"
+    return w.b.intrinsic("arithmetic.fence", val) if quotient else val
 
 
 def check_elements(w: Lowering, node: Node, values: Sequence[Value], dims: Sequence[Index],
@@ -168,6 +173,3 @@ def spread(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
     assert isinstance(result, Array)
     return result
 
-
-def _native(type: Type) -> bool:
-    return isinstance(type, TensorType) and is_native(type.dtype)

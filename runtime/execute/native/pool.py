@@ -3,7 +3,8 @@
 They start when they are first needed, and stay. Between loops each looks for the next one for about a tenth of a
 millisecond, then sleeps. `runtime_parallel` hands out the indices of a loop in shares to whoever comes for one, itself
 among them, so that a thread that comes late, or shares its core with other processes, holds up nothing. A loop that
-meets the pool in use, by another thread of Python's, runs on its own thread alone.
+meets the pool in use, by another thread of Python's, runs on its own thread alone. Shares end after some milliseconds,
+so that the thread that called can let Python handle signals; what a handler raised ends the loop after them.
 
 The code is in the module that lives as long as the process (support.py): threads sleep in it.
 """
@@ -24,13 +25,13 @@ __all__ = ["RESET", "RUN", "STATE", "define_pool", "state"]
 RUN: Final = "runtime_parallel"
 RESET: Final = "runtime_pool_reset"
 STATE: Final = "runtime_pool_state"
-_MOST: Final = 64  # threads
+_MOST_THREADS: Final = 64
 _SHARES: Final = 8  # for each thread
 _SPINS: Final = 4096  # looks before a thread sleeps
 
 # Words of the state. What several threads write is on lines of cache of its own.
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
-_FUNCTION, _HELD, _SIZE, _SHARE, _COUNT = 8, 9, 10, 11, 12  # of the loop; _COUNT threads may take part
+_FUNCTION, _HELD, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
 _OPEN: Final = 16  # the number of the loop that may be taken part in, or 0
 _ACTIVE: Final = 32  # threads that look at the loop
 _NEXT: Final = 48  # the first index that nobody took
@@ -45,12 +46,12 @@ state: Final = _memory[-_memory.ctypes.data % 128 // 8:][:_WORDS]
 
 
 def define_pool(module: Module) -> None:
-    """`i32 runtime_parallel(function, held, size, step, threads, frame)` and `void runtime_pool_reset()`.
+    """`i32 runtime_parallel(function, held, size, step, most, threads, frame)` and `void runtime_pool_reset()`.
 
-    The first calls `i32 function(held, start, stop)` for parts of `range(size)` that begin at multiples of `step`, on
-    at most that many threads, and gives the worst status. While it waits for the last of them, Python handles the
-    signals that come; an exception is put into the frame, where the others find it. The second forgets the threads: a
-    fork left them behind.
+    The first calls `i32 function(held, start, stop)` for parts of `range(size)` that begin at multiples of `step` and
+    have at most `most` indices, a multiple of it, on at most that many threads, and gives the worst status. After
+    parts, and while it waits for the last of them, Python handles the signals that come; an exception is put into the
+    frame, where the others find it. The second forgets the threads: a fork left them behind.
     """
     module.globals[STATE] = "external global i64"
     for name, result, *types in (
@@ -62,7 +63,7 @@ def define_pool(module: Module) -> None:
     module.define("work", "void", [], _work, "nounwind")
     module.define("worker", "ptr", ["ptr"], _worker, "nounwind")
     module.define(RESET, "void", [], _reset, "nounwind", linkage="")
-    module.define(RUN, "i32", ["ptr", "ptr", "i64", "i64", "i64", "ptr"], _run, "nounwind", linkage="")
+    module.define(RUN, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"], _run, "nounwind", linkage="")
 
 
 def _at(word: int) -> Val:
@@ -112,7 +113,7 @@ def _until(b: Builder, done: Callable[[], Val], else_: Callable[[], None]) -> No
 def _work(b: Builder) -> None:
     """Take shares of the loop until there are none, or a part failed."""
     function, held = _get(b, _FUNCTION, "ptr"), _get(b, _HELD, "ptr")
-    size, share = _get(b, _SIZE), _get(b, _SHARE)
+    size, share, frame = _get(b, _SIZE), _get(b, _SHARE), _get(b, _FRAME, "ptr")
     start = b.alloca("i64")
 
     def done() -> Val:
@@ -122,10 +123,17 @@ def _work(b: Builder) -> None:
     def part() -> None:
         first = b.load("i64", start)
         stop = b.intrinsic("smin", b.add(first, share), size)
-        status = b.call_pointer("i32", function, held, first, stop)
+        status = _part(b, function, held, first, stop, frame)
         _update(b, "max", _STATUS, b.convert("sext", status, "i64"))
 
     _until(b, done, part)
+
+
+def _part(b: Builder, function: Val, held: Val, start: Val, stop: Val, frame: Val) -> Val:
+    """The status of a part, or of what a handler of a signal did after it."""
+    status = b.call_pointer("i32", function, held, start, stop)
+    raised = b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))
+    return b.select(raised, const("i32", INTERRUPTED), status)
 
 
 def _worker(b: Builder, number: Val) -> Val:
@@ -167,13 +175,34 @@ def _worker(b: Builder, number: Val) -> Val:
     return Val("ptr", "null")
 
 
-def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, threads: Val, frame: Val) -> Val:
+def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, threads: Val, frame: Val) -> Val:
     zero, one = const("i64", 0), const("i64", 1)
     units = b.udiv(b.add(size, b.sub(step, one)), step)
-    count = b.intrinsic("smin", b.intrinsic("smin", threads, const("i64", _MOST)), units)
+    count = b.intrinsic("smin", b.intrinsic("smin", threads, const("i64", _MOST_THREADS)), units)
 
     def alone() -> list[Val]:
+        return b.either(b.icmp("sge", most, size), whole, parts)
+
+    def whole() -> list[Val]:
         return [b.call_pointer("i32", function, held, zero, size)]
+
+    def parts() -> list[Val]:
+        start, status = b.alloca("i64"), b.alloca("i32")
+        b.store(zero, start)
+        b.store(const("i32", 0), status)
+
+        def done() -> Val:
+            over = b.icmp("sge", b.load("i64", start), size)
+            return b.or_(over, b.icmp("ne", b.load("i32", status), const("i32", 0)))
+
+        def part() -> None:
+            first = b.load("i64", start)
+            stop = b.intrinsic("smin", b.add(first, most), size)
+            b.store(_part(b, function, held, first, stop, frame), status)
+            b.store(stop, start)
+
+        _until(b, done, part)
+        return [b.load("i32", status)]
 
     def together() -> list[Val]:
         missing = b.label("missing")
@@ -183,7 +212,9 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, threads: Va
         _set(b, _HELD, held)
         _set(b, _SIZE, size)
         shares = b.mul(count, const("i64", _SHARES))
-        _set(b, _SHARE, b.mul(b.udiv(b.add(units, b.sub(shares, one)), shares), step))
+        share = b.mul(b.udiv(b.add(units, b.sub(shares, one)), shares), step)
+        _set(b, _SHARE, b.intrinsic("smin", share, most))
+        _set(b, _FRAME, frame)
         _set(b, _COUNT, count)
         _set(b, _NEXT, zero)
         _set(b, _STATUS, zero)
@@ -213,9 +244,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, threads: Va
         b.store(left, turns)
         _pause(b)
         with b.when(b.icmp("slt", left, zero)):
-            b.call("i32", "sched_yield")
-        with b.when(b.icmp("slt", left, const("i64", -_SPINS))):
-            b.store(zero, turns)
+            b.call("i32", "sched_yield")  # which takes long where others want the core
             with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
                 _update(b, "max", _STATUS, INTERRUPTED)
 

@@ -1,76 +1,37 @@
-"""Matrix products: small ones written inline, others by a BLAS that NumPy or SciPy brought along."""
+"""Matrix products: small ones written inline, others by a BLAS (`blas.py`)."""
 from __future__ import annotations
 
-import ctypes
-import functools
-import glob
-import importlib
-import os
 from collections.abc import Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
-from runtime.execute.native.emit import Index, Val, const
+from runtime.execute.native.blas import GEMM, blas_symbols
+from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pointwise import fitted
-from runtime.execute.native.scalars import is_native, llvm_type
-from runtime.execute.native.shapes import result_type
+from runtime.execute.native.scalars import literal, llvm_type, lower
+from runtime.execute.native.shapes import narrowed, result_type, widened
 from runtime.execute.native.updates import update_of
 from runtime.graph import Node
-from runtime.types import DType, float32, float64
+from runtime.types import DType, float16
 
-__all__ = ["blas_symbols", "multiply"]
+__all__ = ["element_at", "leading", "multiply", "steps_of"]
 
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _ROW: Final = 64  # columns that are kept in registers then
-_NAMES: Final = {float32: "sgemm", float64: "dgemm"}
-
-
-@functools.lru_cache(maxsize=1)
-def blas_symbols() -> dict[str, int]:
-    """Addresses by name: `cblas_sgemm64` with sizes of 64 bits, or Fortran's `sgemm` with those of 32 bits."""
-    return _numpy_blas() or _scipy_blas()
-
-
-def _numpy_blas() -> dict[str, int]:
-    """The OpenBLAS within NumPy's wheel."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
-    found: dict[str, int] = {}
-    for path in sorted(glob.glob(os.path.join(folder, "*openblas64*"))):
-        library = ctypes.CDLL(path)
-        for name in _NAMES.values():
-            for symbol in (f"scipy_cblas_{name}64_", f"cblas_{name}64_"):
-                if hasattr(library, symbol):
-                    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-                    assert address is not None
-                    found["cblas_" + name + "64"] = address
-                    break
-    return found if len(found) == len(_NAMES) else {}
-
-
-def _scipy_blas() -> dict[str, int]:
-    """The BLAS that SciPy exports to Cython."""
-    try:
-        cython_blas = importlib.import_module("scipy.linalg.cython_blas")  # is it there?
-    except ImportError:
-        return {}
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    name_of = ctypes.pythonapi.PyCapsule_GetName
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    capsules: Any = cython_blas.__pyx_capi__
-    return {name: get(capsules[name], name_of(capsules[name])) for name in _NAMES.values()}
 
 
 @lowers("matmul")
 def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
     assert isinstance(x, Array) and isinstance(y, Array)
-    if not is_native(x.dtype) or (x.dtype.size == 2 and x.dtype.is_floating):
-        raise NotNative("complex numbers" if not is_native(x.dtype) else "float16")
-    if x.dtype.is_floating and x.dtype in _NAMES and not blas_symbols():
+    if x.dtype is float16:
+        return narrowed(w, _matmul(w, node, widened(x), widened(y)), float16)
+    return _matmul(w, node, x, y)
+
+
+def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
+    if x.dtype in GEMM and not blas_symbols():
         raise NotNative("no BLAS was found")
     b = w.b
     x, y = _matrix(w, x), _matrix(w, y)
@@ -78,22 +39,26 @@ def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
     if isinstance(inner, Val) or isinstance(y.dims[-2], Val):
         w.fail_if(b.icmp("ne", b.i64(inner), b.i64(y.dims[-2])), node, [x, y])
         inner = inner if isinstance(inner, int) else y.dims[-2]
-    lead = _leading(w, node, x, y)
+    lead = leading(w, node, x, y)
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
     if not lead and _by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims)
         if update is not None:
             left, right = x, y
+            w.added.append(node)
             return update.write(w, lambda out, alpha: _call(w, left, right, out, alpha))
-    target = w.memory(x.dtype, dims)
-    xs, ys = (_steps(w, m, lead) for m in (x, y))
+    whole = x.dtype is result_type(node).dtype
+    target = w.result(node.outputs[0], dims) if whole else w.memory(x.dtype, dims)
+    xs, ys = (steps_of(w, m, lead) for m in (x, y))
 
     def product(place: Sequence[Index]) -> None:
-        left, right = (_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
+        left, right = (element_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
         out = Leaf(x.dtype, [rows, columns], target.address(b, [*place, 0, 0]))
         multiply(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
                  Leaf(x.dtype, [inner, columns], right, y.steps(b)[-2:]), out)
+        if lead:
+            w.poll(b.imul(b.product([rows, columns]), inner) if isinstance(inner, int) else 1 << 14)
 
     loops.nest(b, lead, product, parallel=False)
     return target
@@ -106,7 +71,7 @@ def _matrix(w: Lowering, x: Array) -> Leaf:
     return w.leaf(x)
 
 
-def _leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
+def leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
     """The leading dimensions, broadcast."""
     if len(x.dims) == 2 and len(y.dims) == 2:
         return []
@@ -115,7 +80,7 @@ def _leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
     return dims
 
 
-def _steps(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
+def steps_of(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
     """By how much each leading index moves; by nothing where the axis repeats."""
     b = w.b
     mine = x.dims[:-2]
@@ -128,7 +93,8 @@ def _steps(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
     return steps
 
 
-def _at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) -> Val:
+def element_at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) -> Val:
+    """The address of the matrix at a place of the leading dimensions."""
     b = w.b
     offset: Index = 0
     for index, step in zip(place, steps, strict=True):
@@ -149,14 +115,13 @@ def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
 
 def _by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
     size = w.b.product(sizes)
-    return dtype in _NAMES and not (isinstance(size, int) and size <= _SMALL)
+    return dtype in GEMM and not (isinstance(size, int) and size <= _SMALL)
 
 
 def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
     b, ty = w.b, llvm_type(x.dtype)
     inner, columns = x.dims[1], y.dims[1]
-    floats = x.dtype.is_floating
-    if floats and _fits_registers(w, x, y):
+    if x.dtype.is_floating and _fits_registers(w, x, y):
         _by_vector(w, x, y, out)
         return
     with b.loop(0, x.dims[0]) as i:
@@ -168,7 +133,7 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
             def step(k: Val, state: Sequence[Val], i: Val = i, row: str = row) -> list[Val]:
                 one = b.splat(b.load(ty, x.address(b, [i, k])), columns)
                 line = b.load(row, y.address(b, [k, 0]), x.dtype.size)
-                return [b.fma(one, line, state[0]) if floats else b.add(b.mul(one, line), state[0])]
+                return [_added(b, x.dtype, one, line, state[0])]
 
             (total,) = b.folded(0, inner, [const(row, 0)], step)
             b.store(total, out.address(b, [i, 0]), x.dtype.size)
@@ -180,7 +145,14 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
                 with b.loop(0, columns, parallel=True) as j:
                     value = b.load(ty, y.address(b, [k, j]))
                     old = b.load(ty, out.address(b, [i, j]))
-                    out.store(b, [i, j], b.fma(one, value, old) if floats else b.add(b.mul(one, value), old))
+                    out.store(b, [i, j], _added(b, x.dtype, one, value, old))
+
+
+def _added(b: Builder, dtype: DType, x: Val, y: Val, total: Val) -> Val:
+    """total + x * y"""
+    if dtype.is_floating:
+        return b.fma(x, y, total)
+    return lower(b, "add", dtype, total, lower(b, "multiply", dtype, x, y))
 
 
 def _is(step: Index, value: int) -> bool:
@@ -249,8 +221,7 @@ def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
     inner = x.dims[1]
     line = Leaf(x.dtype, [inner], x.address(b, [i, 0]), [x.steps(b)[1]])
     column = Leaf(x.dtype, [inner], y.pointer, [y.steps(b)[0]])
-    floats = x.dtype.is_floating
-    terms = Map("product", x.dtype, [inner], lambda b, p, q: b.fmul(p, q) if floats else b.mul(p, q), [line, column])
+    terms = Map("product", x.dtype, [inner], lambda b, p, q: lower(b, "multiply", x.dtype, p, q), [line, column])
     total = loops.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
     assert isinstance(total, Scalar)
     out.store(b, [i, 0], total.val)
@@ -258,18 +229,25 @@ def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
 
 def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None) -> None:
     """The product into `out`; with `alpha` as many times the product are added to what is there."""
-    b, ty = w.b, llvm_type(x.dtype)
+    b = w.b
     rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
-    name = _NAMES[x.dtype]
+    name = GEMM[x.dtype]
+    def cell(value: Val) -> Val:
+        place = b.alloca(value.ty)
+        b.store(value, place)
+        return place
+
     cblas = f"cblas_{name}64" in blas_symbols()
     w.long = True
     x, y = (m if any(_is(s, 1) for s in m.steps(b)) else w.leaf(m) for m in (x, y))
     (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
-    beta = const(ty, 0 if alpha is None else 1)
-    alpha = const(ty, 1) if alpha is None else alpha
+    beta = literal(x.dtype, 0 if alpha is None else 1)
+    alpha = literal(x.dtype, 1) if alpha is None else alpha
     if cblas:
-        w.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, ty, "ptr", "i64", "ptr", "i64", ty,
-                         "ptr", "i64")
+        if x.dtype.is_complex:  # it takes the address of these
+            alpha, beta = cell(alpha), cell(beta)
+        w.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr", "i64",
+                         beta.ty, "ptr", "i64")
         b.call("void", f"cblas_{name}64", const("i32", 101), *[
             const("i32", 112 if turned else 111) for turned in (x_turned, y_turned)],
             b.i64(rows), b.i64(columns), b.i64(inner), alpha, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), beta,
@@ -277,11 +255,6 @@ def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None) ->
         return
     # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
     w.module.declare(name, "void", *["ptr"] * 13)
-
-    def cell(value: Val) -> Val:
-        place = b.alloca(value.ty)
-        b.store(value, place)
-        return place
 
     def short(index: Index) -> Val:
         return cell(b.convert("trunc", b.i64(index), "i32"))

@@ -22,6 +22,7 @@ from runtime.execute.native.emit import Builder, Index, Val, bits_of, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import numbers, result_type, wide
+from runtime.execute.native.signals import INTERRUPTED, PIECE, poll, watched
 from runtime.graph import Node
 from runtime.types import int32
 
@@ -280,31 +281,40 @@ def _table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
     return Val("ptr", f"@{name}")
 
 
-def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count: Index) -> None:
-    """Fill memory with floats. Those of 16 bits are rounded from 32."""
+def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count: Index) -> Val:
+    """Fill memory with floats. Those of 16 bits are rounded from 32. The status: 0, or a signal stops it."""
     kind = "float" if ty == "half" else ty
     draw: Callable[..., Val] = _unit if distribution == "uniform" else _normal
 
-    def fill(b: Builder, words: Val, out: Val, count: Val) -> None:
+    def fill(b: Builder, words: Val, out: Val, count: Val, frame: Val) -> None:
         stream = _opened(b, words)
-        with b.loop(0, count) as k:
-            x = draw(b, stream, kind)
-            b.store(b.convert("fptrunc", x, ty), b.offset(out, k, ty))
+        _each(b, count, frame, lambda k: b.store(
+            b.convert("fptrunc", draw(b, stream, kind), ty), b.offset(out, k, ty)))
 
     name = f"fill.{distribution}.{ty}"
-    w.module.define(name, "void", ["ptr", "ptr", "i64"], fill, _PLAIN)
-    w.b.call("void", name, words, out, w.b.i64(count))
+    w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr"], fill, _PLAIN)
+    return w.b.call("i32", name, words, out, w.b.i64(count), w.frame)
 
 
-def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: Val) -> None:
-    """Fill memory with integers from low to below high (D. Lemire, 2019)."""
+def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
+    """`write(k)` for each of so many numbers, to the end of a function, which is not 0 if a signal stops it."""
+    def step(k: Val, _: Sequence[Val]) -> list[Val]:
+        write(k)
+        return []
+
+    watched(b, count, [], step, lambda many: poll(b, frame, 4 * many, lambda: b.line(f"ret i32 {INTERRUPTED}")))
+    b.line("ret i32 0")
+
+
+def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: Val) -> Val:
+    """Fill memory with integers from low to below high (D. Lemire, 2019). The status: 0, or a signal stops it."""
     b, ty = w.b, low.ty
     name = f"fill.{ty}"
-    w.module.define(name, "void", ["ptr", "ptr", "i64", ty, ty], _fill_integers, _PLAIN)
-    b.call("void", name, words, out, b.i64(count), low, b.sub(b.sub(high, const(ty, 1)), low))
+    w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr", ty, ty], _fill_integers, _PLAIN)
+    return b.call("i32", name, words, out, b.i64(count), w.frame, low, b.sub(b.sub(high, const(ty, 1)), low))
 
 
-def _fill_integers(b: Builder, words: Val, out: Val, count: Val, low: Val, span: Val) -> None:
+def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low: Val, span: Val) -> None:
     """Numbers low + 0 ... low + span."""
     stream = _opened(b, words)
     ty, bits = low.ty, bits_of(low.ty)
@@ -328,9 +338,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, low: Val, span:
         return b.convert("trunc", value, ty)
 
     def each(draw: Callable[[], Val]) -> None:
-        with b.loop(0, count) as k:
-            b.store(b.add(low, draw()), b.offset(out, k, ty))
-        b.line("ret void")
+        _each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
 
     def bounded(next_: Callable[[], Val], span: Val) -> Val:
         """The high half of a product; drawn again where the low half would make it uneven."""
@@ -376,8 +384,9 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, low: Val, span:
 # The ops.
 
 def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
-            fill: Callable[[Val, Index], None]) -> Value:
-    """Memory of the wanted shape, which `fill` gets with the number of elements."""
+            fill: Callable[[Val, Index], Val], source: Val | None = None) -> Value:
+    """Memory of the wanted shape, which `fill` gets with the number of elements. If a signal stops it, the stream of a
+    source is again where it was."""
     b = w.b
     type = result_type(node)
     elements = numbers(w, shape[0], len(type.shape)) if shape else list(node.params["dims"])
@@ -393,8 +402,22 @@ def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Va
         fill(cell, 1)
         return Scalar(type.dtype, b.load(llvm_type(type.dtype), cell))
     target = w.memory(type.dtype, dims)
-    fill(target.pointer, count)
+    places = [] if source is None else _places(b, source)
+    before = [b.load("i64", place) for place in places]
+    stopped = b.icmp("ne", fill(target.pointer, count), const("i32", 0))
+    if not isinstance(count, int) or count > PIECE:
+        with b.when(stopped):
+            for place, word in zip(places, before, strict=True):
+                b.store(word, place)
+            w.leave(INTERRUPTED)
     return target
+
+
+def _places(b: Builder, words: Val) -> list[Val]:
+    """What changes of a source's state (`pcg64_state` of NumPy): 128 bits, and what is left of the last 64."""
+    state = b.load("ptr", words)
+    inner = b.load("ptr", state)
+    return [inner, b.offset(inner, 1, "i64"), b.offset(state, 1, "i64")]
 
 
 def _need_known() -> None:
@@ -408,7 +431,7 @@ def random(w: Lowering, node: Node, *shape: Value) -> Value:
     words = _stream(w, node.params["source"])
     ty = llvm_type(node.params["dtype"])
     return _filled(w, node, shape, shape, lambda out, count: _floats(
-        w, node.params["distribution"], ty, words, out, count))
+        w, node.params["distribution"], ty, words, out, count), words)
 
 
 @lowers("random_int")
@@ -419,7 +442,8 @@ def random_int(w: Lowering, node: Node, low: Value, high: Value, *shape: Value) 
     relation = "uge" if result_type(node).dtype.is_unsigned else "sge"
     w.fail_if(b.icmp(relation, first, end), node, [low, high, *shape])
     words = _stream(w, node.params["source"])
-    return _filled(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end))
+    return _filled(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end),
+                   words)
 
 
 @lowers("stateless_random")

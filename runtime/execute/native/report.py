@@ -24,6 +24,8 @@ def report(w: Lowering) -> str:
         shape = ",".join(str(d) if isinstance(d, int) else "?" for d in dims)
         lines.append(f"  one loop over [{shape}]: {text}")
     lines += [f"  {_place(node)}{node.op.name} runs block by block, in registers" for node in w.blocked]
+    lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
+    lines += [f"  {_place(node)}{node.op.name} is added in place, by one call of BLAS" for node in w.added]
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
     if not w.called_back:
         lines.append("  nothing calls Python" + (

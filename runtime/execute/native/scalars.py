@@ -10,26 +10,32 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from runtime import types as t
-from runtime.execute.native import functions
+from runtime.execute.native import complexes, functions
 from runtime.execute.native.emit import Builder, Val, const, element, is_float, lanes, like
 from runtime.types import DType
 
-__all__ = ["ELEMENTWISE", "FAILS", "Lowering", "cast", "combine", "identity", "is_native", "llvm_type"]
+__all__ = ["ELEMENTWISE", "FAILS", "Lowering", "alignment", "cast", "combine", "identity", "literal", "llvm_type"]
 
 LLVM_TYPES: Final = {
     t.bool_: "i1", t.int8: "i8", t.int16: "i16", t.int32: "i32", t.int64: "i64", t.uint8: "i8", t.uint16: "i16",
-    t.uint32: "i32", t.uint64: "i64", t.float16: "half", t.float32: "float", t.float64: "double"}
+    t.uint32: "i32", t.uint64: "i64", t.float16: "half", t.float32: "float", t.float64: "double",
+    t.complex64: "i64", t.complex128: "i128"}
 
 Lowering = Callable[..., Val]  # lowering(b, dtype of the first operand, *operands) -> result
 
 
-def is_native(dtype: DType) -> bool:
-    """Whether a value of the dtype fits a register. Complex numbers stay in memory, and their ops call kernels."""
-    return dtype in LLVM_TYPES
-
-
 def llvm_type(dtype: DType) -> str:
     return LLVM_TYPES[dtype]
+
+
+def alignment(dtype: DType) -> int:
+    """Of a value in memory: that of its parts."""
+    return dtype.real_dtype.size
+
+
+def literal(dtype: DType, value: Any) -> Val:
+    """A constant of the dtype."""
+    return const(llvm_type(dtype), complexes.bits(value, dtype) if dtype.is_complex else value)
 
 
 def _simple(ints: str, floats: str) -> Lowering:
@@ -241,17 +247,21 @@ ELEMENTWISE: Final[dict[str, Lowering]] = {
     "left_shift": _shift(True), "right_shift": _shift(False), "where": _where,
     "negative": _negative, "abs": _abs, "sign": _sign, "relu": _relu,
     "floor": _rounding("floor"), "ceil": _rounding("ceil"), "rint": _rounding("rint"), "sqrt": _rounding("sqrt"),
+    "complex": lambda b, dtype, real, imag: complexes.joined(b, (real, imag)),
     "stop_gradient": _identity, "real": _identity, "conj": _identity, "imag": _zero,
     **{name: _function(name) for name in (
         "exp", "expm1", "log", "log1p", "sigmoid", "softplus", "erf", "erfc", "erfinv", "sin", "cos", "tan", "asin",
         "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
 }
 
-_HALF_AS_IS: Final = {"where", "stop_gradient", "real", "conj", "imag", "negative", "abs"}
+_AS_IS: Final = {"where", "stop_gradient"}
+_HALF_AS_IS: Final = {*_AS_IS, "real", "conj", "imag", "negative", "abs"}
 
 
 def lower(b: Builder, name: str, dtype: DType, *xs: Val) -> Val:
     """The element-wise op `name`. Of float16 NumPy computes in float32 and rounds, and so does this."""
+    if dtype.is_complex and name not in _AS_IS:
+        return complexes.lower(b, name, *xs)
     if element(xs[-1].ty) != "half" or name in _HALF_AS_IS:
         return ELEMENTWISE[name](b, dtype, *xs)
     wide = [b.convert("fpext", x, "float") if element(x.ty) == "half" else x for x in xs]
@@ -269,7 +279,7 @@ def _zero_divisor(b: Builder, dtype: DType, x: Val, y: Val) -> Val | None:
 
 def _negative_power(b: Builder, dtype: DType, x: Val, y: Val) -> Val | None:
     known = _literal(y)
-    if is_float(x.ty) or dtype.is_unsigned or (known is not None and known >= 0):
+    if not dtype.is_integer or dtype.is_unsigned or (known is not None and known >= 0):
         return None
     return b.icmp("slt", y, const(y.ty, 0))
 
@@ -285,6 +295,8 @@ def cast(b: Builder, x: Val, source: DType, target: DType) -> Val:
     to = llvm_type(target)
     if source is target:
         return x
+    if source.is_complex or target.is_complex:
+        return complexes.cast(b, x, source, target, cast)
     kind = element(x.ty)
     if target.is_bool:
         zero = const(x.ty, 0)
@@ -348,6 +360,8 @@ _COMBINE: Final = {"reduce_sum": "add", "reduce_prod": "multiply", "reduce_max":
 
 
 def combine(b: Builder, name: str, dtype: DType, x: Val, y: Val) -> Val:
+    if dtype.is_complex:
+        return complexes.lower(b, _COMBINE[name], x, y)
     return ELEMENTWISE[_COMBINE[name]](b, dtype, x, y)
 
 
@@ -356,7 +370,7 @@ def identity(name: str, dtype: DType) -> Any:
     if name == "reduce_sum":
         return 0
     if name == "reduce_prod":
-        return 1
+        return complexes.bits(1, dtype) if dtype.is_complex else 1
     if name in ("reduce_all", "reduce_any"):
         return name == "reduce_all"
     if dtype.is_floating:

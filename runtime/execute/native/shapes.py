@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Place, Scalar, remap, same
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
-from runtime.execute.native.pointwise import COMPLEX, misfit, spread
-from runtime.execute.native.scalars import cast, is_native
+from runtime.execute.native.lower import Lowering, Value, lowers
+from runtime.execute.native.pointwise import misfit, spread
+from runtime.execute.native.scalars import cast
 from runtime.graph import Node
-from runtime.types import DType, TensorType, int32
+from runtime.types import DType, TensorType, float16, float32, int32
 
 __all__: list[str] = []
 
@@ -20,14 +20,25 @@ def result_type(node: Node, output: int = 0) -> TensorType:
     return type
 
 
-def need_native(*values: Value) -> None:
-    for x in values:
-        if isinstance(x, (Scalar, Array)) and not is_native(x.dtype):
-            raise NotNative("complex numbers")
-
-
 def splat(x: Scalar, dims: Sequence[Index]) -> Map:
     return Map("splat", x.dtype, dims, lambda b, v: v, [x], 0)
+
+
+def widened(x: Array) -> Array:
+    """float16 as float32, in which NumPy computes sums and products of it."""
+    if x.dtype is not float16:
+        return x
+    return Map("cast", float32, x.dims, lambda b, v: cast(b, v, float16, float32), [x])
+
+
+def narrowed(w: Lowering, x: Value, dtype: DType) -> Value:
+    """What was computed of arrays that were widened, in their dtype."""
+    if dtype is not float16:
+        return x
+    if isinstance(x, Scalar):
+        return Scalar(float16, cast(w.b, x.val, float32, float16))
+    assert isinstance(x, Array)
+    return Map("cast", float16, x.dims, lambda b, v: cast(b, v, float32, float16), [x])
 
 
 def as_array(x: Value) -> Array:
@@ -78,8 +89,6 @@ def undefined(w: Lowering, node: Node) -> Value:
 def cast_(w: Lowering, node: Node, x: Value) -> Value:
     target = node.params["dtype"]
     assert isinstance(x, (Scalar, Array))
-    if not (is_native(x.dtype) and is_native(target)):
-        return COMPLEX["cast"](w, node, x)
     source = x.dtype
     if isinstance(x, Scalar):
         return Scalar(target, cast(w.b, x.val, source, target))
@@ -106,7 +115,6 @@ def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
 
 @lowers("reshape")
 def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
-    need_native(x)
     b = w.b
     x = as_array(x)
     given = node.params["dims"]
@@ -158,7 +166,6 @@ def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
 
 @lowers("expand_dims")
 def expand_dims(w: Lowering, node: Node, x: Value) -> Value:
-    need_native(x)
     axes = node.params["axis"]
     if isinstance(x, Scalar):
         return splat(x, [1] * len(axes))
@@ -178,7 +185,6 @@ def expand_dims(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("squeeze")
 def squeeze(w: Lowering, node: Node, x: Value) -> Value:
-    need_native(x)
     axes = node.params["axis"]
     if isinstance(x, Scalar):
         return x
@@ -207,7 +213,6 @@ def squeeze(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("transpose")
 def transpose(w: Lowering, node: Node, x: Value) -> Value:
-    need_native(x)
     perm = node.params["perm"]
     if isinstance(x, Scalar) or list(perm) == list(range(len(perm))):
         return x
@@ -231,7 +236,6 @@ def transpose(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("broadcast_to")
 def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
-    need_native(x)
     b = w.b
     known = [a if a is not None else c for a, c in zip(result_type(node).shape, node.params["dims"], strict=True)]
     elements = numbers(w, shape[0], len(known)) if shape else known

@@ -1,35 +1,103 @@
-"""How native code lets Python handle the signals that came."""
+"""How native code lets Python handle the signals that came.
+
+To look whether some came takes the GIL, which other threads of Python may hold for milliseconds. So a call looks no
+more often than 60 times a second, and asks a clock before.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
 
-__all__ = ["ERROR_WORDS", "INTERRUPTED", "SIGNALS", "define_signals", "poll"]
+__all__ = ["ASK", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE", "SIGNALS", "define_signals",
+           "poll", "watched"]
 
 SIGNALS: Final = "runtime_signals"
+ASK: Final = "runtime_ask"
+INSIST: Final = "runtime_insist"
 ERROR_WORDS: Final = 3  # of the frame: an exception that a handler of a signal raised
+LOOKED_WORD: Final = 6  # of the frame: when the last look was
+_APART: Final = 1 << 24  # ns between two looks
+_MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
+RAISE: Final = -1  # the site that raises an exception, which three words are
+_TIMES: Final = 8  # that a site is called
+PIECE: Final = 1 << 16  # iterations of a loop that is watched
 _CREDIT: Final = 1 << 20
 INTERRUPTED: Final = 4  # the status of code that stopped for it
 
 
 def define_signals(module: Module) -> None:
-    """`i32 runtime_signals(frame)`: not 0 if a handler raised an exception, which waits in the frame then.
+    """`i32 runtime_signals(frame)`, `i32 runtime_ask(frame, site, words)` and `i32 runtime_insist(frame, site, words)`.
 
-    Handlers run on the main thread of Python. Others that work for the same call learn of the exception here.
+    The first is not 0 if a handler raised an exception, which waits in the frame then. The second calls a site, whose
+    status is 1 if it came to its end. Signals are handled before, so that none meets Python at the door of a callback,
+    where an exception is lost; one of a handler becomes that of the call. The third calls a site again if it did not
+    come to its end, as a handler may have raised something within it; gives the status of the first time.
+
+    Handlers run on the main thread of Python. Threads of the pool, which work for a call of it, are none of Python's:
+    they look only whether an exception waits.
     """
     for name, result, *types in (
             ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
-            ("PyErr_Fetch", "void", "ptr", "ptr", "ptr")):
+            ("PyGILState_GetThisThreadState", "ptr"),
+            ("clock_gettime", "i32", "i32", "ptr"), ("PyErr_Fetch", "void", "ptr", "ptr", "ptr")):
         module.declare(name, result, *types)
     module.define(SIGNALS, "i32", ["ptr"], _signals, "nounwind", linkage="")
+    module.define(ASK, "i32", ["ptr", "i32", "ptr"], _ask, "nounwind", linkage="")
+    module.define(INSIST, "i32", ["ptr", "i32", "ptr"], _insist, "nounwind", linkage="")
 
 
 def _signals(b: Builder, frame: Val) -> Val:
+    null = Val("ptr", "null")
+    place = b.offset(frame, ERROR_WORDS, "i64")
+    waits = b.icmp("ne", b.op("ptr", f"load atomic ptr, {place} monotonic, align 8"), null)
+    of_pool = b.icmp("eq", b.call("ptr", "PyGILState_GetThisThreadState"), null)
+    other = b.or_(waits, of_pool)
+
+    def look() -> list[Val]:
+        time, looked = b.alloca("i64", 2), b.offset(frame, LOOKED_WORD, "i64")
+        b.call("i32", "clock_gettime", const("i32", _MONOTONIC), time)
+        now = b.add(b.mul(b.load("i64", time), const("i64", 10 ** 9)), b.load("i64", b.offset(time, 1, "i64")))
+        soon = b.icmp("ult", b.sub(now, b.load("i64", looked)), const("i64", _APART))
+
+        def handled() -> list[Val]:
+            b.store(now, looked)
+            return [_handled(b, frame)]
+
+        return b.either(soon, lambda: [const("i32", 0)], handled)
+
+    return b.either(other, lambda: [b.convert("zext", waits, "i32")], look)[0]
+
+
+def _ask(b: Builder, frame: Val, site: Val, words: Val) -> Val:
     waits = b.icmp("ne", b.load("ptr", b.offset(frame, ERROR_WORDS, "i64")), Val("ptr", "null"))
-    (raised,) = b.either(waits, lambda: [const("i32", 1)], lambda: [_handled(b, frame)])
-    return raised
+    (status,) = b.either(waits, lambda: [const("i32", 0)], lambda: [_handled(b, frame)])  # it leaves already
+    raised = b.icmp("ne", status, const("i32", 0))
+
+    def fail() -> list[Val]:
+        error = b.alloca("i64", 3)
+        for k in range(3):
+            b.store(b.load("i64", b.offset(frame, ERROR_WORDS + k, "i64")), b.offset(error, k, "i64"))
+        b.store(const("i64", 0), b.offset(frame, ERROR_WORDS, "i64"))
+        return [const("i32", RAISE), error]
+
+    number, space = b.either(raised, fail, lambda: [site, words])
+    return b.call_pointer("i32", b.load("ptr", frame), frame, number, space)
+
+
+def _insist(b: Builder, frame: Val, site: Val, words: Val) -> Val:
+    def ask(_: Val, statuses: Sequence[Val]) -> list[Val]:
+        first, last = statuses
+
+        def again() -> list[Val]:
+            status = b.call("i32", ASK, frame, site, words)
+            return [b.select(b.icmp("eq", first, const("i32", -1)), status, first), status]
+
+        return b.either(b.icmp("eq", last, const("i32", 1)), lambda: [first, last], again)
+
+    return b.folded(0, _TIMES, [const("i32", -1), const("i32", 0)], ask)[0]
 
 
 def _handled(b: Builder, frame: Val) -> Val:
@@ -55,3 +123,17 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None]) -> None
         b.module.declare(SIGNALS, "i32", "ptr")
         with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
             leave()
+
+
+def watched(b: Builder, size: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],
+            look: Callable[[int], None]) -> list[Val]:
+    """`Builder.folded` over `range(size)`, with `look(many)` after so many of its iterations, if it may be long."""
+    if isinstance(size, int) and size <= PIECE:
+        return b.folded(0, size, first, step)
+
+    def piece(start: Val, values: Sequence[Val]) -> list[Val]:
+        found = b.folded(start, b.intrinsic("smin", b.add(start, const("i64", PIECE)), b.i64(size)), values, step)
+        look(PIECE)
+        return found
+
+    return b.folded(0, size, first, piece, PIECE)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import repeat
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from runtime.execute.numpy import kernel_of, refusal
 from runtime.graph import Node
 from runtime.types import ListType, TensorType
 
-__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "ReloadSite", "Site",
-           "StreamSite", "UnboxSite", "result_array"]
+__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "RaiseSite", "ReloadSite",
+           "Site", "StreamSite", "UnboxSite", "result_array"]
 
 
 class Call:
@@ -173,38 +174,63 @@ class MoveSite(Site):
 
 
 class BoxSite(Site):
-    """A list out of native memory; without `dims` of elements that were not written."""
+    """A list out of native memory; without `dims` of elements that were not written, with a None in it of elements of
+    several shapes."""
 
-    def __init__(self, place: int, dims: tuple[int, ...] | None, dtype: Any) -> None:
+    def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any) -> None:
         self.place = place
         self.dims = dims
+        self.sizes = [size for size in dims or () if size is not None]
         self.dtype = dtype
 
     def run(self, call: Call, words: int) -> None:
-        given = words_at(words, 2)
+        given = words_at(words, 3)
         if self.dims is None:
             call.objects[self.place] = (None,) * given[0]
+        elif None in self.dims:
+            width = 1 + len(self.dims)
+            table = words_at(given[1] + 8, given[0] * width)
+            entries = [table[k:k + width] for k in range(0, given[0] * width, width)]
+            call.objects[self.place] = tuple([
+                None if start < 0 else view(given[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
+                for start, *shape in entries])
         else:
-            call.objects[self.place] = tuple(view(given[1], self.dtype, [given[0], *self.dims]).copy())
+            call.objects[self.place] = tuple(view(given[1], self.dtype, [given[0], *self.sizes]).copy())
 
 
 class UnboxSite(Site):
-    """The length of a list, and the address of its elements one after another; those not written are zeros."""
+    """The length of a list, and the address of its elements one after another; those not written are zeros. With a
+    None in `dims` the addresses of both memories of a list of several shapes (`runtime.execute.native.ragged`)."""
 
-    def __init__(self, place: int, dims: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, place: int, dims: tuple[int | None, ...], dtype: Any) -> None:
         self.place = place
         self.dims = dims
+        self.sizes = [size for size in dims if size is not None]
         self.dtype = dtype
 
     def run(self, call: Call, words: int) -> None:
         items = call.objects[self.place]
-        array = np.zeros((len(items), *self.dims), self.dtype)
+        arrays = [self.several(items)] if None not in self.dims else self.table(items)
+        call.kept[self] = arrays
+        given = words_at(words, 1 + len(arrays))
+        given[0] = len(items)
+        for k, array in enumerate(arrays):
+            given[1 + k] = array.ctypes.data
+
+    def several(self, items: Sequence[Any]) -> Any:
+        array = np.zeros((len(items), *self.sizes), self.dtype)
         for k, item in enumerate(items):
             if item is not None:
                 array[k] = item
-        call.kept[self] = array
-        given = words_at(words, 2)
-        given[0], given[1] = len(items), array.ctypes.data
+        return array
+
+    def table(self, items: Sequence[Any]) -> list[Any]:
+        table = [0]
+        for item in items:
+            table += [-1] * (1 + len(self.dims)) if item is None else [table[0], *item.shape]
+            table[0] += 0 if item is None else item.size
+        written = [np.asarray(item, self.dtype).reshape(-1) for item in items if item is not None]
+        return [np.array(table, np.int64), np.concatenate(written) if written else np.empty(0, self.dtype)]
 
 
 class AllocateSite(Site):
@@ -223,18 +249,29 @@ class AllocateSite(Site):
 
 
 class FlushSite(Site):
-    """Assign to variables."""
+    """Assign to variables: to all of them, in one step of Python's, which no handler of a signal comes between."""
 
     def __init__(self, storages: Sequence[Any], specs: Sequence[Any]) -> None:
         self.storages = storages
         self.specs = specs
 
     def run(self, call: Call, words: int) -> None:
-        for storage, array in zip(self.storages, read(call, words_at(words, _size(self.specs)), self.specs, True),
-                                  strict=True):
-            array = np.asarray(array)
+        arrays = [np.asarray(x) for x in read(call, words_at(words, _size(self.specs)), self.specs, True)]
+        for array in arrays:
             array.setflags(write=False)
-            storage.array = array
+        any(map(setattr, self.storages, repeat("array"), arrays))
+
+
+class RaiseSite(Site):
+    """Raise what the handler of a signal raised, as CPython fetched it."""
+
+    def run(self, call: Call, words: int) -> None:
+        _restore(*words_at(words, 3))  # and so raises
+
+
+_restore: Final = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes = [ctypes.c_void_p] * 3
+_restore.restype = None
 
 
 class ReloadSite(Site):

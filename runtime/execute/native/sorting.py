@@ -15,10 +15,11 @@ from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Place, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val, bits_of, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
-from runtime.execute.native.scalars import cast, llvm_type
-from runtime.execute.native.shapes import as_array, need_native
+from runtime.execute.native.scalars import llvm_type, lower
+from runtime.execute.native.shapes import as_array
+from runtime.execute.native.signals import INTERRUPTED, poll, watched
 from runtime.graph import Node
-from runtime.types import DType, bool_, int32, int64, uint64
+from runtime.types import DType, int32, int64, uint64
 
 __all__: list[str] = []
 
@@ -53,12 +54,14 @@ class Pairs:
                 self.memory.store(b, [b.iadd(b.imul(k, 2), 1)], k)
             return [word, b.or_(state[1], b.icmp("ult", word, state[0]))]
 
-        _, unsorted = b.folded(0, self.size, [const("i64", 0), const("i1", 0)], step)
+        w = self.w
+        _, unsorted = watched(b, self.size, [const("i64", 0), const("i1", 0)], step, w.poll)
         name = f"sort.{self.bits}"
-        self.w.module.define(name, "void", ["ptr", "ptr", "i64"], lambda f, *args: _sort(f, self.bits, *args),
-                             attributes="noinline nounwind")
+        w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr"], lambda f, *args: _sort(f, self.bits, *args),
+                        attributes="noinline nounwind")
         with b.when(unsorted):
-            b.call("void", name, self.memory.pointer, self.spare.pointer, b.i64(self.size))
+            w.leave_if_stopped(b.call(
+                "i32", name, self.memory.pointer, self.spare.pointer, b.i64(self.size), w.frame))
 
     def key(self, k: Index) -> Val:
         b = self.w.b
@@ -88,13 +91,14 @@ def _key(b: Builder, value: Val, dtype: DType, descending: bool) -> Val:
     return b.not_(key) if descending else key
 
 
-def _sort(b: Builder, bits: int, line: Val, spare: Val, size: Val) -> None:
-    """The function that sorts the `size` pairs at `line`, with as much memory at `spare`."""
+def _sort(b: Builder, bits: int, line: Val, spare: Val, size: Val, frame: Val) -> None:
+    """The function that sorts the `size` pairs at `line`, with as much memory at `spare`; its status."""
     few = b.icmp("sle", size, const("i64", _FEW))
     with b.when(few):
         _insert(b, bits, line, size)
-        b.line("ret void")
-    _by_bytes(b, bits, line, spare, size)
+        b.line("ret i32 0")
+    _by_bytes(b, bits, line, spare, size, frame)
+    b.line("ret i32 0")
 
 
 def _insert(b: Builder, bits: int, line: Val, size: Val) -> None:
@@ -122,17 +126,24 @@ def _insert(b: Builder, bits: int, line: Val, size: Val) -> None:
             b.store(word, b.offset(line, b.iadd(b.imul(j, words), k), "i64"))
 
 
-def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val) -> None:
+def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val, frame: Val) -> None:
     words, low = (2, 0) if bits == 64 else (1, _INDEX_BITS)
     count = bits // 8
     counts = b.alloca("i64", 256 * count, 64)
     b.call("void", "llvm.memset.p0.i64", counts, const("i8", 0), const("i64", 256 * 8 * count), Val("i1", "false"))
     byte = const("i64", 255)
-    with b.loop(0, size) as k:
+
+    def look(many: int) -> None:
+        poll(b, frame, many, lambda: b.line(f"ret i32 {INTERRUPTED}"))
+
+    def count_one(k: Val, _: Sequence[Val]) -> list[Val]:
         word = b.load("i64", b.offset(line, b.imul(k, words), "i64"))
         for d in range(count):
             place = b.offset(counts, b.iadd(b.and_(b.lshr(word, const("i64", low + 8 * d)), byte), 256 * d), "i64")
             b.store(b.add(b.load("i64", place), const("i64", 1)), place)
+        return []
+
+    watched(b, size, [], count_one, look)
 
     def one(d: Val, state: Sequence[Val]) -> list[Val]:
         source, target = state
@@ -149,7 +160,8 @@ def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val) -> None:
                 return [b.add(total[0], many)]
 
             b.folded(0, 256, [const("i64", 0)], start)
-            with b.loop(0, size) as k:
+
+            def move(k: Val, _: Sequence[Val]) -> list[Val]:
                 at = b.imul(k, words)
                 pair = [b.load("i64", b.offset(source, b.iadd(at, j), "i64")) for j in range(words)]
                 place = b.offset(mine, b.and_(b.lshr(pair[0], shift), byte), "i64")
@@ -157,6 +169,9 @@ def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val) -> None:
                 b.store(b.add(where, const("i64", 1)), place)
                 for j, word in enumerate(pair):
                     b.store(word, b.offset(target, b.iadd(b.imul(where, words), j), "i64"))
+                return []
+
+            watched(b, size, [], move, look)
             return [target, source]
 
         return b.either(alike, lambda: [source, target], scatter)
@@ -166,8 +181,12 @@ def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val) -> None:
         b.call("void", "llvm.memcpy.p0.p0.i64", line, result, b.i64(b.imul(size, 8 * words)), Val("i1", "false"))
 
 
+def _refuse_complex(x: Value) -> None:
+    if isinstance(x, Array) and x.dtype.is_complex:
+        raise NotNative("the order of complex numbers")
+
+
 def _sortable(w: Lowering, x: Value) -> Array:
-    need_native(x)
     assert isinstance(x, Array)
     size = w.b.product(x.dims)
     if not isinstance(size, int) or size >= _LONG:
@@ -187,6 +206,7 @@ def argsort(w: Lowering, node: Node, x: Value) -> Value:
         pairs.fill(source, outer, node.params["descending"])
         with b.loop(0, size, parallel=True) as k:
             target.store(b, [*outer, k], b.convert("trunc", pairs.index(k), "i32"))
+        w.poll(b.imul(size, 10))
 
     loops.nest(b, source.dims[:-1], line, parallel=False)
     return target
@@ -195,7 +215,6 @@ def argsort(w: Lowering, node: Node, x: Value) -> Value:
 @lowers("searchsorted")
 def searchsorted(w: Lowering, node: Node, row: Value, values: Value) -> Value:
     """By halves, without branches."""
-    need_native(row, values)
     assert isinstance(row, Array) and isinstance(values, (Scalar, Array))
     b = w.b
     lines, wanted = w.leaf(row), w.settle(values)
@@ -246,12 +265,15 @@ def _less(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     return b.icmp("ult" if dtype.is_unsigned else "slt", x, y)
 
 
+def _is_not_zero(b: Builder, x: Val, dtype: DType) -> Val:
+    return lower(b, "not_equal", dtype, x, const(x.ty, 0))
+
+
 @lowers("nonzero")
 def nonzero(w: Lowering, node: Node, x: Value) -> Value:
-    need_native(x)
     b = w.b
     if isinstance(x, Scalar):
-        some = cast(b, x.val, x.dtype, bool_)
+        some = _is_not_zero(b, x.val, x.dtype)
         return Leaf(int64, [b.convert("zext", some, "i64"), 0], b.alloca("i64"))
     source = as_array(x)
     if source.weight > loops.CHEAP:
@@ -264,9 +286,9 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
         b.store(b.add(b.load("i64", count), b.convert("zext", flag, "i64")), count)
 
     def element(place: Place) -> Val:
-        return cast(b, source.at(Context(b), place), source.dtype, bool_)
+        return _is_not_zero(b, source.at(Context(b), place), source.dtype)
 
-    loops.nest(b, source.dims, lambda place: add(element(place)), parallel=False)
+    loops.nest(b, source.dims, lambda place: add(element(place)), parallel=False, cost=1)
     found = b.load("i64", count)
     # with a row to spare: each place is written where the next one goes, and stays there if it is one
     rows = w.memory(int64, [b.add(found, const("i64", 1)), rank])
@@ -278,14 +300,14 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
             rows.store(b, [row, axis], b.i64(index))
         add(element(place))
 
-    loops.nest(b, source.dims, put, parallel=False)
+    loops.nest(b, source.dims, put, parallel=False, cost=1)
     return Leaf(int64, [found, rank], rows.pointer, scratch=True)
 
 
 @lowers("unique")
 def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
     """Sorted, equal elements are neighbours, and the first of them stands for all; then they are counted in order."""
-    need_native(x)
+    _refuse_complex(x)
     out = node.params["dtype"]
     if not out.is_integer:
         raise NotNative("indices that are not integers")
@@ -305,7 +327,7 @@ def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
         first.store(b, [b.convert("zext", index, "i64")], leader)
         return [key, leader]
 
-    b.folded(0, size, [const("i64", 0), const("i32", 0)], mark)
+    watched(b, size, [const("i64", 0), const("i32", 0)], mark, w.poll)
 
     def number(k: Val, state: Sequence[Val]) -> list[Val]:
         (count,) = state
@@ -319,6 +341,6 @@ def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
         counts.store(b, [mine], b.add(counts.at(Context(b), [mine]), const(narrow, 1)))
         return [b.add(count, b.convert("zext", b.icmp("eq", leader, k), "i64"))]
 
-    (count,) = b.folded(0, size, [const("i64", 0)], number)
+    (count,) = watched(b, size, [const("i64", 0)], number, w.poll)
     return [Leaf(source.dtype, [count], values.pointer, scratch=True), inverse,
             Leaf(out, [count], counts.pointer, scratch=True)]

@@ -18,7 +18,7 @@ from runtime.execute.native.arrays import Array, Context, Leaf, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val, const, int_like, is_float, lanes
 from runtime.execute.native.lower import Lowering, Value
 from runtime.execute.native.parallel import WORTH, region
-from runtime.execute.native.scalars import ELEMENTWISE, FAILS, cast, is_native, llvm_type, lower
+from runtime.execute.native.scalars import ELEMENTWISE, FAILS, cast, llvm_type, lower
 from runtime.execute.native.shapes import numbers
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -101,7 +101,7 @@ def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | No
 def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     state = body.inputs[items:]
     arrays = [k for k, v in enumerate(state) if isinstance(v.type, TensorType) and v.type.shape]
-    if not arrays or not all(isinstance(v.type, TensorType) and is_native(v.type.dtype) for v in body.inputs):
+    if not arrays or not all(isinstance(v.type, TensorType) for v in body.inputs):
         return None
     shape = state[arrays[0]].type
     if not isinstance(shape, TensorType):
@@ -193,7 +193,7 @@ def _safe(node: Node) -> bool:
 
 def _fits(value: GraphValue, shape: TensorType) -> bool:
     type = value.type
-    return isinstance(type, TensorType) and is_native(type.dtype) and (not type.shape or (
+    return isinstance(type, TensorType) and (not type.shape or (
         len(type.shape) == len(shape.shape)
         and all(a is None or b is None or a == b for a, b in zip(type.shape, shape.shape, strict=True))))
 
@@ -288,7 +288,7 @@ def type_of(value: GraphValue) -> TensorType:
 def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
           length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
     """The loop, block by block, of at least as many elements as a block has: the state after it, and whether that is
-    wrong, as a block failed its check or nothing was done. `length`: the number of iterations of a counted loop.
+    wrong, as a block failed its check or nothing was done. `length`: at most so many iterations.
     `fits`: whether the arrays are such that it can be done; None: they are."""
     b = w.b
     body, test, items = plan.body, plan.test, plan.items
@@ -332,13 +332,12 @@ def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
         turn, close_turn = b.open_phi("i64", const("i64", 0), before)
         phis = {k: b.open_phi(v.ty, v, before) for k, v in ({k: firsts[k] for k in scalars} | first).items()}
         now = [phis[k][0] if k in phis else fixed[k] if k in fixed else firsts[k] for k in range(len(types))]
-        if test is None:
-            assert length is not None
-            go = b.icmp("slt", turn, length)
-            held_any: Val | None = None
-        else:
+        go = const("i1", 1) if length is None else b.icmp("slt", turn, length)
+        held_any: Val | None = None
+        if test is not None:
             env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
-            (go,) = block.run(test, env, plan.any)
+            (more,) = block.run(test, env, plan.any)
+            go = more if length is None else b.and_(go, more)
             held_any = env[plan.any.outputs[0]] if plan.any is not None else None
         b.branch(go, inside, after)
         b.start(inside)

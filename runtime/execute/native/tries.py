@@ -7,7 +7,6 @@ with is in memory of the region's own, into which each `keep` copies it. While a
 """
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,9 +14,9 @@ from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.control import assigned, captured, joined, pack
 from runtime.execute.native.emit import Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
-from runtime.execute.native.scalars import is_native, llvm_type
+from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
-from runtime.execute.native.sites import Call, Site, words_at
+from runtime.execute.native.sites import Call, RaiseSite, Site, words_at
 from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -67,21 +66,11 @@ class EndSite(Site):
             last = last.__context__
 
 
-class RaiseSite(Site):
-    """Raise what native code itself met: that memory ran out, or what the handler of a signal raised."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
+class MemorySite(Site):
+    """Memory ran out."""
 
     def run(self, call: Call, words: int) -> None:
-        if self.status == NO_MEMORY:
-            raise MemoryError("native code got no memory")
-        _restore(*words_at(words, 3))  # and so raises
-
-
-_restore: Final = ctypes.pythonapi.PyErr_Restore
-_restore.argtypes = [ctypes.c_void_p] * 3
-_restore.restype = None
+        raise MemoryError("native code got no memory")
 
 
 # What is kept for handlers.
@@ -108,7 +97,7 @@ def _cell(w: Lowering, type: Type) -> ScalarCell | ArrayCell | ListCell | Object
     if isinstance(type, ListType):
         return ListCell(w, type) if listed(type) else ObjectCell(w)
     assert isinstance(type, TensorType)
-    return ArrayCell(w, type) if type.shape or not is_native(type.dtype) else ScalarCell(w, type)
+    return ArrayCell(w, type) if type.shape else ScalarCell(w, type)
 
 
 class ScalarCell:
@@ -148,18 +137,16 @@ class ArrayCell:
 
 class ListCell:
     def __init__(self, w: Lowering, type: ListType) -> None:
-        self.type = type
-        self.pair = w.new_pair()
+        self.list = w.new_list(type, const("i64", 0))
         self.length = w.b.alloca("i64")
 
     def keep(self, w: Lowering, x: Value) -> None:
         assert isinstance(x, Listed)
-        w.b.store(w.copy_list(x, self.pair).length, self.length)
+        w.b.store(w.copy_list(x, self.list.pair).length, self.length)
 
     def value(self, w: Lowering) -> Value:
-        element = self.type.element
-        dims = tuple([d for d in element.shape if d is not None])
-        return Listed(element.dtype, dims, self.pair, w.b.load("i64", self.length), scratch=False)
+        kept = self.list
+        return Listed(kept.dtype, kept.dims, kept.pair, w.b.load("i64", self.length), scratch=False)
 
 
 class ObjectCell:
@@ -203,9 +190,11 @@ class Exit:
     def __call__(self, status: int) -> None:
         w = self.w
         if status == INTERRUPTED:
-            w.ask(RaiseSite(status), [w.word(ERROR_WORDS + k, "i64") for k in range(3)])
+            words = [w.word(ERROR_WORDS + k, "i64") for k in range(3)]
+            w.b.store(const("i64", 0), w.b.offset(w.frame, ERROR_WORDS, "i64"))  # it does not wait any more
+            w.ask(RaiseSite(), words)
         elif status == NO_MEMORY:
-            w.ask(RaiseSite(status), ())
+            w.ask(MemorySite(), ())
         w.b.jump(self.label)
         self.used = True
 
@@ -239,7 +228,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
         w.env, w.last, w.now = now
 
     def over() -> None:
-        w.ask(EndSite(region), ())
+        w.insist(EndSite(region), ())
 
     caught, failed = Exit(w, "caught"), Exit(w, "failed")
     w.exits.append(caught)
@@ -249,7 +238,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
         b.start(caught.label)
         w.variables, w.dirty = dict(before), {}  # Python has them
         there = b.convert("zext", b.load("i8", kept.there), "i64")
-        _, space = w.ask(CatchSite(region, node.params["kinds"]), [there], 1)
+        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 1)
         number = b.load("i64", space)
         with b.when(b.icmp("slt", number, const("i64", 0))):
             w.fail(1)

@@ -2,29 +2,34 @@
 
 `w - rate * (x @ y)` is three nodes. When the first is lowered and the others are the only ones that use its result and
 the old `w`, the product is added to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum of one
-product more, whose error is that of any matrix product.
+product more, whose error is that of any matrix product. So is `w.assign_sub(rate * (x @ y))` where the variable has
+memory of the call's own, as it has in a loop; unless what comes in between may look at it.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runtime.execute.native.arrays import Leaf, Map, Scalar, same_dims
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering
 from runtime.execute.native.scalars import llvm_type
+from runtime.execute.native.shapes import result_type
+from runtime.execute.native.variables import Variable
 from runtime.graph import Node
 from runtime.graph import Value as GraphValue
+from runtime.types import float32, float64
 
 __all__ = ["Update", "update_of"]
 
 
 class Update(NamedTuple):
-    """`target` += alpha * product, which is what the nodes do."""
+    """`target` += alpha * product, which is what the nodes do. `variable`: it is the value of that."""
 
     target: Leaf
     alpha: Val
     nodes: Sequence[Node]
+    variable: Any = None
 
     def write(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> Leaf:
         """`product(out, alpha)` writes a product into memory, or adds it to that."""
@@ -40,7 +45,10 @@ class Update(NamedTuple):
             zero = b.fcmp("oeq", alpha, const(alpha.ty, 0))
             b.either(zero, lambda: self._apart(w, product), together)
         for node in self.nodes:
-            w.given[node] = target
+            w.given[node] = [target]
+        if self.variable is not None:
+            w.given[self.nodes[-1]] = []
+            w.assign(self.variable, target)
         return target
 
     def _apart(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> list[Val]:
@@ -57,6 +65,8 @@ class Update(NamedTuple):
 def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
     """What the product that `node` is may be added to, if there is something."""
     product = node.outputs[0]
+    if result_type(node).dtype not in (float32, float64):
+        return None
     scale: Val | None = None
     user = _only_user(w, product)
     nodes: list[Node] = []
@@ -68,23 +78,31 @@ def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
         nodes.append(user)
         product = user.outputs[0]
         user = _only_user(w, product)
-    if user is None or user.op.name not in ("add", "subtract"):
+    if user is None or user.op.name not in ("add", "subtract", "accumulate_variable"):
         return None
-    value = _other(user, product)
+    variable = user.params["variable"] if user.op.name == "accumulate_variable" else None
+    value: GraphValue | Variable = _other(user, product) if variable is None else Variable(variable)
     if user.op.name == "subtract" and user.inputs[1] is not product:
         return None
-    old = w.env.get(value)
+    old = w.env.get(value) if isinstance(value, GraphValue) else w.variables[value]
     if not (isinstance(old, Leaf) and old.scratch and old.flat and same_dims(old.dims, dims)):
         return None
-    if _only_user(w, value) is not user or not w.unread(old, value):
+    alone = _only_user(w, value) is user if isinstance(value, GraphValue) else _undisturbed(w, user)
+    if not alone or not w.unread(old, value):
         return None
     b, ty = w.b, llvm_type(old.dtype)
-    if user.op.name == "subtract":
+    if user.op.name == "subtract" or user.params.get("negate"):
         alpha = const(ty, -1) if scale is None else b.fneg(scale)
     else:
         alpha = const(ty, 1) if scale is None else scale
     target = Leaf(old.dtype, old.dims, old.pointer, scratch=True, bases=old.bases)
-    return Update(target, alpha, [*nodes, user])
+    return Update(target, alpha, [*nodes, user], variable)
+
+
+def _undisturbed(w: Lowering, user: Node) -> bool:
+    """Whether nothing between the current node and `user` may look at variables, or let Python do so."""
+    between = w.nodes[w.now + 1:w.nodes.index(user)]
+    return not any(node.effect or node.errors or node.op.name == "read_variable" for node in between)
 
 
 def _other(node: Node, value: GraphValue) -> GraphValue:

@@ -1,0 +1,154 @@
+"""Lowerings of systems of equations, determinants and Cholesky factors.
+
+They call the functions of LAPACK that NumPy calls, as it does on copies of the matrices in Fortran's order and in
+double precision. Where these find that a matrix is singular, the kernel raises.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.execute.native import loops
+from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
+from runtime.execute.native.blas import blas_symbols
+from runtime.execute.native.complexes import call_library, joined, parts
+from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.products import element_at, leading, steps_of
+from runtime.execute.native.scalars import cast, literal, llvm_type, lower
+from runtime.graph import Node
+from runtime.types import DType, complex128, float64, int64
+
+__all__: list[str] = []
+
+
+def _routine(w: Lowering, name: str, dtype: DType) -> tuple[str, DType]:
+    """The routine for matrices of a dtype, which takes addresses, and the dtype that it computes in."""
+    symbol = f"{'z' if dtype.is_complex else 'd'}{name}64"
+    if symbol not in blas_symbols():
+        raise NotNative("no LAPACK was found")
+    w.module.declare(symbol, "void", *["ptr"] * {"gesv": 8, "getrf": 6, "potrf": 5}[name])
+    w.long = True
+    return symbol, complex128 if dtype.is_complex else float64
+
+
+def _square(w: Lowering, node: Node, x: Leaf, values: Sequence[Value]) -> Index:
+    """The size of square matrices; the kernel raises if they are not."""
+    rows, columns = x.dims[-2:]
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows
+    w.fail_if(w.b.icmp("ne", w.b.i64(rows), w.b.i64(columns)), node, values)
+    return rows
+
+
+def _cell(b: Builder, value: Val) -> Val:
+    place = b.alloca(value.ty)
+    b.store(value, place)
+    return place
+
+
+def _turned(w: Lowering, x: Leaf, copy: Leaf) -> None:
+    """Copy a matrix into one that lies transposed, and may have another dtype: `copy` [columns, rows]."""
+    steps, source, target = x.steps(w.b), x.dtype, copy.dtype
+    turned = Leaf(source, copy.dims, x.pointer, (steps[1], steps[0]))
+    new = Map("cast", target, copy.dims, lambda b, v: cast(b, v, source, target), [turned])
+    w.store_all([(new, Leaf(target, copy.dims, copy.pointer))])
+
+
+@lowers("solve")
+def solve(w: Lowering, node: Node, matrix: Value, rhs: Value) -> Value:
+    assert isinstance(matrix, Array) and isinstance(rhs, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "gesv", dtype)
+    x, y = w.leaf(matrix), w.leaf(rhs)
+    size = _square(w, node, x, [x, y])
+    rows, columns = y.dims[-2:]
+    if isinstance(rows, Val) or isinstance(size, Val):
+        w.fail_if(b.icmp("ne", b.i64(rows), b.i64(size)), node, [x, y])
+    lead = leading(w, node, x, y)
+    target = w.memory(dtype, [*lead, size, columns])
+    a, c = w.memory(wide, [size, size]), w.memory(wide, [columns, size])
+    pivots = w.memory(int64, [size])
+    xs, ys = (steps_of(w, m, lead) for m in (x, y))
+
+    def one(place: Sequence[Index]) -> None:
+        for m, steps, copy in ((x, xs, a), (y, ys, c)):
+            _turned(w, Leaf(dtype, m.dims[-2:], element_at(w, m, steps, place), m.steps(b)[-2:]), copy)
+        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
+        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        b.call("void", routine, n, _cell(b, b.i64(columns)), a.pointer, least, pivots.pointer, c.pointer, least, info)
+        w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x, y])
+        _turned(w, c, Leaf(dtype, [size, columns], target.address(b, [*place, 0, 0])))
+
+    loops.nest(b, lead, one, parallel=False)
+    return target
+
+
+@lowers("cholesky")
+def cholesky(w: Lowering, node: Node, matrix: Value) -> Value:
+    assert isinstance(matrix, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "potrf", dtype)
+    x = w.leaf(matrix)
+    size = _square(w, node, x, [x])
+    target, a = w.memory(dtype, x.dims), w.memory(wide, [size, size])
+
+    def one(place: Sequence[Index]) -> None:
+        _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
+        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
+        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        b.call("void", routine, _cell(b, const("i8", ord("L"))), n, a.pointer, least, info)
+        w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x])
+        with b.loop(0, size) as i, b.loop(0, size) as j:
+            value = b.select(b.icmp("sle", j, i), b.load(llvm_type(wide), a.address(b, [j, i])), literal(wide, 0))
+            target.store(b, [*place, i, j], cast(b, value, wide, dtype))
+
+    loops.nest(b, x.dims[:-2], one, parallel=False)
+    return target
+
+
+@lowers("det")
+def det(w: Lowering, node: Node, matrix: Value) -> Value:
+    """As NumPy: the product of the signs on the diagonal times exp of the sum of the logarithms."""
+    assert isinstance(matrix, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "getrf", dtype)
+    x = w.leaf(matrix)
+    size = _square(w, node, x, [x])
+    lead = x.dims[:-2]
+    a, pivots = w.memory(wide, [size, size]), w.memory(int64, [size])
+    target = w.memory(dtype, lead)
+
+    def one(place: Sequence[Index]) -> None:
+        _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
+        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
+        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        b.call("void", routine, n, n, a.pointer, least, pivots.pointer, info)
+        singular = b.icmp("ne", b.load("i64", info), const("i64", 0))
+
+        def factor(k: Val, state: Sequence[Val]) -> list[Val]:
+            moved = b.icmp("ne", b.load("i64", pivots.address(b, [k])), b.add(k, const("i64", 1)))
+            turned = lower(b, "negative", wide, state[0])
+            sign, length = _sign(b, wide, b.load(llvm_type(wide), a.address(b, [k, k])))
+            logarithm = call_library(b, "log", length)
+            return [lower(b, "multiply", wide, b.select(moved, turned, state[0]), sign), b.fadd(state[1], logarithm)]
+
+        nothing = literal(float64, 0)
+        sign, total = b.folded(0, size, [literal(wide, 1), nothing], factor)
+        grown = call_library(b, "exp", total)
+        if dtype.is_complex:
+            grown = joined(b, (grown, nothing))
+        value = b.select(singular, literal(wide, 0), lower(b, "multiply", wide, sign, grown))
+        target.store(b, place, cast(b, value, wide, dtype))
+
+    loops.nest(b, lead, one, parallel=False)
+    return target if lead else Scalar(dtype, b.load(llvm_type(dtype), target.pointer))
+
+
+def _sign(b: Builder, dtype: DType, x: Val) -> tuple[Val, Val]:
+    """The sign of a number, or its direction, and its absolute value."""
+    if not dtype.is_complex:
+        negative = b.fcmp("olt", x, const(x.ty, 0))
+        return b.select(negative, const(x.ty, -1), const(x.ty, 1)), b.select(negative, b.fneg(x), x)
+    pair = parts(b, x)
+    length = call_library(b, "hypot", *pair)
+    return joined(b, (b.fdiv(pair[0], length), b.fdiv(pair[1], length))), length
