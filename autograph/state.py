@@ -403,7 +403,10 @@ def staged(
         places = known.names - known.no_places()
         holders = known.holders(places)
         names = tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
-    while True:
+    tried: set[frozenset[str]] = set()
+    found: list[str] = []
+    while frozenset(names) not in tried:
+        tried.add(frozenset(names))
         mark = checkpoint()
         variables = State(names, backend.stages, *functions)
         before = Snapshot(variables, functions)
@@ -419,6 +422,7 @@ def staged(
         found = sorted(variables.discovered)
         within = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(within)), *found)
+    raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
 
 
 def checkpoint() -> tuple[Backend, object] | None:

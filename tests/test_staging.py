@@ -8,12 +8,15 @@ import sys
 import threading
 import traceback
 from collections import namedtuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import autograph as ag
 import runtime as rt
+from autograph.state import Restage, staged
 from runtime.bodies import Unreachable
 from runtime.errors import StagingError
 from runtime.execute.numpy import run
@@ -1193,3 +1196,18 @@ def test_a_python_loop_that_unrolls_without_end_names_its_line(monkeypatch) -> N
     assert lines[0].startswith(f"{__file__}:") and "the graph of 'endless' has grown to 20,000 ops, " in lines[0]
     assert abs(int(lines[0].split(":")[1]) - line) <= 1
     assert lines[-1] == "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph."
+
+
+def test_state_that_does_not_settle_is_an_error() -> None:
+    """A fault of the tool's own, which must not hang."""
+    x = [1]
+
+    def body() -> None:
+        x.append(2)
+
+    def restaged(variables: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+        variables.discovered = {"x"}
+        raise Restage
+
+    with pytest.raises(RuntimeError, match="^what a staged statement changes does not settle: x$"):
+        staged(("x",), SimpleNamespace(stages=lambda value: False), (body,), restaged)  # type: ignore[arg-type]
