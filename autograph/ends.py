@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["sink", "staged_branch"]
+__all__ = ["guard", "sink", "staged_branch"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -55,7 +55,7 @@ def sink(body: list[Any], end: list[Any]) -> None:
         if not (case.guard is None and _matches_all(case.pattern)):
             last.cases.append(ast.match_case(pattern=ast.MatchAs(**_place(end[0])), body=[*end]))
     elif isinstance(last, _TRIES) and not last.finalbody:
-        for handler in last.handlers:
+        for handler in last.handlers if isinstance(last, ast.Try) else ():  # `except*` may hold no `return`
             _close(handler.body, end)
         is_checked = getattr(last, "is_checked", False)  # its `else` is not the user's
         _close(last.body if is_checked or not last.orelse else last.orelse, end)

@@ -109,11 +109,12 @@ class _Lanes(Remaking):
             self.owner = self.scope
         if isinstance(node, gast.Lambda):
             made.body = self.visit(node.body, PLAIN)
+        elif self.scope is None:
+            made.body = self.block(node.body, STAGED)
         else:
-            if self.scope is not None:
-                self.opening = next(filter(_runs, node.plain_body), None)
-            made.body = self.block(node.body, STAGED) if self.scope is None else self.block(node.plain_body, PLAIN)
-            if made.body and getattr(made.body[-1], "is_checked", False):  # the function ends in the body
+            self.opening = next(filter(_runs, node.plain_body), None)
+            made.body = self.block(node.plain_body, PLAIN)
+            if getattr(made.body[-1], "is_checked", False):  # but for the check, the function ends in the body
                 sink(made.body, [placed(ast.If, NOWHERE, test=nowhere(self.idle(NOWHERE)), body=[_END], orelse=[])])
         self.scope, self.around, self.owner, self.opening = outer, around, owner, opening
         return made

@@ -81,6 +81,9 @@ KNOWN: dict[str, str] = {}
 if sys.version_info < (3, 12):
     KNOWN["finally_returns_if"] = (
         "an exception that goes on after a `finally` is raised on the line that was compiled last, run or not")
+if (3, 11) <= sys.version_info < (3, 12):
+    KNOWN["except_star_behind_a_return"] = (
+        "an `except*` may hold no `return`, so it has no end of its own where another `return` is lowered")
 WATCHES = {"settrace": traced, **({"monitoring": monitored} if sys.version_info >= (3, 12) else {})}
 
 

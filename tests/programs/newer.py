@@ -36,6 +36,33 @@ def except_star(x):
     return log, x + 1 if x > 0 else x
 """, (3,), (-3,))
 
+newer((3, 11), "except_star_ends_a_function", """
+def except_star_ends_a_function(x):
+    def kept(n):
+        try:
+            if n > 0:
+                raise ExceptionGroup("one", [ValueError(n)])
+        except* ValueError as group:
+            print(len(group.exceptions))
+
+    return kept(x), kept(-x)
+""", (3,), (-3,), staged="an `except*` cannot see what a graph raises")
+
+newer((3, 11), "except_star_behind_a_return", """
+def except_star_behind_a_return(x):
+    def middle(n, other):
+        if other is not None:
+            if n > 2:
+                return n
+            try:
+                if n > 0:
+                    raise ExceptionGroup("one", [ValueError(n)])
+            except* ValueError:
+                print("caught")
+
+    return [middle(n, other) for n in (x, x - 3) for other in (None, 1)]
+""", (3,), (-3,), (5,), staged="an `except*` cannot see what a graph raises")
+
 newer((3, 11), "star_in_subscript", """
 def star_in_subscript(x):
     class Grid:

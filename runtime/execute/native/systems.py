@@ -46,6 +46,12 @@ def _cell(b: Builder, value: Val) -> Val:
     return place
 
 
+def _cells(b: Builder, size: Index) -> tuple[Val, Val, Val]:
+    """Where a routine finds the size of a matrix and the distance of its columns, and says what went wrong."""
+    return (_cell(b, b.i64(size)), _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1))),
+            _cell(b, const("i64", 0)))
+
+
 def _turned(w: Lowering, x: Leaf, copy: Leaf) -> None:
     """Copy a matrix into one that lies transposed, and may have another dtype: `copy` [columns, rows]."""
     steps, source, target = x.steps(w.b), x.dtype, copy.dtype
@@ -73,8 +79,7 @@ def solve(w: Lowering, node: Node, matrix: Value, rhs: Value) -> Value:
     def one(place: Sequence[Index]) -> None:
         for m, steps, copy in ((x, xs, a), (y, ys, c)):
             _turned(w, Leaf(dtype, m.dims[-2:], element_at(w, m, steps, place), m.steps(b)[-2:]), copy)
-        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
-        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        n, least, info = _cells(b, size)
         b.call("void", routine, n, _cell(b, b.i64(columns)), a.pointer, least, pivots.pointer, c.pointer, least, info)
         w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x, y])
         _turned(w, c, Leaf(dtype, [size, columns], target.address(b, [*place, 0, 0])))
@@ -94,8 +99,7 @@ def cholesky(w: Lowering, node: Node, matrix: Value) -> Value:
 
     def one(place: Sequence[Index]) -> None:
         _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
-        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
-        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        n, least, info = _cells(b, size)
         b.call("void", routine, _cell(b, const("i8", ord("L"))), n, a.pointer, least, info)
         w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x])
         with b.loop(0, size) as i, b.loop(0, size) as j:
@@ -120,8 +124,7 @@ def det(w: Lowering, node: Node, matrix: Value) -> Value:
 
     def one(place: Sequence[Index]) -> None:
         _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
-        n, info = _cell(b, b.i64(size)), _cell(b, const("i64", 0))
-        least = _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1)))
+        n, least, info = _cells(b, size)
         b.call("void", routine, n, n, a.pointer, least, pivots.pointer, info)
         singular = b.icmp("ne", b.load("i64", info), const("i64", 0))
 
