@@ -64,7 +64,10 @@ def identifiers(tree: Any) -> frozenset[str]:
         elif cls is gast.Global or cls is gast.Nonlocal:
             names.update(node.names)
         else:
-            for field in _NAMING.intersection(cls._fields):
+            fields = _NAMED.get(cls)
+            if fields is None:
+                fields = _NAMED[cls] = _NAMING.intersection(cls._fields)
+            for field in fields:
                 value = getattr(node, field)
                 if value.__class__ is str:
                     names.add(value)
@@ -73,6 +76,8 @@ def identifiers(tree: Any) -> frozenset[str]:
 
 _NAMING = frozenset({"name", "asname", "rest", "arg"})
 """Fields that may hold a name."""
+_NAMED: dict[type, frozenset[str]] = {}
+"""Those of a class of nodes."""
 
 
 def convert_tree(

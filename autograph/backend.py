@@ -95,6 +95,10 @@ class Backend(Protocol):
         options: Mapping[str, Any],
     ) -> Values: ...
 
+    def changed_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
+        once, however often it runs."""
+
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:

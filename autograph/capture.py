@@ -24,7 +24,7 @@ from .frames import is_converted
 from .nodes import to_gast
 from .recursion import with_room
 
-__all__ = ["Source", "capture", "is_current", "parse"]
+__all__ = ["Source", "capture", "compiled", "is_current", "parse"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Candidates = list[tuple[FunctionNode, "str | None"]]
@@ -53,7 +53,8 @@ class _File:
         self.lines = lines
         self.text = _joined(lines)
         self.filename = filename
-        self.codes: dict[tuple[str, int], list[CodeType]] | None = None
+        self.codes: dict[int, list[CodeType]] | None = None
+        """What the text compiles to, by first line."""
         self._around: dict[int, Candidates] = {}
         self._blocks: dict[int, ast.Module | None] = {}
 
@@ -84,19 +85,16 @@ class _File:
                 self._blocks[start] = None  # it ends elsewhere; or the whole file has the error
         return self._blocks[start]
 
-    def holds(self, code: CodeType, filename: str) -> bool:
-        """Whether this text compiles to that code."""
+    def names(self, code: CodeType) -> set[str]:
+        """The names under which this text has that code on its line: none if it does not compile to it."""
         if self.codes is None:
-            parse(self.text, filename)  # which says where the text is wrong
             self.codes = {}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = [compile(self.text, filename, "exec", dont_inherit=True)]
-            for compiled in found:
-                self.codes.setdefault((compiled.co_name, compiled.co_firstlineno), []).append(compiled)
-                found += _codes(compiled)
+            found = [compiled(self.text, self.filename)]
+            for each in found:
+                self.codes.setdefault(each.co_firstlineno, []).append(each)
+                found += _codes(each)
         signature = _signature(code)
-        return any(_signature(c) == signature for c in self.codes.get((code.co_name, code.co_firstlineno), ()))
+        return {c.co_name for c in self.codes.get(code.co_firstlineno, ()) if _signature(c) == signature}
 
     def around(self, line: int) -> Candidates:
         """The functions that a line is in, each with the class whose body holds it."""
@@ -169,29 +167,49 @@ def parse(text: str, filename: str) -> ast.Module:
             line="", remedy="Python cannot compile it either.")
     try:
         return _parsed(text, filename)
-    except SyntaxError as error:
+    except _REFUSALS as error:
+        raise _refused(error, text, filename) from None
+
+
+def compiled(text: str, filename: str) -> CodeType:
+    """Compile a module; what Python refuses becomes a ConversionError: also what only its compiler sees, such as a
+    `break` outside a loop."""
+    try:
+        return cast(CodeType, _compile(text, filename, 0))
+    except _REFUSALS as error:
+        parse(text, filename)  # whose words come first; it counts columns in characters, the compiler in bytes
+        raise _refused(error, text, filename, in_bytes=True) from None
+
+
+_REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def _refused(error: BaseException, text: str, filename: str, in_bytes: bool = False) -> ConversionError:
+    if isinstance(error, SyntaxError):
         lineno = error.lineno or 0
         lines = ["", *text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         line = lines[lineno] if lineno < len(lines) else ""  # `error.text` may be that of a file of this name
-        raise ConversionError(
-            f"syntax error: {error.msg}", filename=filename, lineno=lineno,
-            col=None if error.offset is None else max(error.offset - 1, 0), line=line,
-            remedy="Correct the source, then convert again.",
-        ) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, ValueError):  # a surrogate
-            what = f"the source cannot be encoded: {error}"
-            lineno = text.count("\n", 0, getattr(error, "start", 0)) + 1
-        else:
-            what, lineno = "the source is nested too deeply", deepest_line(text)
-        raise ConversionError(what, filename=filename, lineno=lineno, line="",
-                              remedy="Python cannot compile it either.") from None
+        col = None if error.offset is None else max(error.offset - 1, 0)
+        if in_bytes and col is not None:
+            col = len(line.encode()[:col].decode(errors="replace"))
+        return ConversionError(f"syntax error: {error.msg}", filename=filename, lineno=lineno, col=col, line=line,
+                               remedy="Correct the source, then convert again.")
+    if isinstance(error, ValueError):  # a surrogate
+        what = f"the source cannot be encoded: {error}"
+        lineno = text.count("\n", 0, getattr(error, "start", 0)) + 1
+    else:
+        what, lineno = "the source is nested too deeply", deepest_line(text)
+    return ConversionError(what, filename=filename, lineno=lineno, line="", remedy="Python cannot compile it either.")
 
 
 def _parsed(text: str, filename: str) -> ast.Module:
+    return cast(ast.Module, _compile(text, filename, ast.PyCF_ONLY_AST))
+
+
+def _compile(text: str, filename: str, flags: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return with_room(lambda: ast.parse(text, filename))
+        return with_room(lambda: compile(text, filename, "exec", flags, dont_inherit=True))
 
 
 def _first_line(node: ast.AST) -> int:
@@ -252,19 +270,18 @@ def _captured(fn: FunctionType) -> Source:
         while len(_files) >= _FILES_KEPT:
             _files.pop(next(iter(_files)))
         _files[filename] = file
-    candidates = [
-        (node, class_name)
-        for node, class_name in file.around(code.co_firstlineno)
-        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
-    ]
+    candidates = _called({code.co_name}, file, code)
     if code.co_name == "<lambda>" and len(candidates) != 1:
         candidates = _select(code, candidates or _lambdas_around(file, code), filename)
+    elif not candidates:  # its code may have been given another name than it has in the text
+        candidates = _called(file.names(code), file, code)
+        candidates = _select(code, candidates, filename) if len(candidates) > 1 else candidates
     if not candidates or not _fits(code, candidates[0][0]):
         raise StaleSourceError(
             f"the source of {fn.__qualname__!r} is not on this line: the file has changed since it was imported",
             filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
         )
-    if _written_since(filename, fn.__globals__) and not is_converted(code) and not file.holds(code, filename):
+    if _written_since(filename, fn.__globals__) and not is_converted(code) and not file.names(code):
         raise StaleSourceError(
             f"the source of {fn.__qualname__!r} is not what was imported: the file has changed since",
             filename=filename, lineno=code.co_firstlineno, remedy="Import the module again, or restart Python.",
@@ -315,6 +332,14 @@ def _fits(code: CodeType, node: FunctionNode) -> bool:
     return len(actual) == len(names) and all(
         name == given or (name.startswith("__") and given.endswith(name)) for name, given in zip(names, actual)
     )
+
+
+def _called(names: set[str], file: _File, code: CodeType) -> Candidates:
+    """The functions of these names that begin on the line of `code`."""
+    return [
+        (node, class_name) for node, class_name in file.around(code.co_firstlineno)
+        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") in names
+    ]
 
 
 def _lambdas_around(file: _File, code: CodeType) -> Candidates:

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import __version__
 from .api import STAGES, Explanation
-from .capture import parse
+from .capture import compiled
 from .errors import ConversionError
 from .inputs import Input, InputError, read_inputs
 from .text import convert_source, explain_source
@@ -149,7 +149,7 @@ def _check_syntax(inputs: Iterable[Input]) -> int:
     status = 0
     for item in inputs:
         try:
-            parse(item.text, item.name)
+            compiled(item.text, item.name)
         except ConversionError as error:
             status = _fail(error)
     return status

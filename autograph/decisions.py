@@ -11,7 +11,7 @@ from typing import Any
 import gast
 
 from .sites import CONSTANTS
-from .tree import at, first_of, placed, walk
+from .tree import at, children, first_of, placed
 
 __all__ = [
     "AND", "DEPTH", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions",
@@ -82,6 +82,14 @@ class Decisions:
             first, rest = chained
             self.place = one_line(node)
             return self.truth_of(self.leaf(first, name), [rest], name, node)
+        if operator == "not_" and getattr(node.args[0], "is_flag", False):
+            flag, place = node.args[0].id, self.place
+            unset = self.is_(flag, False, place)
+            if sys.version_info < (3, 11):  # as in `stage`
+                node = place
+            value = placed(ast.BoolOp, node, op=AND, values=[
+                self.is_(flag, True, place, negated=True), self.call("not_", [self.name(flag, node)], node)])
+            return placed(ast.BoolOp, node, op=OR, values=[unset, self.never(name, value, node)])
         if operator == "not_":
             true = self.truth(node.args[0], name)
             opposite = self.assign_in(name, placed(ast.Constant, self.place, value=False), self.place)
@@ -160,9 +168,14 @@ class Decisions:
         """
         if sys.version_info < (3, 11) and place is not NOWHERE:  # it sees lines only where their code begins
             node = place
-        value = self.assign_in(name, self.call(operator, [self.name(name, node), *thunks], node), node)
-        never = placed(ast.Compare, node, left=value, ops=[IS], comparators=[self.name(self.operators, node)])
-        return placed(ast.BoolOp, node, op=AND, values=[self.is_(name, False, place, negated=True), never])
+        value = self.call(operator, [self.name(name, node), *thunks], node)
+        return placed(ast.BoolOp, node, op=AND, values=[
+            self.is_(name, False, place, negated=True), self.never(name, value, node)])
+
+    def never(self, name: str, value: Any, node: Any) -> Any:
+        """`(name := value) is ag__`, which is false."""
+        named = self.assign_in(name, value, node)
+        return placed(ast.Compare, node, left=named, ops=[IS], comparators=[self.name(self.operators, node)])
 
     def three_ways(
         self, truth: Any, body: Any, staged: Any, orelse: Any, name: str, test: Any, origin: Any
@@ -322,5 +335,13 @@ def operator_of(node: Any) -> str | None:
 
 def flags_of(test: Any) -> list[str]:
     """The flags that a test asks for, if it is made of these alone."""
-    names = [n for n in walk(test) if isinstance(n, gast.Name) and not getattr(n, "is_operators", False)]
-    return [n.id for n in names] if all(getattr(n, "is_flag", False) for n in names) else []
+    found: list[str] = []
+    nodes = [test]
+    for node in nodes:
+        if node.__class__ is not gast.Name:
+            nodes += children(node)
+        elif getattr(node, "is_flag", False):
+            found.append(node.id)
+        elif not getattr(node, "is_operators", False):
+            return []
+    return found

@@ -94,7 +94,8 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     """The converted code; `is_free` says that the name of the operators is a free variable, `once` that bodies that
     stand in several lanes are to be compiled once."""
     bodies = bodies_in(tree)
-    function = to_ast(tree, name, frozenset(original.co_freevars), once)
+    known = (*original.co_freevars, name) if is_free else original.co_freevars
+    function = to_ast(tree, name, frozenset(known), once)
     _strip_signature(function)
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
@@ -108,7 +109,6 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
         class_name = _unused(source.class_name, used)
         statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
-    known = (*original.co_freevars, name) if is_free else original.co_freevars
     free = [ast.arg(arg=n, **place) for n in known]
     parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)

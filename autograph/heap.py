@@ -7,14 +7,15 @@ item that was given a number or a staged value turns out to be state too: the st
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from .classes import meet
 from .frames import is_internal
 
-__all__ = ["Heap"]
+__all__ = ["Heap", "is_users_object"]
 
 _DEPTH = 4
 _OBJECTS = 2000
@@ -27,24 +28,33 @@ class Heap:
     def __init__(self, variables: Iterable[tuple[str, Any]]) -> None:
         self.seen: set[int] = set()
         self.records: list[tuple[str, Any, Any]] = []
+        self.others: list[tuple[str, Any, list[Any]]] = []
+        """What changes in place and cannot be state."""
         for name, value in variables:
             self._visit(name, value, 0)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
         if depth > _DEPTH or id(value) in self.seen or len(self.records) > _OBJECTS:
             return
+        if isinstance(value, _OTHERS) and type(value) is not list:
+            self.others.append((path, value, list(value)))
+            self.seen.add(id(value))
         if type(value) is list:
             copy: Any = list(value)
             below = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
         elif type(value) is dict:
             copy = dict(value)
             below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
+        elif isinstance(value, tuple):
+            for i, item in enumerate(value):
+                self._visit(f"{path}[{i}]", item, depth + 1)
+            return
         elif type(value) is MethodType:
             self._visit(f"{path}.__self__", value.__self__, depth)
             return
         elif hasattr(type(value), "__become__"):
             copy, below = value.__leaves__(), []
-        elif _is_users_object(value):
+        elif is_users_object(value):
             meet(type(value))
             copy = dict(vars(value))
             below = [(f"{path}.{name}", item) for name, item in copy.items()]
@@ -92,6 +102,23 @@ class Heap:
         return found
 
 
+    def changed(self) -> tuple[str, Any] | None:
+        """What has changed that cannot be state, with a path to it; it is changed back."""
+        found: tuple[str, Any] | None = None
+        for path, value, before in self.others:
+            if len(value) != len(before) or any(a is not b for a, b in zip(value, before)):
+                found = path, value
+                if isinstance(value, (set, deque)):
+                    value.clear()
+                    (value.update if isinstance(value, set) else value.extend)(before)
+                else:
+                    value[:] = bytearray(before) if isinstance(value, bytearray) else before
+        return found
+
+
+_OTHERS: Final = (deque, set, bytearray, list)
+
+
 def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
     """A number or staged value, or a list of these; other objects are set up once, while tracing."""
     if type(value) in (list, tuple):
@@ -99,7 +126,7 @@ def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
     return type(value) in (int, float, bool, complex) or stages(value)
 
 
-def _is_users_object(value: Any) -> bool:
+def is_users_object(value: Any) -> bool:
     cls = type(value)
     if isinstance(value, (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
         return False

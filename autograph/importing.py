@@ -21,7 +21,7 @@ import gast
 
 from . import cache
 from .api import convert_tree, identifiers, without_collection
-from .capture import parse
+from .capture import compiled, parse
 from .depth import deepest_line
 from .emit import bodies_in, rename
 from .errors import ConversionError, NoSourceError
@@ -123,7 +123,7 @@ class _Loader:
 def compile_module(text: str, filename: str) -> CodeType:
     """The code of a module with every function converted, both lanes, at the positions of the text.
 
-    Raises ConversionError with the position for what does not parse or convert.
+    Raises ConversionError with the position for what Python does not compile, or does not convert.
     """
     kept = cache.load_module(text, filename)
     if kept is not None:
@@ -141,6 +141,7 @@ def compile_module(text: str, filename: str) -> CodeType:
 
 
 def _compile(text: str, filename: str) -> CodeType:
+    compiled(text, filename)  # of the converted tree, Python would refuse less
     tree = to_gast(parse(text, filename))
     used = identifiers(tree)
     converted: dict[tuple[str, int], Any] = {}
@@ -160,15 +161,9 @@ def _compile(text: str, filename: str) -> CodeType:
     module = to_ast(tree, name)
     if converted:
         _import_operators(module, name)
-    try:
-        with warnings.catch_warnings():  # of what `sites` replaces: source text holds no such constant
-            warnings.filterwarnings("ignore", "'frozenset' object is not callable", SyntaxWarning)
-            code: CodeType = builtins.compile(module, filename, "exec", dont_inherit=True)
-    except SyntaxError as error:  # `return` outside a function, and the like: what the parser does not see
-        raise ConversionError(
-            f"syntax error: {error.msg}", filename=filename, lineno=error.lineno or 0,
-            col=None if error.offset is None else max(error.offset - 1, 0), line=error.text,
-            remedy="Correct the source, then import again.") from None
+    with warnings.catch_warnings():  # of what `sites` replaces: source text holds no such constant
+        warnings.filterwarnings("ignore", "'frozenset' object is not callable", SyntaxWarning)
+        code: CodeType = builtins.compile(module, filename, "exec", dont_inherit=True)
     return _mark(code, bodies, "")
 
 

@@ -80,7 +80,7 @@ class _Lanes(Remaking):
     def __init__(self, operators: str, free: frozenset[str], once: bool) -> None:
         super().__init__(operators)
         self.around = free
-        """Names of the functions around."""
+        """Variables of the functions around."""
         self.callees = Callees(self, PLAIN)
         self.once = once
         self.stand_ins: dict[int, ast.FunctionDef] = {}
@@ -124,8 +124,10 @@ class _Lanes(Remaking):
             return made
         found = self.stand_ins.get(id(node))
         if found is None:
-            variables = node.outside & self.owner.locals
-            others = {self.operators if name == AG else name for name in node.outside - variables}
+            owner = self.owner
+            outside = {self.operators if name == AG else name for name in node.outside}
+            variables = outside & (owner.locals | owner.declared | self.around) - owner.globals
+            others = outside - variables
             found = self.stand_ins[id(node)] = stand_in(made, len(self.stand_ins), variables, others)
         return found
 
@@ -170,13 +172,15 @@ class _Lanes(Remaking):
     def block(self, body: list[Any], lane: int) -> list[Any]:
         made: list[Any] = []
         for index, node in enumerate(body):
-            if getattr(node, "flag", None) is not None and not node.value.value:
+            fields = node.__dict__
+            flag = fields.get("flag")
+            if flag is not None and not node.value.value:
                 if not isinstance(node, gast.Pass):
                     place = self.place_of_flag(body[index:])
-                    made.append(self.assign(node.flag, placed(ast.Constant, place, value=False), place))
-            elif lane and getattr(getattr(node, "value", None), "item", None) is not None:
+                    made.append(self.assign(flag, placed(ast.Constant, place, value=False), place))
+            elif lane and getattr(fields.get("value"), "item", None) is not None:
                 made += self.item(node)
-            elif lane and hasattr(node, "staged"):
+            elif lane and "staged" in fields:
                 kinds = {gast.If: self.if_, gast.While: self.while_, gast.Match: self.match, gast.Try: self.guard,
                          gast.With: self.guard}
                 lanes = kinds.get(type(node), self.for_)(node)
@@ -186,13 +190,11 @@ class _Lanes(Remaking):
             elif lane and _is_implicit_return(node):
                 return [*made, _END]
             else:
-                jump = getattr(node, "jump", None) if lane else None
+                jump = fields.get("jump") if lane else None
                 statements = [self.visit(node, lane)]
                 if jump is not None:  # nothing is in the way of the jump itself
                     statements.append(at(self.jump(jump, node), node))
-                if getattr(jump, "implicit", False) or (
-                    lane and jump is None and getattr(node, "flag", None) is not None
-                ):
+                if getattr(jump, "implicit", False) or (lane and jump is None and flag is not None):
                     statements = [nowhere(statement) for statement in statements]
                 made += statements
                 if jump is not None:
@@ -234,9 +236,10 @@ class _Lanes(Remaking):
             body = [placed(ast.Pass, NOWHERE)]
             if not all(isinstance(n, gast.Pass) for n in node.body):
                 body = self.block(node.body, PLAIN)
-            decided = placed(ast.If, node, test=test, body=body, orelse=staged)
+            if len(flags) > 1:  # what they are together may be known, though one of them is not
+                staged = [placed(ast.If, node, test=test, body=body, orelse=staged)]
             true = staged_branch("orelse", placed(
-                ast.If, node, test=self.none_of(flags, negated=True), body=body, orelse=[decided]))
+                ast.If, node, test=self.none_of(flags, negated=True), body=body, orelse=staged))
             return [guard(flags, placed(ast.If, node, test=self.none_of(flags), body=orelse, orelse=[true]))]
         unsure = self.unsure(name, node.test)
         second = staged_branch("body", placed(ast.If, node, test=unsure, body=staged, orelse=orelse))

@@ -9,7 +9,7 @@ from typing import Any
 
 import gast
 
-from .names import Names, names_of, scan
+from .names import Names, header_names, names_of, scan
 from .tree import LOOPS, escapes
 
 __all__ = ["annotate", "annotate_chain"]
@@ -48,12 +48,12 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
 
 def _summarise_statement(node: Any) -> None:
     if isinstance(node, gast.If):
-        test = scan(node.test)
+        test = header_names(node)
         (g1, k1), (g2, k2) = _summarise(node.body), _summarise(node.orelse)
         node.gen = frozenset(test.reads | ((g1 | g2) - test.binds))
         node.kill = frozenset(test.binds | (k1 & k2))
     elif isinstance(node, gast.While):
-        test = scan(node.test)
+        test = header_names(node)
         (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
         node.head_gen = frozenset(test.reads | ((g1 | g2) - test.binds))
         node.gen, node.kill = node.head_gen, frozenset(test.binds)

@@ -17,7 +17,7 @@ from .tree import (
     parameters_of,
 )
 
-__all__ = ["Names", "Scope", "bound_by", "names_of", "scan", "symbol"]
+__all__ = ["Names", "Scope", "bound_by", "header_names", "names_of", "scan", "symbol"]
 
 # Calls that change the container they are called on: it is part of the state, though it is not assigned.
 MUTATORS = frozenset(
@@ -93,16 +93,22 @@ def names_of(node: Any) -> Names:
             found = scan(node)
         else:
             found = Names()
-            handlers = getattr(node, "handlers", ())
-            headers = [c for c in children(node) if not isinstance(c, (gast.stmt, gast.ExceptHandler))]
-            headers += [c for h in (*handlers,) for c in (h.type, h.name) if c is not None]
-            for child in headers:
-                _scan(child, found)
+            found.include(header_names(node))
             for block in blocks:
                 for statement in block:
                     found.include(names_of(statement))
-            found.reads |= {h.name.id for h in handlers if h.name is not None}
         node.names_found = found
+    return found
+
+
+def header_names(node: Any) -> Names:
+    """The names that a compound statement which changes no more touches outside its blocks: kept on it."""
+    found: Names | None = getattr(node, "header_names", None)
+    if found is None:
+        handlers = getattr(node, "handlers", ())
+        headers = [c for c in children(node) if not isinstance(c, (gast.stmt, gast.ExceptHandler))]
+        found = node.header_names = scan(*headers, *(c for h in handlers for c in (h.type, h.name) if c is not None))
+        found.reads |= {h.name.id for h in handlers if h.name is not None}
     return found
 
 
@@ -259,6 +265,8 @@ class Scope:
         """Names that code elsewhere may read or write at any time: always live."""
         self.written = {name for child, _ in functions_in(node, None) for name in nonlocals_below(child)} & self.locals
         """Locals that nested functions assign."""
+        self.declared: set[str] = set()
+        """Variables that conversion adds to the locals: flags."""
         self.used = used
         self.class_name = class_name
         self.first_parameter: str | None = next(

@@ -19,21 +19,19 @@ def to_gast(node: Any) -> Any:
     """The gast of an ast. What only newer Pythons have, type parameters, is an empty list on older ones."""
     cls = node.__class__
     source = node.__dict__
+    fields = source.copy()  # with the place
     if cls is ast.Name:
-        made = _made(gast.Name, source)
-        made.__dict__.update(id=source["id"], ctx=_CONTEXTS[source["ctx"].__class__], annotation=None,
-                             type_comment=None)
-        return made
+        fields["ctx"] = _CONTEXTS[fields["ctx"].__class__]
+        fields["annotation"] = fields["type_comment"] = None
+        return _made(gast.Name, fields)
     if cls is ast.Constant:
-        made = _made(gast.Constant, source)
-        made.__dict__.update(value=source["value"], kind=source.get("kind"))
-        return made
+        fields.setdefault("kind")
+        return _made(gast.Constant, fields)
     if cls is ast.arg:
         annotation = source.get("annotation")
-        made = _made(gast.Name, source)
-        made.__dict__.update(id=source["arg"], ctx=_PARAM, annotation=annotation and to_gast(annotation),
-                             type_comment=source.get("type_comment"))
-        return made
+        fields.update(id=fields.pop("arg"), ctx=_PARAM, annotation=annotation and to_gast(annotation),
+                      type_comment=source.get("type_comment"))
+        return _made(gast.Name, fields)
     found = _FIELDS.get(cls)
     if found is None:
         target = getattr(gast, cls.__name__, None)
@@ -41,8 +39,6 @@ def to_gast(node: Any) -> Any:
             return gast.ast_to_gast(node)
         found = _FIELDS[cls] = target, target._fields
     target, names = found
-    made = _made(target, source)
-    fields = made.__dict__
     for name in names:
         value = source.get(name)
         if value.__class__ is list:
@@ -50,17 +46,14 @@ def to_gast(node: Any) -> Any:
         elif isinstance(value, _AST):
             value = to_gast(value)
         fields[name] = value
-    if cls is ast.ExceptHandler and made.name:
-        made.name = gast.Name(made.name, gast.Store(), None, None)
+    if cls is ast.ExceptHandler and fields["name"]:
+        fields["name"] = gast.Name(fields["name"], gast.Store(), None, None)
     elif fields.get("type_params", ()) is None:
-        made.type_params = []
-    return made
+        fields["type_params"] = []
+    return _made(target, fields)
 
 
-def _made(target: Any, source: dict[str, Any]) -> Any:
+def _made(target: Any, fields: dict[str, Any]) -> Any:
     made = _new(target)
-    if "lineno" in source:
-        fields = made.__dict__
-        fields["lineno"], fields["col_offset"] = source["lineno"], source["col_offset"]
-        fields["end_lineno"], fields["end_col_offset"] = source["end_lineno"], source["end_col_offset"]
+    made.__dict__ = fields
     return made

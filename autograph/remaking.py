@@ -16,7 +16,8 @@ __all__ = ["Remaking"]
 
 _FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
 _METHODS: dict[type, Any] = {}
-"""By the type of a node, the method for it, if there is one."""
+"""By the type of a node, the method for it."""
+_AST, _NAME, _CONSTANT = gast.AST, gast.Name, gast.Constant
 _CONTEXTS = {gast.Load: LOAD, gast.Store: STORE, gast.Del: ast.Del()}
 _SINGLE: dict[type, ast.AST] = {
     **_CONTEXTS,
@@ -53,13 +54,13 @@ class Remaking(Decisions):
     def visit(self, node: Any, lane: int) -> Any:
         """What a node becomes in a lane."""
         cls = node.__class__
-        memo = self.memo[STAGED if cls is gast.Name or cls is gast.Constant else lane]  # which are the same in all
+        memo = self.memo[STAGED if cls is _NAME or cls is _CONSTANT else lane]  # which are the same in all
         found = memo.get(id(node))
         if found is None:
-            if cls not in _METHODS:
-                _METHODS[cls] = getattr(type(self), f"visit_{cls.__name__}", None)
-            method = _METHODS[cls]
-            found = memo[id(node)] = method(self, node, lane) if method is not None else self.generic(node, lane)
+            method = _METHODS.get(cls)
+            if method is None:
+                method = _METHODS[cls] = getattr(type(self), f"visit_{cls.__name__}", Remaking.generic)
+            found = memo[id(node)] = method(self, node, lane)
         elif cls is gast.FunctionDef:
             return self.again(node, found)
         return found
@@ -79,8 +80,8 @@ class Remaking(Decisions):
                 if value and isinstance(value[0], gast.stmt):
                     value = self.block(value, lane)
                 else:
-                    value = [self.visit(v, lane) if isinstance(v, gast.AST) else v for v in value]
-            elif isinstance(value, gast.AST):
+                    value = [self.visit(v, lane) if isinstance(v, _AST) else v for v in value]
+            elif isinstance(value, _AST):
                 value = self.visit(value, lane)
             fields[name] = value
         if "lineno" in source:

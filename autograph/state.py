@@ -9,13 +9,14 @@ import copy
 import dis
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
 from .heap import Heap
+from .references import Exchange, references, within
 from .text_bodies import part
 
 __all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "checkpoint", "rollback", "staged"]
@@ -31,7 +32,8 @@ class State:
     """The variables, attributes and items that a statement names, found through the cells of its bodies."""
 
     def __init__(
-        self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None
+        self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
+        held: Iterable[Any] = (),
     ) -> None:
         self.stages = stages
         cells: dict[str, CellType] = {}
@@ -45,6 +47,8 @@ class State:
                 self.codes.append(fn.__code__)
         self.of_callees = _add_cells_of_callees(cells)
         self.globals_of_callees = _globals_assigned(self.codes, cells, self.globals)
+        self.held = [CellType(value) for value in held]
+        cells.update((f"ag__held_{i}", cell) for i, cell in enumerate(self.held))
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
@@ -106,6 +110,20 @@ class State:
                     break
         return found
 
+    def held_elsewhere(self) -> list[Any]:
+        """The lists, dicts and objects which are state, or in what is state, that other code refers to as well: they
+        are state even where a body gives the variable another."""
+        places: dict[int, tuple[Any, set[Any]]] = {}
+        for path in self.paths:
+            value = self.get(path)
+            key = path[0] if len(path) == 1 else self.key(*path[-1])
+            place = key if len(path) == 1 else (id(self.get(path[:-1])), key if type(key) in (int, str) else id(key))
+            _note_places(value, place, places)
+        if not places:
+            return []
+        counts = references(value for value, _ in places.values())
+        return [value for value, known in places.values() if counts[id(value)] > len(known)]
+
     def get(self, path: _Path) -> Any:
         root = path[0]
         cell = self.cells.get(root)
@@ -137,6 +155,8 @@ class State:
         if holder is UNBOUND:
             return
         kind, key = path[-1]
+        if isinstance(holder, tuple):
+            return  # what is in it changes in place, or all that refers to it is made to refer to another
         if kind == ".":
             if value is UNBOUND:
                 delattr(holder, key)
@@ -186,6 +206,22 @@ def _is_computed(holder: Any, attribute: str) -> bool:
             stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
             return hasattr(type(found), "__set__") and not stored
     return False
+
+
+def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
+    """Note, by their ids, in which variables and items the lists, dicts and objects in `value` are."""
+    if _changes(value):
+        known = id(value) in places
+        places.setdefault(id(value), (value, set()))[1].add(place)
+        if known:
+            return
+    if isinstance(value, (list, tuple, dict)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            _note_places(item, (id(value), key), places)
+
+
+def _changes(value: Any) -> bool:
+    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__")
 
 
 def _contents(cell: CellType) -> Any:
@@ -307,9 +343,14 @@ class Body:
         namespace = [(name, state.globals.get(name, UNBOUND)) for name in state.globals_of_callees - state.names]
         before = state.read()
         state.write(values)
+        copies = self._copies(before, values)
         heap = Heap(state.reachable())
+        arrays = [(name, value, value.copy()) for name, value in zip(map(_name, state.paths), values)
+                  if hasattr(type(value), "__array_interface__")]
         made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
+        around = within.exchanges, within.variables
+        within.exchanges, within.variables = [], (*within.variables, *state.held)
         try:
             result = self.result(fn(*arguments))
             if ambient.backend is not None:
@@ -320,7 +361,12 @@ class Body:
                 ambient.backend.left_by(error)
             raise
         finally:
+            for exchange in reversed(within.exchanges):
+                exchange.take_back()
+            within.exchanges, within.variables = around
             state.discovered |= heap.take_back(state.names, state.stages, made)
+            if copies is not None:
+                copies.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
             own = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
@@ -342,11 +388,49 @@ class Body:
                     cell.cell_contents = value
                 elif not _is_empty(cell):
                     del cell.cell_contents
+            changed = heap.changed() or _changed_array(arrays)
             if state.discovered:  # at once: a result that is made of it would be in other variables, too
                 raise Restage
+            if changed is not None and ambient.backend is not None:
+                raise ambient.backend.changed_unseen(type(changed[1]).__name__, changed[0], self.filename, self.lineno)
+
+    def _copies(self, before: tuple[Any, ...], values: tuple[Any, ...]) -> Exchange | None:
+        """Let all by which the body reaches what `values` are copies of refer to these."""
+        pairs = dict(_pairs(before, values))
+        if not pairs:
+            return None
+        copies = Exchange(pairs)
+        for _, value in self.state.reachable():
+            copies.of(value)
+        copies.cells(self.state.cells.items())
+        copies.run()
+        return copies
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
+
+
+def _changed_array(arrays: Sequence[tuple[str, Any, Any]]) -> tuple[str, Any] | None:
+    """The array of a variable that has changed; it is changed back."""
+    found: tuple[str, Any] | None = None
+    for name, value, before in arrays:
+        if value.tobytes() != before.tobytes():
+            found = name, value
+            value[...] = before
+    return found
+
+
+def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """By their ids, the lists, dicts and objects that change in place of `before` and what took their place."""
+    for old, new in zip(before, values):
+        if old is new:
+            continue
+        if _changes(old):
+            yield id(old), (old, new)
+        if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+            yield from _pairs(old, new)
+        elif isinstance(old, dict) and isinstance(new, dict):
+            yield from _pairs(old.values(), new.values())
 
 
 class Test(Body):
@@ -409,6 +493,9 @@ def staged(
         tried.add(frozenset(names))
         mark = checkpoint()
         variables = State(names, backend.stages, *functions)
+        if held := variables.held_elsewhere():
+            names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
+            variables = State(names, backend.stages, *functions, held=held)
         before = Snapshot(variables, functions)
         try:
             values = run(variables, names)
@@ -420,8 +507,8 @@ def staged(
             variables.write(values[results:])
             return values[:results]
         found = sorted(variables.discovered)
-        within = tuple(path + step for path in found for step in ".[")
-        names = (*(name for name in names if not name.startswith(within)), *found)
+        inside = tuple(path + step for path in found for step in ".[")
+        names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
 
 

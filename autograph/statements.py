@@ -22,7 +22,7 @@ from .liveness import annotate, annotate_chain
 from .names import Names, Scope, bound_by, names_of, scan
 from .patterns import match_chain
 from .thunks import AG, bound_in_lambdas, parameters_for
-from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, is_docstring, own_of, placed
+from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
 
 __all__ = ["convert_statements"]
 
@@ -55,7 +55,9 @@ class _Statements:
     def __init__(self, node: Any, scope: Scope) -> None:
         self.node, self.scope = node, scope
         self.bound_anywhere = set().union(*(names_of(statement).binds for statement in node.body))
-        self.has_walrus = any(isinstance(n, (gast.NamedExpr, gast.Match)) for n in own_of(node))
+        kinds = {n.__class__ for n in own_of(node)}
+        self.has_walrus = bool(kinds & {gast.NamedExpr, gast.Match})
+        self.has_annotation = gast.AnnAssign in kinds
         self.around: list[set[str]] = []
         """Variables of the bodies around the one being made."""
         self.free: set[str] = set()
@@ -69,7 +71,7 @@ class _Statements:
 
     def run(self) -> None:
         node, scope = self.node, self.scope
-        declarations = self.hoist(node.body)
+        declarations = self.hoist(node.body) if scope.globals or scope.nonlocals else []
         start = int(is_docstring(node.body[0]))
         body, shared = self.block(node.body)
         own = scope.globals | scope.nonlocals | scope.parameters
@@ -78,7 +80,8 @@ class _Statements:
         by_walrus = self.bound_in_lambdas(body) - own
         declared = self.declare(unbound - bound_by(body) | by_walrus, node.body[0])
         flags = (unbound | self.assigned) - own - (self.bound_anywhere & scope.locals)
-        native = self.declare(flags | by_walrus, node.body[0])  # what may be bound in no plain lane
+        scope.declared = flags | by_walrus  # what may be bound in no plain lane
+        native = self.declare(scope.declared, node.body[0])
         node.plain_body = node.body[:start] + declarations + native + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
@@ -120,7 +123,7 @@ class _Statements:
                 shared |= node.shared
                 self.calls += 1
                 continue
-            if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) and any(blocks_of(node)):
+            if has_blocks(node) and not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 node = copy.copy(node)
                 for field in ("handlers", "cases"):
                     if hasattr(node, field):
@@ -376,7 +379,8 @@ class _Statements:
         inner = shared - outer - set(parameters)
         if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):
             head += self.declare(inner, origin)
-        body = [_without_annotation(s, outer) for s in body]
+        if self.has_annotation:
+            body = [_without_annotation(s, outer) for s in body]
         arguments = parameters_for(parameters, origin)
         return _made(
             gast.FunctionDef, origin, name=name, args=arguments, body=head + body, decorator_list=[], returns=None,
@@ -417,16 +421,25 @@ class _Statements:
 
 def _at(node: Any, origin: Any) -> Any:
     """`node` at the place of `origin`: of a compound statement, its first line."""
-    at(node, origin)
-    if node.end_lineno != node.lineno and isinstance(origin, gast.stmt):
-        header = getattr(origin, "test", None) or getattr(origin, "iter", None) or origin
-        one_line = header.end_lineno == node.lineno
-        node.end_lineno, node.end_col_offset = node.lineno, header.end_col_offset if one_line else node.col_offset + 1
-    return node
+    return at(node, _header(origin))
 
 
 def _made(cls: Any, origin: Any, **fields: Any) -> Any:
-    return _at(placed(cls, origin, **fields), origin)
+    return placed(cls, _header(origin), **fields)
+
+
+def _header(origin: Any) -> Any:
+    """What has the place of the first line of a compound statement; another node has its own."""
+    if origin.end_lineno == origin.lineno or not isinstance(origin, gast.stmt):
+        return origin
+    found = origin.__dict__.get("header")
+    if found is None:
+        header = getattr(origin, "test", None) or getattr(origin, "iter", None) or origin
+        one_line = header.end_lineno == origin.lineno
+        found = origin.header = at(gast.Pass(), origin)
+        found.end_lineno = origin.lineno
+        found.end_col_offset = header.end_col_offset if one_line else origin.col_offset + 1
+    return found
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import gast
 
 from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap, without_collection
-from .capture import capture, parse
+from .capture import capture, compiled, parse
 from .depth import deepest_line
 from .errors import ConversionError, NoSourceError
 from .expressions import AG, name_operators
@@ -130,7 +130,7 @@ def convert_source(
 
     `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
     Text that was converted before is returned as it is. Raises ConversionError with the position for text that
-    does not parse, ValueError for an unknown `stage`, LookupError if there is no such function.
+    Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
     _check_stage(stage)
     try:
@@ -143,6 +143,7 @@ def convert_source(
 
 
 def _converted_source(text: str, filename: str, function: str | None, stage: str | None, recursive: bool) -> str:
+    compiled(text, filename)  # of the converted text, Python would refuse less
     parsed = parse(text, filename)
     if any(_is_operator_import(s) for s in parsed.body):
         return text
@@ -191,7 +192,12 @@ def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Ite
 
 
 def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
-    """`explain` for the functions and methods of a module's text (those at its top and in its classes)."""
+    """`explain` for the functions and methods of a module's text (those at its top and in its classes).
+
+    Raises ConversionError with the position for text that Python does not compile, LookupError if there is no such
+    function.
+    """
+    compiled(text, filename)
     tree = to_gast(parse(text, filename))
     named = [(name, node) for name, node, _ in _qualified(tree.body, "", None) if not isinstance(node, gast.Lambda)]
     if function is not None:

@@ -20,10 +20,22 @@ __all__ = [
 
 AG = "ag__"
 _LOAD, _PARAM = gast.Load(), gast.Param()
+_new = gast.AST.__new__
 
 
 def load(name: str, origin: Any) -> Any:
-    return placed(gast.Name, origin, id=name, ctx=_LOAD, annotation=None, type_comment=None)
+    return _name(name, _LOAD, origin)
+
+
+def _name(name: str, ctx: Any, origin: Any) -> Any:
+    """`placed` for the most frequent of nodes, quicker."""
+    place = origin.__dict__
+    made = _new(gast.Name)
+    made.__dict__ = {
+        "id": name, "ctx": ctx, "annotation": None, "type_comment": None, "lineno": place["lineno"],
+        "col_offset": place["col_offset"], "end_lineno": place["end_lineno"], "end_col_offset": place["end_col_offset"],
+    }
+    return made
 
 
 def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
@@ -46,7 +58,7 @@ def parameters_for(names: Iterable[str], origin: Any) -> Any:
     """Parameters of these names, for a function that conversion makes."""
     made = gast.arguments.__new__(gast.arguments)
     made.__dict__ = {
-        "args": [placed(gast.Name, origin, id=n, ctx=_PARAM, annotation=None, type_comment=None) for n in names],
+        "args": [_name(n, _PARAM, origin) for n in names],
         "posonlyargs": [], "vararg": None, "kwonlyargs": [], "kw_defaults": [], "kwarg": None, "defaults": [],
     }
     return made

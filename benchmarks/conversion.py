@@ -4,6 +4,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import itertools
+import os
 import statistics
 import tempfile
 import time
@@ -83,12 +84,15 @@ def _calling(fn: Any) -> Callable[[], Any]:
 def _copies(directory: Path) -> Iterator[Any]:
     """The function again and again, each from a file of its own, so that no cache knows it.
 
-    Each starts on another line, too: code objects that differ in nothing but the file are equal.
+    Each starts on another line, too: code objects that differ in nothing but the file are equal. As the files of
+    a program do, each dates from before the process began: one that was written since is compiled again, to see
+    whether it is still what was imported.
     """
     text = inspect.getsource(nested_module)
     for number in itertools.count():
         path = directory / f"nested_{number}.py"
         path.write_text("\n" * number + text)
+        os.utime(path, (0, 0))
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)

@@ -1,31 +1,55 @@
-"""Other names of a list that became a staged list.
-
-Python's variables refer to objects, so a list that a function was given and appends to grows for its caller too.
-Where such a list becomes a staged one, which is another object, every variable of the code that is being traced
-that refers to the list is made to refer to the staged list.
-"""
+"""Lists that a variable has or has not: which it is, only the graph knows."""
 from __future__ import annotations
 
-import ctypes
-import sys
-from types import FrameType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograph.frames import is_internal
-from runtime.bodies import trace_function
+from autograph.references import references
+from runtime.held import contents_of, kin, may_be, may_be_which, originals_of, take_part
+from runtime.specs import Origins
 
-__all__ = ["replace_aliases"]
+__all__ = ["Ways", "note_relations", "originals"]
 
 
-def replace_aliases(old: Any, new: Any) -> None:
-    """Let the variables that refer to `old`, in the user's frames of the function being traced, refer to `new`."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not trace_function.__code__:
-        if not is_internal(frame.f_code.co_filename):
-            variables = frame.f_locals
-            names = [name for name, value in variables.items() if value is old]
-            for name in names:
-                variables[name] = new
-            if names and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
-                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-        frame = frame.f_back
+Ways = Sequence[Mapping[tuple[Any, ...], Sequence[Any]]]
+"""For each variable, by their place in it, the containers that it may have."""
+
+
+def note_relations(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Ways]) -> None:
+    """Note which containers in the `values` that a statement gives its variables in place of `init` may be what another
+    name has, on one of the `ways` through the statement."""
+    contents = list(map(contents_of, values))
+    earlier = list(map(contents_of, init))
+    for i, name in enumerate(names):
+        for place, content in contents[i].items():
+            for way in ways:
+                for other in way[i].get(place, ()):
+                    if other is not content:
+                        take_part(content, other)
+                        _note(content, other, name, contents, earlier, way)
+
+
+def _note(
+    content: Any, other: Any, name: str, contents: Sequence[Mapping[tuple[Any, ...], Any]],
+    earlier: Sequence[Mapping[tuple[Any, ...], Any]], way: Ways,
+) -> None:
+    for same in kin(other):
+        given_up = sum(before is same and now.get(place) is not same
+                       for held, now in zip(earlier, contents, strict=True) for place, before in held.items())
+        if same is not content and references(originals_of(same)).total() > given_up:
+            may_be(content, same, name)
+    for now, also in zip(contents, way, strict=True):
+        for place, found in now.items():
+            if found is not content and any(x is other for x in also.get(place, ())):
+                may_be(content, found, name)
+
+
+def originals(value: Any, origins: Origins) -> dict[tuple[Any, ...], list[Any]]:
+    """The containers that a variable which has `value` at the end of a body may have, by their place in it, as the code
+    around the body knows them; `origins` has the copies that the body was given."""
+    def original(content: Any) -> Any:
+        found = origins.get(id(content), (None, None))[1]
+        return content if found is None else found
+
+    return {place: list(map(original, (content, *may_be_which(content))))
+            for place, content in contents_of(value).items()}

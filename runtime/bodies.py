@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from autograph.frames import is_body, is_internal, settle
+from autograph.references import outermost
 from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.graph import Graph, Position, user_position
 from runtime.held import holding
@@ -20,7 +21,7 @@ from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "staging_error", "subject",
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "staging_error",
     "trace_body", "trace_function",
 ]
 
@@ -115,6 +116,9 @@ def trace_function(call: Callable[[], Any]) -> Any:
         return NEVER
 
 
+outermost.add(trace_function.__code__)
+
+
 def _open_body(body: Branch) -> None:
     """Note that `body` is being traced. StagingError if it is open inside itself without end."""
     place = body.filename, body.lineno
@@ -152,17 +156,6 @@ def line_of(body: Branch, name: str) -> int:
     if stores:
         return max(lines, key=lambda entry: (entry[0] <= stores[-1], entry[0]))[1]
     return min((line for _, line in lines if line != code.co_firstlineno), default=body.lineno)
-
-
-_SUBJECTS: Final = {
-    "": "the value of this expression", "return_": "the value returned", "ag__list": "the list", "ag__sum": "the sum",
-    "ag__item": "the item", "ag__found": "whether there is one",
-}
-
-
-def subject(name: str) -> str:
-    """How a message calls the state variable `name`."""
-    return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)
 
 
 Mark = list[tuple[Graph, int, int, int]]

@@ -6,8 +6,11 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 from autograph.operators import call
-from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, subject, trace_body
+from runtime.aliases import note_relations, originals
+from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, trace_body
+from runtime.errors import subject
 from runtime.graph import Graph, Value
+from runtime.held import given
 from runtime.maybe import MaybeTensor
 from runtime.ops.control import COND, UNDEFINED
 from runtime.specs import (
@@ -46,9 +49,17 @@ class Traced:
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
         entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
-        values = trace_body(self.graph, body, lambda: entry)
+
+        def begin() -> Sequence[Any]:
+            given(self.origins)
+            return entry
+
+        values = trace_body(self.graph, body, begin)
         with tracing(self.graph):
             self.values = None if values is None else passed_on(values, names, entry, body)
+        self.held = () if self.values is None else tuple(originals(value, self.origins) for value in self.values)
+        """For each variable, the containers that it may have after the branch, as the code around it knows them; none
+        if it raises."""
 
     def describe(self, i: int) -> Spec:
         assert self.values is not None
@@ -95,7 +106,9 @@ def stage_cond(
             raise Unreachable
     else:
         results = iter(())
-    return tuple(rebuild_all(specs, results, names))
+    values = rebuild_all(specs, results, names)
+    note_relations(values, init, names, [branch.held for branch in (true, false) if branch.held])
+    return tuple(values)
 
 
 def _join(

@@ -5,7 +5,7 @@ user's line, once the place is known.
 """
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from autograph.errors import format_error
 
@@ -134,3 +134,16 @@ def locate(exc: Exception, place: Place | None) -> None:
     remedy = getattr(exc, "remedy", "")
     exc.args = (format_error(place.filename, place.lineno, place.col, exc.args[0], remedy),)
     exc.located = True  # type: ignore[attr-defined]
+
+
+_SUBJECTS: Final = {
+    "": "the value of this expression", "return_": "the value returned", "ag__list": "the list", "ag__sum": "the sum",
+    "ag__item": "the item", "ag__found": "whether there is one",
+}
+
+
+def subject(name: str) -> str:
+    """How a message calls the state variable `name`."""
+    if name.startswith("ag__held"):
+        return "a list or object that has several names"
+    return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)

@@ -1,7 +1,10 @@
-"""Lists and dicts that are elements of a staged list.
+"""Changes of lists and dicts that staged code does not see everywhere: they are errors.
 
-Such a list holds the tensors that were in them, not themselves. So a list that is changed after it was put in, or after
-it was read, would leave the list as it was, where Python's has changed: that is an error.
+A staged list holds the tensors that were in its elements, not themselves. So a list that is changed after it was put
+in, or after it was read, would leave the list as it was, where Python's has changed.
+
+After a statement in which a variable took another list on some ways only, it has one of its own that is equal to what
+it would hold. So a change of that, or of the list that it may be, would not be seen in the other.
 """
 from __future__ import annotations
 
@@ -10,13 +13,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from runtime.errors import StagingError, locate
+from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
-from runtime.tensor import GraphTensor
+from runtime.iterables import Staged
+from runtime.maybe import MaybeObject
+from runtime.nest import fields_of
+from runtime.tensor import GraphList, GraphTensor, Tensor
 
-__all__ = ["began", "holding", "put", "read"]
+__all__ = [
+    "Changes", "became", "began", "contents_of", "given", "holding", "kin", "may_be", "may_be_which", "originals_of",
+    "put", "read", "refuse_change", "take_part",
+]
 
 
 @dataclass(frozen=True)
@@ -33,12 +42,39 @@ class _Element:
         return not _same(_contents(self.value), self.contents)
 
 
+class Changes:
+    """Whether a container, or one in it, is changed after this was made."""
+
+    def __init__(self, value: Any) -> None:
+        self.before = [(part, _contents(part)) for part in contents_of(value).values()]
+
+    def __bool__(self) -> bool:
+        return not all(_same(_contents(part), contents) for part, contents in self.before)
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A container that stands for one that it is or is not, which is for the graph to tell."""
+
+    value: Any
+    other: Any
+    changes: tuple[Changes, ...]
+    name: str
+    place: Position | None
+
+
 @dataclass
 class _Body:
-    """What became an element in a body, or was read as one; and by id, what an iteration of it begins with."""
+    """What became an element in a body, or was read as one; by id, what an iteration of it begins with, and what the
+    copies that it was given are copies of; what became a staged list; what may be the same, in it and in bodies in it.
+    """
 
     elements: list[_Element] = field(default_factory=list)
     start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
+    copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    grown: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
+    relations: list[_Relation] = field(default_factory=list)
+    inner: list[_Relation] = field(default_factory=list)
 
 
 class _Open(threading.local):
@@ -62,6 +98,9 @@ class holding(AbstractContextManager[None]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         body, _open.bodies = _open.bodies[-1], self.outer
+        if self.alone or exc is not None:
+            for old, items in reversed(body.grown):
+                old[:] = items
         if exc is not None:
             return
         for element in body.elements:
@@ -69,8 +108,35 @@ class holding(AbstractContextManager[None]):
             again = element.is_put and start is not None and not _same(_contents(element.value), start[1])
             if again or element.is_changed():
                 _refuse(element)
+        for relation in body.relations:
+            if any(relation.changes) or any(
+                    old is relation.value or old is relation.other for old, _ in body.grown):
+                refuse_change(relation.value, relation.name, relation.place)
         if self.outer and not self.alone:
             self.outer[-1].elements += [element for element in body.elements if element.is_put]
+            self.outer[-1].inner += body.relations + body.inner
+
+
+class _Moved(Staged):
+    """What is in a list that became a staged list: code that has still the list itself, as the items of a Python loop
+    or the arguments of a call that were evaluated before, would see what was in it before."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Position | None) -> None:
+        self.place = place
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        error = StagingError(
+            "a list that changes its length in this statement is used by one who had it before, and sees it as it was",
+            remedy="Get the list from its variable after the statement.")
+        locate(error, self.place)
+        raise error
+
+    __tensor__ = __leaves__ = __truth__ = __len__ = __iter__ = __getitem__ = __getattr__ = __call__ = _refuse
+    __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = _refuse
+    __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
+    __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __index__ = __int__ = __float__ = __bool__ = _refuse
 
 
 def began(values: Iterable[Any]) -> None:
@@ -78,6 +144,32 @@ def began(values: Iterable[Any]) -> None:
     if _open.bodies:
         _open.bodies[-1].start.update(
             (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
+
+
+def given(copies: dict[int, tuple[Any, Any]]) -> None:
+    """The body that is traced begins with these copies, which are given by id with what they are copies of."""
+    if _open.bodies:
+        _open.bodies[-1].copies = copies
+
+
+def became(old: Any, new: Any) -> None:
+    """The staged list `new` took the place of `old`, which the body that is open may have been given as a copy."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        if id(old) in body.copies:
+            body.copies[id(new)] = new, body.copies[id(old)][1]
+        body.grown.append((old, list(old)))
+        old[:] = [_Moved(user_position())]
+
+
+def originals_of(value: Any) -> Iterator[Any]:
+    """A container, and what it is a copy of in the bodies that are open."""
+    for body in reversed(_open.bodies):
+        yield value
+        value = body.copies.get(id(value), (None, None))[1]
+        if value is None:
+            return
+    yield value
 
 
 def put(x: Any, index: Any = None) -> None:
@@ -96,6 +188,60 @@ def read(x: Any, index: Any = None) -> Any:
     return x
 
 
+def may_be(value: Any, other: Any, name: str) -> None:
+    """Variable `name` has `value` now, where in Python it may have `other`."""
+    if _open.bodies:
+        changes = Changes(value), Changes(other)
+        _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
+
+
+def take_part(value: Any, other: Any) -> None:
+    """`value` takes the place of `other`, which may be an element."""
+    if _open.bodies:
+        elements = _open.bodies[-1].elements
+        found = [element for element in elements if element.is_put and element.value is other]
+        elements += [_Element(value, _contents(value), element.place, True) for element in found]
+
+
+def may_be_which(value: Any) -> list[Any]:
+    """What a container may be in Python, as far as the body that is open, and those in it, know."""
+    if not _open.bodies:
+        return []
+    body = _open.bodies[-1]
+    return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
+
+
+def kin(value: Any) -> list[Any]:
+    """A container, and all that may be the same as one of these."""
+    found = [value]
+    body = _open.bodies[-1] if _open.bodies else _Body()
+    for one in found:  # grows meanwhile
+        for relation in (*body.relations, *body.inner):
+            for this, other in ((relation.value, relation.other), (relation.other, relation.value)):
+                if this is one and not any(other is known for known in found):
+                    found.append(other)
+    return found
+
+
+def contents_of(value: Any, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """The lists, dicts and staged lists in `value`, by their place in it."""
+    if isinstance(value, MaybeObject):
+        value = value.content
+    if isinstance(value, (Tensor, int, float, str)):
+        return {}
+    found = {place: value} if _changes(value) else {}
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, (list, tuple)):
+        parts = enumerate(value)
+    elif (names := fields_of(value)) is not None:
+        parts = [(name, getattr(value, name)) for name in names]
+    for key, part in parts:
+        found |= contents_of(part, (*place, key))
+    return found
+
+
 def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
     if _open.bodies:
         _open.bodies[-1].elements += [
@@ -103,16 +249,22 @@ def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
 
 
 def _containers(x: Any) -> Iterator[Any]:
-    """The lists and dicts in an element."""
-    if isinstance(x, (list, dict)):
+    """The lists and dicts in an element, and staged lists."""
+    if _changes(x):
         yield x
     if isinstance(x, (list, tuple, dict)):
         for part in x.values() if isinstance(x, dict) else x:
             yield from _containers(part)
 
 
+def _changes(value: Any) -> bool:
+    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__")
+
+
 def _contents(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, list) else (*value, *value.values())
+    if isinstance(value, list):
+        return tuple(value)
+    return (*value, *value.values()) if isinstance(value, dict) else tuple(value.__leaves__())
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
@@ -120,11 +272,22 @@ def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, GraphTensor) and isinstance(b, GraphTensor) and a.value is b.value)
+    return a is b or (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value)
 
 
 def _is_index(a: Any, b: Any) -> bool:
     return a is not None and (_is_same(a, b) or (type(a) is int and type(b) is int and a == b))
+
+
+def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
+    """Raise the error for a change of `value` by one of two names of which only the graph knows if they share it."""
+    kind = "dict" if isinstance(value, dict) else "list"
+    error = StagingError(
+        f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
+        " of them is changed: staged code does not see the change by the other name",
+        remedy=f"Give each name a {kind} of its own where the program allows it: {kind}(x).")
+    locate(error, place)
+    raise error
 
 
 def _refuse(element: _Element) -> None:

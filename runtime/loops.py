@@ -6,15 +6,19 @@ is traced again; a trace that is not the last is taken back.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
+from autograph.references import references
 from runtime import held
 from runtime import types as t
-from runtime.bodies import Branch, checkpoint, rollback, staging_error, subject, trace_body
-from runtime.graph import Graph, Value
+from runtime.aliases import note_relations, originals
+from runtime.bodies import Branch, checkpoint, rollback, staging_error, trace_body
+from runtime.errors import subject
+from runtime.graph import Graph, Value, user_position
 from runtime.iterables import Counted, Stream
 from runtime.op import Op
 from runtime.ops.control import REDUCE, WHILE_LOOP
@@ -87,6 +91,7 @@ class _Loop:
     ) -> None:
         self.body_fn, self.init, self.names = body_fn, init, names
         self.specs = [self._start(i) for i in range(len(init))]
+        self.test: Graph | None = None
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -152,12 +157,28 @@ class _Loop:
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             held.began(copy for copy, _ in self.origins.values())
+            held.given(self.origins)
+            self.changes = [held.Changes(value) for value in self.entry]
             return [*(item() for item in items), *self.entry]
 
         out = trace_body(graph, self.body_fn, values)
         with tracing(graph):
             self.out: Sequence[Any] | None = (
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
+        self.held = [originals(value, self._copies()) for value in (self.entry if self.out is None else self.out)]
+        """For each variable, the containers that it may have after an iteration, as the code around the loop has them.
+        """
+        self.changed = list(map(bool, self.changes)) if self.out is not None else []
+
+    def _copies(self) -> Origins:
+        """The copies of lists, dicts and objects that the body begins with, staged lists among them."""
+        copies: Origins = {}
+        for value, before in zip(self.entry, self.init, strict=True):
+            earlier = held.contents_of(before)
+            for place, copy in held.contents_of(value).items():
+                if place in earlier:
+                    copies[id(copy)] = copy, earlier[place]
+        return copies | {key: pair for key, pair in self.origins.items() if pair[1] is not None}
 
     def _add_inputs(self, graph: Graph) -> list[Any]:
         return [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
@@ -172,8 +193,9 @@ class _Loop:
         assert self.out is not None
         value = self.out[i]
         if isinstance(spec, Shared):
-            if value is self.out[spec.index]:
-                return spec
+            index = next((j for j in range(i) if self.init[j] is self.init[i] and value is self.out[j]), None)
+            if index is not None:
+                return Shared(index)
             spec = as_loop_state(describe(self.init[i]))
         if value is self.entry[i] and isinstance(spec, Static):
             return spec
@@ -210,6 +232,54 @@ class _Loop:
             what, remedy_for_lists(conflict.left, conflict.right)
             or f"Make the body assign {before} to {name}, or start with {after}.") from None
 
+    def _check_aliases(self) -> None:
+        """StagingError if an iteration changes a list or dict that in one iteration has several names, and in another
+        has not: the body has one for each of them."""
+        if not any(self.changed):
+            return
+        read = self._read()
+        before = [held.contents_of(value) for value in self.init]
+        entry = [held.contents_of(value) for value in self.entry]
+        places: dict[int, list[tuple[int, Any]]] = {}
+        for i, contents in enumerate(before):
+            for place, value in contents.items():
+                places.setdefault(id(value), []).append((i, entry[i].get(place)))
+        for several in places.values():
+            for (i, one), (j, other) in itertools.combinations(several, 2):
+                if one is not other and self._meet(i, j, read):
+                    self._refuse_change(i)
+        for i, way in enumerate(self.held):
+            for place, others in way.items():
+                for other in others:
+                    if other is before[i].get(place):
+                        continue
+                    if self.changed[i] and references([other])[id(other)] > len(places.get(id(other), ())):
+                        self._refuse_change(i)
+                    for j, found in enumerate(self.held):
+                        if any(x is other for values in found.values() for x in values) and self._meet(i, j, read):
+                            self._refuse_change(i)
+
+    def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
+        """Whether the body changes what one of two variables begins with, and reads what the other does."""
+        return i != j and ((self.changed[i] and read[j]) or (self.changed[j] and read[i]))
+
+    def _refuse_change(self, i: int) -> NoReturn:
+        held.refuse_change(self.init[i], self.names[i], user_position())
+
+    def _read(self) -> list[bool]:
+        """For each variable, whether the body or the test may read what it begins an iteration with."""
+        graphs = [self.graph] if self.test is None else [self.graph, self.test]
+        used: set[int] = set()
+        for graph in graphs:
+            values = {*graph.outputs, *(value for node in graph.nodes for value in node.inputs)}
+            used |= {k for k, value in enumerate(graph.inputs[-len(self.inputs):]) if value in values}
+        found = []
+        leaves = iter(range(len(self.inputs)))
+        for spec in self.specs:
+            own = [next(leaves) for _ in leaf_types(spec)]
+            found.append(not own or not used.isdisjoint(own))
+        return found
+
     def finish(self) -> None:
         """Make the state after an iteration the outputs of the body's graph."""
         with tracing(self.graph):
@@ -219,6 +289,7 @@ class _Loop:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
                            for leaf in lower(spec, value)]
             set_outputs(self.graph, outputs)
+        self._check_aliases()
         self.invariant = [value is made.value
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 
@@ -256,6 +327,7 @@ class _Loop:
         def values() -> list[Any]:
             return rebuild_all(self.specs, leaves, self.names, {})
 
+        self.test = graph
         going = trace_body(graph, _Test(test_fn, truth), values)
         with tracing(graph):
             set_outputs(graph, [False if going is None else going])
@@ -298,7 +370,10 @@ class _Loop:
                 specs[i] = replace(spec, unbound=False) if spec.none else spec.child
                 own = own[1:]
             kept += own
-        return tuple(rebuild_all(specs, iter(kept), self.names))
+        values = rebuild_all(specs, iter(kept), self.names)
+        before = [originals(value, {}) for value in self.init]
+        note_relations(values, self.init, self.names, [self.held] if runs else [before, self.held])
+        return tuple(values)
 
     # Shape invariants.
 

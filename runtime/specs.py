@@ -172,8 +172,10 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
-        changes = hasattr(type(value), "__become__")
-        return Custom(value, tuple(Static(leaf) for leaf in value.__leaves__()), target if changes else None)
+        leaves = tuple(map(Static, value.__leaves__()))
+        if not hasattr(type(value), "__become__"):
+            return Custom(value, leaves)
+        return Custom(value, leaves, None, target) if type(target) is list else Custom(value, leaves, target)
     parts = parts_of(value)
     if parts is None:
         return Static(value)
@@ -374,11 +376,10 @@ def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
 
 def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     """Lists of different lengths, or staged ones, as a staged list."""
-    same = _target(a, b)
-    if isinstance(a, Custom):
-        target, replaces = same if isinstance(b, Custom) else None, a.replaces
-    else:
-        target, replaces = None, same if isinstance(b, Nested) else b.replaces
+    origin, other = (spec.replaces if isinstance(spec, Custom) and spec.replaces is not None else spec.target
+                     for spec in (a, b))
+    same = origin if origin is other else None
+    target, replaces = (None, same) if type(same) is list else (same, None)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
         return Custom(StagedList, (Leaf(ListType(_element_type(a, b, a.children, b.children))),), target, replaces)

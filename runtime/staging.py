@@ -13,7 +13,7 @@ from runtime.caught import is_caught
 from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
-from runtime.graph import user_position
+from runtime.graph import Position, user_position
 from runtime.iterables import Staged, as_iterable
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
@@ -102,6 +102,12 @@ def _read(value: Any) -> Any:
     return value
 
 
+_INSTEAD: Final = {
+    "ndarray": "Use a tensor, for example rt.zeros(shape) or rt.constant(array).",
+    "deque": "Use a list.",
+}
+
+
 class Staging:
     """Implements `autograph.backend.Backend`."""
 
@@ -173,6 +179,14 @@ class Staging:
             " graph, since a tensor decides whether to leave it",
             "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
             " budget with rt.config.set_autograph_unroll_budget(n).")
+
+    def changed_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        error = StagingError(
+            f"staged code changes {name!r} ({kind}): that would happen once, while the code is traced, and not each"
+            " time it runs",
+            remedy=_INSTEAD.get(kind, "Use a list, a tensor or an rt.Variable, or change it outside of staged code."))
+        locate(error, Position(filename, lineno))
+        return error
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]

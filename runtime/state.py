@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import UNBOUND
-from runtime.aliases import replace_aliases
+from autograph.references import exchange
 from runtime.bodies import Branch, line_of
 from runtime.graph import Position
+from runtime.held import became
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.nest import fields_of
 from runtime.op import CAST, CONST
@@ -185,9 +186,11 @@ def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
     new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
     if copies is None:
         if spec.replaces is not None:
-            replace_aliases(spec.replaces, new)
+            exchange(spec.replaces, new)
+            became(spec.replaces, new)
         return new
-    return new if spec.target is None else _noted(new, spec.target, copies)
+    origin = spec.replaces if spec.target is None else spec.target
+    return new if origin is None else _noted(new, origin, copies)
 
 
 def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
-from runtime.bodies import Branch, Unreachable, checkpoint, rollback, staging_error, subject
+from runtime.aliases import note_relations
+from runtime.bodies import Branch, Unreachable, checkpoint, rollback, staging_error
 from runtime.branches import Traced
 from runtime.caught import error_for, is_caught
-from runtime.errors import StagingError, locate
+from runtime.errors import StagingError, locate, subject
 from runtime.graph import Graph
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
@@ -197,7 +198,9 @@ class _Try:
         results = apply(TRY, body=self.body.graph, **handlers, region=self.region, kinds=tuple(self.caught))
         if not ending:
             raise Unreachable
-        return tuple(rebuild_all(specs, iter(named(results, specs, self.names)), self.names))
+        values = rebuild_all(specs, iter(named(results, specs, self.names)), self.names)
+        note_relations(values, self.init, self.names, [part.held for part in ending])
+        return tuple(values)
 
     def _join(self, parts: Sequence[Traced], i: int) -> Spec:
         values = [part.values[i] for part in parts if part.values is not None]

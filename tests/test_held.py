@@ -80,6 +80,15 @@ def start_of_the_list(n: Any) -> Any:
     return rows
 
 
+def kept_by_a_variable(n: Any) -> Any:
+    rows, row = [], [0, 0]
+    for i in range(n):
+        row = [i, i]
+        rows.append(row)
+    row[0] = 7
+    return rows
+
+
 READ = "x = list(xs[i]), then xs[i] = x."
 PUT = "Put in a copy: list(x); or change it before."
 
@@ -93,6 +102,7 @@ PUT = "Put in a copy: list(x); or change it before."
     (changed_after_it_was_put_in, 3, "a list is changed after it was put into", PUT),
     (changed_before_it_is_put_in_again, 4, "a list is changed after it was put into", PUT),
     (changed_after_the_loop, 3, "a list is changed after it was put into", PUT),
+    (kept_by_a_variable, 4, "a list is changed after it was put into", PUT),
     (start_of_the_list, 3, "a list is changed after it was put into", PUT),
 ])
 def test_a_change_that_the_list_does_not_see(fn: Any, offset: int, what: str, remedy: str) -> None:

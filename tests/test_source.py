@@ -174,6 +174,24 @@ def test_source_that_changed_elsewhere_converts(load: Any, tmp_path: Path) -> No
     assert ag.convert(module.f)(1) == 1
 
 
+def test_code_that_was_given_another_name_converts(load: Any) -> None:
+    text = "def f(x):\n    return 1 if x > 0 else 2\na, b = lambda x: 3 if x > 0 else 4, lambda x: 5 if x > 0 else 6\n"
+    module = load("renaming_module", text)
+    for function, found in (module.f, [1, 2]), (module.b, [5, 6]):
+        function.__code__ = function.__code__.replace(co_name="other")
+        converted = ag.convert(function)
+        assert [converted(1), converted(-1)] == found
+        assert converted.__code__.co_name == "other" and converted is not function
+
+
+def test_code_that_is_not_that_of_the_text_has_no_source_under_another_name(load: Any) -> None:
+    module = load("replaced_module", SIGN)
+    module.f.__code__ = (lambda y: y).__code__.replace(
+        co_name="other", co_filename=module.f.__code__.co_filename, co_firstlineno=1)
+    with pytest.raises(ag.StaleSourceError, match=r"replaced_module\.py:1: the source of 'f' is not on this line"):
+        ag.convert(module.f)
+
+
 @pytest.mark.parametrize("data", [
     SIGN.replace("    ", "\t").encode(), SIGN.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + SIGN.encode(),
     b"\x0c\n" + SIGN.replace("    return -1", "\x0c    return -1").encode(),
@@ -197,6 +215,7 @@ def test_a_decorator_that_raises(load: Any) -> None:
 
 @pytest.mark.parametrize("text, message", [
     ("x = (\n", r"bad_module.py:1: syntax error"), ("return 1\n", r"bad_module.py:1: syntax error: 'return' outside"),
+    ("def f():\n    x = 1\n    global x\n", r"bad_module.py:3: syntax error: name 'x' is assigned to before global"),
     ("# coding: no-such\n", r"bad_module.py:1: the source cannot be read"),
 ])
 def test_a_module_that_does_not_parse_is_not_half_imported(load: Any, text: str, message: str) -> None:
@@ -204,6 +223,30 @@ def test_a_module_that_does_not_parse_is_not_half_imported(load: Any, text: str,
     with pytest.raises(ag.ConversionError, match=message):
         load("bad_module", text)
     assert "bad_module" not in sys.modules
+
+
+@pytest.mark.parametrize("text, lineno, col, what", [
+    ("break\n", 1, 0, "'break' outside loop"),
+    ("def f(x):\n    if x:\n        continue\n    return 2\n", 3, 8, "'continue' not properly in loop"),
+    ("return 1\n", 1, 0, "'return' outside function"),
+    ("class A:\n    x = yield\n", 2, 8, "'yield' outside function"),
+    ("def f():\n    await g()\n", 2, 4, "'await' outside async function"),
+    ("nonlocal x\n", 1, 0, "nonlocal declaration not allowed at module level"),
+    ("def f():\n    nonlocal x\n", 2, 4, "no binding for nonlocal 'x' found"),
+    ("def f():\n    x = 1\n    global x\n", 3, 4, "name 'x' is assigned to before global declaration"),
+    ("'größer'; break\n", 1, 10, "'break' outside loop"),
+])
+def test_what_only_the_compiler_refuses(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, lineno: int, col: int, what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("refused.py").write_text("# another text\n" * 9)  # the error of Python would show its line
+    for convert in ag.convert_source, compile_module, ag.explain_source:
+        with pytest.raises(ag.ConversionError) as caught:
+            convert(text, "refused.py")
+        assert str(caught.value) == (
+            f"refused.py:{lineno}: syntax error: {what}\n    {lineno} | {text.splitlines()[lineno - 1]}\n"
+            f"        {' ' * col}^\nCorrect the source, then convert again.")
 
 
 # --- Deep and long ---

@@ -1,0 +1,215 @@
+"""What refers to an object: the variables, items and attributes that lead to it.
+
+A body of a staged statement has copies of the lists and objects that it may change, so all by which it can reach one of
+them has to lead to the copy while it runs. And where a list becomes a staged list, which is another object, all that
+refers to it is made to refer to that: a list that a function was given and appends to grows for its caller too, and for
+a tuple that holds it.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from types import CellType, CodeType, FrameType, FunctionType, MemberDescriptorType, MethodType
+from typing import Any, Final, cast
+
+from .frames import is_internal
+from .heap import is_users_object
+
+__all__ = ["Exchange", "exchange", "outermost", "references", "within"]
+
+_MOST: Final = 20_000  # objects that are looked into
+_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
+
+outermost: Final[set[CodeType]] = set()
+"""Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
+
+
+class _Within(threading.local):
+    exchanges: list[Exchange] | None = None
+    """Those made while the innermost body runs, which its end takes back; None outside of bodies."""
+    variables: tuple[CellType, ...] = ()
+    """Of the bodies that run, the variables that no code of the user's has."""
+
+
+within: Final = _Within()
+
+
+def exchange(old: Any, new: Any) -> None:
+    """Let the variables of the user's frames of the function being traced, and all that is in them, refer to `new`
+    where they refer to `old`."""
+    made = Exchange({id(old): (old, new)})
+    if within.exchanges is not None:
+        within.exchanges.append(made)
+    for frame in _frames():
+        variables = frame.f_locals
+        changed = [(name, other) for name, value in variables.items() if (other := made.of(value)) is not value]
+        for name, other in changed:
+            variables[name] = other
+        if changed and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    made.cells(("", cell) for cell in within.variables)
+    made.run()
+
+
+def references(values: Iterable[Any]) -> Counter[int]:
+    """By id, how many variables, items and attributes have each of the values in the code being traced."""
+    pairs = {id(value): (value, value) for value in values}
+    count = Exchange(pairs)
+    variables: Counter[int] = Counter()
+    free: dict[str, int] = {}  # variables of functions around the frames that were met
+    for frame in _frames():
+        code = frame.f_code
+        for name, held in frame.f_locals.items():
+            if id(held) not in pairs:
+                count.of(held)
+                continue
+            if name in code.co_freevars:
+                free[name] = id(held)
+            else:
+                free.pop(name, None)
+                variables[id(held)] += 1
+            count.known.add(name)
+    count.cells(("", cell) for cell in within.variables)
+    count.run()
+    return variables + Counter(free.values()) + count.found
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code not in outermost:
+        if not is_internal(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+class Exchange:
+    """Puts objects in the place of others, given by id as pairs of the old and the new one, wherever they are met.
+
+    Tuples that hold one of them are made anew, and put in the place of the old ones.
+    """
+
+    def __init__(self, pairs: Mapping[int, tuple[Any, Any]]) -> None:
+        self.pairs = pairs
+        self.found: Counter[int] = Counter()
+        """By id, how often each of the old ones was met."""
+        self.known: set[str] = set()
+        """Variables that closures are not to be looked into for."""
+        self._tuples: dict[int, tuple[Any, Any]] = {}
+        self._seen: set[int] = set()
+        self._pending: list[Any] = []
+        self._done: list[tuple[Any, Any, Any]] = []
+
+    def of(self, value: Any) -> Any:
+        """What is to be in the place of `value`, which is looked into by `run`."""
+        pair = self.pairs.get(id(value))
+        if pair is not None:
+            self.found[id(value)] += 1
+            return pair[1]
+        if isinstance(value, tuple):
+            return self._tuple(value)
+        if id(value) not in self._seen and len(self._seen) < _MOST and (
+                isinstance(value, (list, dict, FunctionType, MethodType)) or is_users_object(value)
+                or _slots_of(cast(Hashable, type(value)))):
+            self._seen.add(id(value))
+            self._pending.append(value)
+        return value
+
+    def _tuple(self, value: tuple[Any, ...]) -> Any:
+        known = self._tuples.get(id(value))
+        if known is None:
+            items = [self.of(item) for item in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            other = value if same else tuple(items) if type(value) is tuple else type(value)(*items)
+            known = self._tuples[id(value)] = value, other
+        return known[1]
+
+    def run(self) -> None:
+        """Look into all that has been met."""
+        for value in self._pending:  # grows meanwhile
+            if isinstance(value, MethodType):
+                self.of(value.__self__)
+            elif isinstance(value, FunctionType):
+                if not is_internal(value.__code__.co_filename):
+                    self._function(value)
+            else:
+                self._within(value)
+
+    def cells(self, cells: Iterable[tuple[str, CellType]]) -> None:
+        for name, cell in cells:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # empty
+                continue
+            if id(cell) not in self._seen and not (id(value) in self.pairs and name in self.known):
+                self._seen.add(id(cell))
+                self._within(cell)
+
+    def _function(self, fn: FunctionType) -> None:
+        self._within(fn)
+        self.of(fn.__kwdefaults__)
+        self.cells(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+
+    def _within(self, holder: Any) -> None:
+        if isinstance(holder, (list, dict)) and _ATOMS.issuperset(
+                map(type, holder.values() if isinstance(holder, dict) else holder)):
+            return
+        for key, old in _slots(holder):
+            new = self.of(old)
+            if new is not old:
+                _put(holder, key, new)
+                self._done.append((holder, old, new))
+
+    def take_back(self) -> None:
+        """Put the old ones in the places of the new ones, as far as these are still in what holds them; variables get
+        theirs back in any case."""
+        for holder, old, new in reversed(self._done):
+            if isinstance(holder, CellType):
+                holder.cell_contents = old
+                continue
+            for key, value in _slots(holder):
+                if value is new:
+                    _put(holder, key, old)
+
+
+def _slots(holder: Any) -> list[tuple[Any, Any]]:
+    if isinstance(holder, list):
+        return list(enumerate(holder))
+    if isinstance(holder, dict):
+        return list(holder.items())
+    if isinstance(holder, CellType):
+        try:
+            return [(None, holder.cell_contents)]
+        except ValueError:  # empty
+            return []
+    if isinstance(holder, FunctionType):
+        return [(None, holder.__defaults__)]
+    attributes = dict(getattr(holder, "__dict__", ()))
+    slots = _slots_of(cast(Hashable, type(holder)))
+    attributes |= {name: getattr(holder, name) for name in slots if hasattr(holder, name)}
+    return list(attributes.items())
+
+
+@functools.cache
+def _slots_of(cls: Any) -> tuple[str, ...]:
+    """The attributes that instances of a class of the user's have in slots."""
+    module = sys.modules.get(cls.__module__)
+    if getattr(cls, "__autograph__", None) is not None or is_internal(getattr(module, "__file__", None) or ""):
+        return ()
+    return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
+                 if isinstance(member, MemberDescriptorType))
+
+
+def _put(holder: Any, key: Any, value: Any) -> None:
+    if isinstance(holder, CellType):
+        holder.cell_contents = value
+    elif isinstance(holder, FunctionType):
+        holder.__defaults__ = value
+    elif isinstance(holder, (list, dict)):
+        holder[key] = value
+    else:
+        object.__setattr__(holder, key, value)

@@ -1,0 +1,362 @@
+"""Lists that several names refer to: a change by one name is seen by all, or an error names the line."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.errors import StagingError
+from tests.sharing import Program, outcome
+
+
+class Object:
+    held: Any
+
+
+class Slots:
+    __slots__ = ("held",)
+    held: Any
+
+
+@dataclasses.dataclass
+class Record:
+    held: Any
+
+
+def variable(x):
+    a = [x]
+    b = a
+    n = 0
+    for _ in rt.range(3):
+        a.append(x)
+        n += len(b)
+    return n, len(b)
+
+
+def dict_in_a_branch(x):
+    a = [x]
+    d = {"k": a}
+    n = x
+    if x > 0:
+        d["k"][0] = x * 2
+        n = a[0]
+    return n, a[0]
+
+
+def tuple_that_grows(x):
+    a = [x]
+    t = ((a, 1),)
+    n = 0
+    for _ in rt.range(3):
+        a.append(x)
+        n += len(t[0][0])
+    return n, len(t[0][0])
+
+
+def attribute(x):
+    a = [x]
+    first, second = Object(), Object()
+    first.held = second.held = a
+    n = 0
+    for _ in rt.range(3):
+        first.held.append(x)
+        n += len(second.held)
+    return n, len(a)
+
+
+def slots(x):
+    a = [x]
+    o = Slots()
+    o.held = a
+    for _ in rt.range(2):
+        a.append(x)
+    return len(o.held)
+
+
+def default_of_a_function(x):
+    a = [x]
+
+    def g(held=a):
+        return len(held)
+
+    for _ in rt.range(2):
+        a.append(x)
+    return g()
+
+
+def items_of_a_list(x):
+    a = [x]
+    d = [a, a]
+    for _ in rt.range(3):
+        d[0].append(x)
+    return len(d[1]), len(a)
+
+
+def given_up_by_its_name(x):
+    a = [x, x + 1]
+    b = a
+    if x > 0:
+        b[1] = x * 5
+        b = [x, x]
+    return a[1], b[1]
+
+
+def nested_branches(x):
+    a = [x, x + 1]
+    u = ((a,),)
+    if x > 0:
+        if u[0][0][0] > 0:
+            u[0][0].append(x)
+    return len(a)
+
+
+def change_places(x):
+    a = [x]
+    b = [x + 1]
+    for _ in rt.range(4):
+        a[0] = b[0] + 1
+        a, b = b, a
+    if x > 0:
+        a, b = b, a
+    a[0] = x * 7
+    return a[0] + b[0] * 10
+
+
+def found_in_a_loop(x):
+    best = [x]
+    for i in rt.range(3):
+        new = [x + rt.cast(i, rt.float32)]
+        if new[0] > best[0]:
+            best = new
+    best[0] = best[0] + 1
+    return best[0]
+
+
+def numbers(result: Any) -> list[float]:
+    return [float(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("fn", [
+    variable, dict_in_a_branch, tuple_that_grows, attribute, slots, default_of_a_function, items_of_a_list,
+    given_up_by_its_name, nested_branches, change_places, found_in_a_loop,
+])
+def test_all_names_see_a_change(fn: Any) -> None:
+    staged = rt.function(fn)
+    for value in (-1.0, 2.0):
+        assert numbers(staged(rt.constant(value))) == numbers(fn(rt.constant(value)))
+
+
+def either(x):
+    a = [x]
+    b = [x]
+    if x > 0:
+        cur = a
+    else:
+        cur = b
+    cur.append(x)
+    return len(a)
+
+
+def taken_in_a_branch(x):
+    a = [x]
+    b = a
+    if x > 0:
+        a = [x, x]
+    b[0] = x * 2
+    return a[0]
+
+
+def of_a_dict(x):
+    a = {"k": x}
+    b = a
+    if x > 0:
+        a = {"k": x}
+    a["k"] = x * 3
+    return b["k"]
+
+
+def by_a_loop_that_may_not_run(x):
+    a = [x]
+    b = a
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        a = [x]
+    a[0] = x * 5
+    return b[0]
+
+
+def in_the_next_iteration(x):
+    a = [x]
+    b = [x + 1]
+    for _ in rt.range(4):
+        a[0] = a[0] + 1
+        a = b
+    return b[0]
+
+
+def in_the_first_iteration(x):
+    a = [x, x]
+    b = a
+    for _ in rt.range(2):
+        b[1] = b[0] + x
+        b = [a[1], x]
+    return a[1]
+
+
+def record(x):
+    a = [x]
+    p = Record(a)
+    if x > 0:
+        p = Record([x, x])
+    a.append(x)
+    return len(p.held)
+
+
+def after_an_error(x):
+    try:
+        a = [x]
+        b = a
+        rt.debugging.assert_greater(x, 0.0)
+        a.append(x)
+    except Exception:
+        a = [x, x, x]
+    a.append(x)
+    return len(b)
+
+
+@pytest.mark.parametrize(("fn", "offset", "name", "kind"), [
+    (either, 3, "cur", "list"),
+    (taken_in_a_branch, 3, "a", "list"),
+    (of_a_dict, 3, "a", "dict"),
+    (by_a_loop_that_may_not_run, 3, "a", "list"),
+    (in_the_next_iteration, 3, "a", "list"),
+    (in_the_first_iteration, 3, "b", "list"),
+    (record, 3, "p", "list"),
+    (after_an_error, 1, "a", "list"),
+])
+def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str, kind: str) -> None:
+    with pytest.raises(StagingError) as info:
+        rt.function(fn)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether {name!r} is the same {kind} here as another name"
+        " is known only when the graph runs, and one of them is changed: staged code does not see the change by the"
+        " other name")
+    assert last == f"Give each name a {kind} of its own where the program allows it: {kind}(x)."
+
+
+def test_who_had_a_list_before_it_grew() -> None:
+    def f(x):
+        a = [x]
+        for held in (a, a):
+            for _ in rt.range(2):
+                held.append(x)
+        return len(a)
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 3}: a list that changes its length in this statement is used by one"
+        " who had it before, and sees it as it was")
+    assert last == "Get the list from its variable after the statement."
+
+
+def test_a_list_from_outside_is_as_it_was_after_the_trace() -> None:
+    outside = kept = [1.0, 2.0]
+
+    @rt.function
+    def f(x):
+        held = outside
+        for _ in rt.range(2):
+            held.append(x)
+        return len(held)
+
+    assert f(rt.constant(1.0)) == 4
+    assert kept == [1.0, 2.0]
+
+
+class Rows(list):
+    pass
+
+
+@pytest.mark.parametrize(("make", "change", "kind", "remedy"), [
+    (collections.deque, lambda xs: xs.append(1), "deque", "Use a list."),
+    (set, lambda xs: xs.add(1), "set", "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
+    (bytearray, lambda xs: xs.append(1), "bytearray",
+     "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
+    (Rows, lambda xs: xs.append(1), "Rows",
+     "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
+])
+def test_changes_of_what_is_no_state(make: Any, change: Any, kind: str, remedy: str) -> None:
+    xs = make()
+
+    def f(x):
+        for _ in rt.range(3):
+            change(xs)
+        return x
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 1}: staged code changes 'xs' ({kind}): that would happen once, while"
+        " the code is traced, and not each time it runs")
+    assert last == remedy
+    assert len(xs) == 0
+
+
+def test_changes_of_arrays() -> None:
+    array = np.zeros(3)
+
+    def f(x):
+        a = array
+        own = np.zeros(2)
+        if x > 0:
+            own = np.ones(2)
+            own[0] = 2
+        if x > 1:
+            a[0] = 1
+        return a[0] + own[0]
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 6}: staged code changes 'a' (ndarray): that would happen once, while"
+        " the code is traced, and not each time it runs")
+    assert last == "Use a tensor, for example rt.zeros(shape) or rt.constant(array)."
+    assert not array.any()
+
+
+def test_the_remedy_works() -> None:
+    def f(x):
+        a = [x]
+        b = [x]
+        cur = list(a) if x > 0 else list(b)
+        cur.append(x)
+        return len(a) + len(cur) * 10
+
+    assert rt.function(f)(rt.constant(1.0)) == f(1.0)
+
+
+def test_what_is_not_changed_may_be_shared() -> None:
+    def f(x):
+        a = [x]
+        b = [x + 1]
+        if x > 0:
+            cur = a
+        else:
+            cur = b
+        return cur[0] + a[0]
+
+    assert rt.function(f)(rt.constant(1.0)) == 2
+
+
+def test_random_programs() -> None:
+    outcomes = [outcome(Program(seed).text, f"<sharing {seed}>") for seed in range(60)]
+    assert {text for text in outcomes if "\n" in text} == set()
+    assert outcomes.count("same") > 20
