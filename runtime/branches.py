@@ -50,6 +50,8 @@ class Traced:
         self.origins: Origins = {}
         entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
 
+        self.entry = entry
+
         def begin() -> Sequence[Any]:
             given(self.origins)
             return entry
@@ -79,7 +81,8 @@ class Traced:
         """Where the variable got its value."""
         assert self.values is not None
         value = self.values[i]
-        if isinstance(value, GraphTensor) and value.graph is self.graph and value.op is not None:
+        if isinstance(value, GraphTensor) and value.op is not None and (
+                value.graph is self.graph or value is self.entry[i]):
             position = value.op.position
             if position is not None:
                 return int(position.lineno)

@@ -953,6 +953,18 @@ def test_error_ranks_of_branches():
     assert "the value returned is float32[2] if the condition holds" in error_of(f, rt.constant([1.0, 2.0]))
 
 
+def test_error_a_value_returned_in_a_loop_and_another_after_it():
+    def f(x):
+        for _ in rt.range(3):
+            if x > 0:
+                return x
+        return "a"
+
+    assert error_of(f, rt.constant(1.0)).startswith(
+        f"{__file__}:{line(f, 4)}: the value returned is float32[] if the condition holds (line {line(f, 1)}), but the "
+        f"str 'a' if it does not (line {line(f, 4)})\n")
+
+
 def test_error_structures_of_branches():
     def f(x):
         if x > 0:
