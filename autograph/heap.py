@@ -15,7 +15,7 @@ from typing import Any, Final
 from .classes import meet
 from .frames import is_internal
 
-__all__ = ["Heap", "is_users_object"]
+__all__ = ["Heap", "fields_of", "is_container", "is_record", "is_users_object"]
 
 _DEPTH = 4
 _OBJECTS = 2000
@@ -124,6 +124,27 @@ def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
     if type(value) in (list, tuple):
         return all(_is_state(item, stages) for item in value)
     return type(value) in (int, float, bool, complex) or stages(value)
+
+
+def is_container(value: Any) -> bool:
+    """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
+    dataclass or attrs class."""
+    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__") or is_record(value)
+
+
+def is_record(value: Any) -> bool:
+    """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
+    cls = type(value)
+    if hasattr(cls, "__dataclass_params__"):
+        return not cls.__dataclass_params__.frozen
+    return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields that an object of a dataclass or attrs class has."""
+    cls = type(value)
+    names = getattr(cls, "__dataclass_fields__", None) or [field.name for field in cls.__attrs_attrs__]
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 def is_users_object(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
-from .heap import Heap
+from .heap import Heap, fields_of, is_container, is_record
 from .references import Exchange, references, within
 from .text_bodies import part
 
@@ -210,18 +210,15 @@ def _is_computed(holder: Any, attribute: str) -> bool:
 
 def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
     """Note, by their ids, in which variables and items the lists, dicts and objects in `value` are."""
-    if _changes(value):
+    if is_container(value):
         known = id(value) in places
         places.setdefault(id(value), (value, set()))[1].add(place)
         if known:
             return
-    if isinstance(value, (list, tuple, dict)):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+    parts = fields_of(value) if is_record(value) else value
+    if isinstance(parts, (list, tuple, dict)):
+        for key, item in parts.items() if isinstance(parts, dict) else enumerate(parts):
             _note_places(item, (id(value), key), places)
-
-
-def _changes(value: Any) -> bool:
-    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__")
 
 
 def _contents(cell: CellType) -> Any:
@@ -425,12 +422,14 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
     for old, new in zip(before, values):
         if old is new:
             continue
-        if _changes(old):
+        if is_container(old):
             yield id(old), (old, new)
         if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
             yield from _pairs(old, new)
         elif isinstance(old, dict) and isinstance(new, dict):
             yield from _pairs(old.values(), new.values())
+        elif is_record(old) and type(old) is type(new):
+            yield from _pairs(fields_of(old).values(), fields_of(new).values())
 
 
 class Test(Body):

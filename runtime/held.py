@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
+from autograph.heap import is_container
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
 from runtime.iterables import Staged
@@ -229,7 +230,7 @@ def contents_of(value: Any, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...]
         value = value.content
     if isinstance(value, (Tensor, int, float, str)):
         return {}
-    found = {place: value} if _changes(value) else {}
+    found = {place: value} if is_container(value) else {}
     parts: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         parts = value.items()
@@ -250,21 +251,20 @@ def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
 
 def _containers(x: Any) -> Iterator[Any]:
     """The lists and dicts in an element, and staged lists."""
-    if _changes(x):
+    if is_container(x):
         yield x
     if isinstance(x, (list, tuple, dict)):
         for part in x.values() if isinstance(x, dict) else x:
             yield from _containers(part)
 
 
-def _changes(value: Any) -> bool:
-    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__")
-
-
 def _contents(value: Any) -> tuple[Any, ...]:
     if isinstance(value, list):
         return tuple(value)
-    return (*value, *value.values()) if isinstance(value, dict) else tuple(value.__leaves__())
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    names = fields_of(value)
+    return tuple(value.__leaves__() if names is None else [getattr(value, name) for name in names])
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
@@ -281,20 +281,26 @@ def _is_index(a: Any, b: Any) -> bool:
 
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for a change of `value` by one of two names of which only the graph knows if they share it."""
-    kind = "dict" if isinstance(value, dict) else "list"
+    kind, copy = _kind(next(iter(contents_of(value).values()), value))
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
         " of them is changed: staged code does not see the change by the other name",
-        remedy=f"Give each name a {kind} of its own where the program allows it: {kind}(x).")
+        remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
     locate(error, place)
     raise error
 
 
+def _kind(value: Any) -> tuple[str, str]:
+    """What a message calls a container, and what copies one."""
+    kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
+    return kind, kind if kind in ("list", "dict") else "copy.copy"
+
+
 def _refuse(element: _Element) -> None:
-    kind = type(element.value).__name__
+    kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
-    remedy = (f"Put in a copy: {kind}(x); or change it before." if element.is_put
-              else f"Change a copy, and put that in: x = {kind}(xs[i]), then xs[i] = x.")
+    remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put
+              else f"Change a copy, and put that in: x = {copy}(xs[i]), then xs[i] = x.")
     error = StagingError(
         f"a {kind} is changed after it {when}, which holds what was in it: staged code does not see the change there",
         remedy=remedy)

@@ -1,13 +1,15 @@
-"""Random programs in which several names refer to the same lists, staged against Python.
+"""Random programs in which several names refer to the same lists or objects, staged against Python.
 
     python -m tests.sharing 1000 --seed 1
 
-Variables, tuples, dicts and attributes refer to a few lists, which staged branches and loops change, and between which
-they choose. A program may be refused with an error; what it returns otherwise has to be what Python returns.
+Variables, tuples, dicts and attributes refer to a few lists (or objects of a class, or of a dataclass), which staged
+branches and loops change, and between which they choose. A program may be refused with an error; what it returns
+otherwise has to be what Python returns.
 """
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import linecache
 import random
 import sys
@@ -22,18 +24,33 @@ PLACES = (*NAMES, "t[0]", "d['k']", "o.held", "u[0][0]")
 
 
 class Program:
-    """The text of a function `f(x)` of a float scalar."""
+    """The text of a function `f(x)` of a float scalar. `new` makes what is shared."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.count = 0
-        lines = ["    a = [x, x + 1.0]", "    b = " + self.pick("a", "[x * 2.0, x]"),
-                 "    c = " + self.pick("a", "b", "[x, x, x]")]
+        lines = [f"    a = {self.new('x')}", "    b = " + self.pick("a", self.new("x * 2.0")),
+                 "    c = " + self.pick("a", "b", self.new("x + 1.0"))]
         lines += ["    t = (" + self.pick(*NAMES) + ", 1)", "    d = {'k': " + self.pick(*NAMES) + "}",
-                  "    o = Object()", "    o.held = " + self.pick(*NAMES), "    u = ((" + self.pick(*NAMES) + ",),)"]
+                  "    o = Holder()", "    o.held = " + self.pick(*NAMES), "    u = ((" + self.pick(*NAMES) + ",),)"]
         lines += self.block(1, 3, 5)
-        shown = ", ".join(f"total({place}), len({place})" for place in PLACES)
-        self.text = "def f(x):\n" + "\n".join(lines) + f"\n    return [{shown}]\n"
+        self.text = "def f(x):\n" + "\n".join(lines) + f"\n    return [{', '.join(map(self.shown, PLACES))}]\n"
+
+    def new(self, value: str) -> str:
+        return f"[{value}, {value}]"
+
+    def shown(self, place: str) -> str:
+        return f"total({place}), len({place})"
+
+    def part(self) -> str:
+        return f"[{self.random.randrange(2)}]"
+
+    def change(self, place: str, other: str) -> str:
+        """A statement that changes what is shared in one more way than to set a part of it."""
+        return self.pick(f"{place}.append({other}[0] * 0.5)", f"{place}[0] += 1.0")
+
+    def copied(self, other: str) -> str:
+        return self.pick(f"[x, {other}[0]]", f"list({other})", f"[{other}[1], x, x]")
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -49,17 +66,17 @@ class Program:
         place, other, name = self.pick(*PLACES), self.pick(*PLACES), self.pick(*NAMES)
         kind = self.random.randrange(10 if depth < 3 else 6)
         if kind < 2:
-            yield f"{place}[{self.random.randrange(2)}] = {other}[{self.random.randrange(2)}] + x"
+            yield f"{place}{self.part()} = {other}{self.part()} + x"
         elif kind == 2:
-            yield f"{place}.append({other}[0] * 0.5)"
+            yield self.change(place, other)
         elif kind == 3:
             yield f"{name} = {self.pick(*PLACES)}"
         elif kind == 4:
-            yield f"{name} = {self.pick(f'[x, {other}[0]]', f'list({other})', f'[{other}[1], x, x]')}"
+            yield f"{name} = {self.copied(other)}"
         elif kind == 5:
-            yield self.pick(f"d['k'] = {name}", f"o.held = {name}", f"t = ({name}, 2)", f"{place}[0] += 1.0")
+            yield self.pick(f"d['k'] = {name}", f"o.held = {name}", f"t = ({name}, 2)")
         elif kind < 8:
-            yield f"if {self.pick('x', f'{place}[0]')} > {self.random.randrange(-1, 2)}.0:"
+            yield f"if {self.pick('x', f'{place}{self.part()}')} > {self.random.randrange(-1, 2)}.0:"
             yield from self.inner(depth)
             if self.random.random() < 0.5:
                 yield "else:"
@@ -76,8 +93,48 @@ class Program:
             yield from self.inner(depth)
 
 
+class OfObjects(Program):
+    """One that shares objects of the class `kind`."""
+
+    def __init__(self, seed: int, kind: str) -> None:
+        self.kind = kind
+        super().__init__(seed)
+
+    def new(self, value: str) -> str:
+        return f"{self.kind}({value}, {value})"
+
+    def shown(self, place: str) -> str:
+        return f"{place}.v, {place}.w"
+
+    def part(self) -> str:
+        return self.pick(".v", ".w")
+
+    def change(self, place: str, other: str) -> str:
+        return self.pick(f"{place}.add({other}.v * 0.5)", f"{place}.v += 1.0")
+
+    def copied(self, other: str) -> str:
+        return f"{self.kind}(x, {other}.v)"
+
+
 class Object:
-    pass
+    def __init__(self, v: Any, w: Any) -> None:
+        self.v, self.w = v, w
+
+    def add(self, x: Any) -> None:
+        self.v = self.v + x
+
+
+@dataclasses.dataclass
+class Record:
+    v: Any
+    w: Any
+
+    def add(self, x: Any) -> None:
+        self.v = self.v + x
+
+
+class Holder:
+    held: Any
 
 
 def total(values: Any) -> Any:
@@ -87,10 +144,17 @@ def total(values: Any) -> Any:
     return result
 
 
+PROGRAMS = {
+    "lists": Program,
+    "objects": lambda seed: OfObjects(seed, "Object"),
+    "records": lambda seed: OfObjects(seed, "Record"),
+}
+
+
 def outcome(text: str, filename: str) -> str:
     """"same", "refused", "raises" (in Python, too), or what differs."""
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
-    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "total": total}
+    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "Record": Record, "Holder": Holder, "total": total}
     exec(compile(text, filename, "exec"), namespace)
     f, staged = namespace["f"], rt.function(namespace["f"], executor="numpy")
     for value in (-1.0, 0.5, 2.0):
@@ -116,16 +180,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sharing", description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--of", choices=PROGRAMS, action="append")
     options = parser.parse_args()
-    counts: dict[str, int] = {}
-    for seed in range(options.seed, options.seed + options.count):
-        found = outcome(Program(seed).text, f"<sharing {seed}>")
-        if "\n" in found:
-            print(f"seed {seed}, {found}")
-            found = "differs"
-        counts[found] = counts.get(found, 0) + 1
-    print(counts)
-    return int("differs" in counts)
+    failed = False
+    for kind in options.of or PROGRAMS:
+        counts: dict[str, int] = {}
+        for seed in range(options.seed, options.seed + options.count):
+            found = outcome(PROGRAMS[kind](seed).text, f"<sharing {kind} {seed}>")
+            if "\n" in found:
+                print(f"{kind}, seed {seed}, {found}")
+                found, failed = "differs", True
+            counts[found] = counts.get(found, 0) + 1
+        print(f"{kind}: " + ", ".join(f"{count} {found}" for found, count in sorted(counts.items())), flush=True)
+    return int(failed)
 
 
 if __name__ == "__main__":
