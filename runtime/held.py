@@ -134,7 +134,7 @@ class _Moved(Staged):
         locate(error, self.place)
         raise error
 
-    __tensor__ = __leaves__ = __truth__ = __len__ = __iter__ = __getitem__ = __getattr__ = __call__ = _refuse
+    __tensor__ = __truth__ = __len__ = __iter__ = __getitem__ = __getattr__ = __call__ = _refuse
     __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = _refuse
     __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
     __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __index__ = __int__ = __float__ = __bool__ = _refuse

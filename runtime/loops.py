@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from autograph.references import references
 from runtime import held
 from runtime import types as t
-from runtime.aliases import note_relations, originals
+from runtime.aliases import is_returned, note_relations, originals
 from runtime.bodies import Branch, checkpoint, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value, user_position
@@ -240,31 +240,32 @@ class _Loop:
         read = self._read()
         before = [held.contents_of(value) for value in self.init]
         entry = [held.contents_of(value) for value in self.entry]
+        own = [i for i, name in enumerate(self.names) if not is_returned(name)]
         places: dict[int, list[tuple[int, Any]]] = {}
-        for i, contents in enumerate(before):
-            for place, value in contents.items():
+        for i in own:
+            for place, value in before[i].items():
                 places.setdefault(id(value), []).append((i, entry[i].get(place)))
         for several in places.values():
             for (i, one), (j, other) in itertools.combinations(several, 2):
                 if one is not other and self._meet(i, j, read):
-                    self._refuse_change(i)
-        for i, way in enumerate(self.held):
-            for place, others in way.items():
+                    self._refuse_change(i, self.init[i])
+        for i in own:
+            for place, others in self.held[i].items():
                 for other in others:
                     if other is before[i].get(place):
                         continue
                     if self.changed[i] and references([other])[id(other)] > len(places.get(id(other), ())):
-                        self._refuse_change(i)
-                    for j, found in enumerate(self.held):
-                        if any(x is other for values in found.values() for x in values) and self._meet(i, j, read):
-                            self._refuse_change(i)
+                        self._refuse_change(i, other)
+                    for j in own:
+                        if self._meet(i, j, read) and any(x is other for found in self.held[j].values() for x in found):
+                            self._refuse_change(i, other)
 
     def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
         """Whether the body changes what one of two variables begins with, and reads what the other does."""
         return i != j and ((self.changed[i] and read[j]) or (self.changed[j] and read[i]))
 
-    def _refuse_change(self, i: int) -> NoReturn:
-        held.refuse_change(self.init[i], self.names[i], user_position())
+    def _refuse_change(self, i: int, value: Any) -> NoReturn:
+        held.refuse_change(value, self.names[i], user_position())
 
     def _read(self) -> list[bool]:
         """For each variable, whether the body or the test may read what it begins an iteration with."""

@@ -7,6 +7,7 @@ tensors as Python numbers do.
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -36,6 +37,7 @@ from runtime.iterables import (
     is_staged,
     weak_int,
 )
+from runtime.maybe import MaybeObject
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import less, not_equal, where
@@ -413,7 +415,20 @@ def _quantifier(
 
 # The table
 
-BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+
+def _of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+    """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked."""
+
+    @functools.wraps(replacement)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not any(type(arg) is MaybeObject for arg in args):
+            return replacement(*args, **kwargs)
+        return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
+
+    return called
+
+
+_REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.len: _len,
     builtins.range: _range,
     builtins.print: stage_print,
@@ -441,3 +456,6 @@ BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.pow: _pow,
     builtins.divmod: _divmod,
 }
+BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    fn: replacement if fn in (builtins.print, builtins.bool) else _of_values(fn, replacement)
+    for fn, replacement in _REPLACEMENTS.items()}

@@ -136,13 +136,49 @@ def found_in_a_loop(x):
     return best[0]
 
 
+def returned_in_a_loop(x):
+    a = [x]
+    for _ in rt.range(3):
+        if x > 1.0:
+            return len(a), a[0]
+        a.append(x)
+        if len(a) > 2:
+            return len(a), a[0]
+    a[0] = x * 3
+    return len(a), a[0]
+
+
+def returned_itself(x):
+    def f():
+        a = [x]
+        for _ in rt.range(3):
+            if x > 1.0:
+                return a
+            a.append(x)
+        return a
+
+    return len(f())
+
+
+def grown_by_a_function_in_a_loop(x):
+    out = []
+    for i in rt.range(3):
+        if x + rt.cast(i, rt.float32) > 0:
+            def add(r):
+                out.append(r)
+                return r
+            add(x)
+    return len(out)
+
+
 def numbers(result: Any) -> list[float]:
     return [float(part) for part in (result if isinstance(result, tuple) else (result,))]
 
 
 @pytest.mark.parametrize("fn", [
     variable, dict_in_a_branch, tuple_that_grows, attribute, slots, default_of_a_function, items_of_a_list,
-    given_up_by_its_name, nested_branches, change_places, found_in_a_loop,
+    given_up_by_its_name, nested_branches, change_places, found_in_a_loop, returned_in_a_loop, returned_itself,
+    grown_by_a_function_in_a_loop,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
