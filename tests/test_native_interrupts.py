@@ -18,6 +18,7 @@ import pytest
 from interrupts import KINDS
 
 import runtime as rt
+from runtime.execute.native import gemm
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 ROOT = Path(__file__).parents[1]
@@ -80,6 +81,8 @@ OPS: dict[str, tuple[Callable[..., Any], list[Any], list[Any] | None]] = {
     "stateless_normal": (lambda: rt.random.stateless_normal([4 * N], [1, 2]), [], None),
     "uniform of integers": (lambda: rt.random.uniform([8 * N], 0, 1000, rt.int32), [], None),
     "scatter": (rt.tensor_scatter_nd_add, [FLOATS, PLACES, FLOATS], None),
+    "product": (lambda x: x @ x, [rt.ones([2500, 2500])], None),
+    "product of unknown sizes": (lambda x: x @ x, [rt.ones([2500, 2500])], [rt.TensorSpec([None, None], rt.float32)]),
     "products": (lambda x, y: x @ y, [rt.ones([9000, 64, 64]), rt.ones([9000, 64, 64])], None),
     "maximum": (lambda x: rt.reduce_max(rt.sin(rt.tanh(x[:, None]) * rt.linspace(0.0, 1.0, 24))), [FLOATS], None),
     "maximum of unknown size": (lambda x: rt.reduce_max(rt.sin(rt.tanh(x))), [rt.tile(FLOATS, [12])], [UNKNOWN]),
@@ -122,7 +125,13 @@ def product(x):
 LARGE = rt.ones([1500, 1500])
 
 
-def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end() -> None:
+@pytest.fixture
+def uncut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products are one call of BLAS."""
+    monkeypatch.setattr(gemm, "_AT_ONCE", 1 << 60)
+
+
+def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end(uncut: None) -> None:
     """All of them, also those of unknown shape: handlers run before or after they get their values."""
     first, last = rt.Variable(0.0), rt.Variable(0.0)
     line = rt.Variable([0.0], shape=[None])
@@ -134,8 +143,9 @@ def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end() -> No
         last.assign(n + product(LARGE))
         return n
 
-    f(rt.constant(1.0), rt.ones([3])[:2])
-    whole = took(lambda: f(rt.constant(2.0), rt.ones([3])))
+    for size in (2, 3, 4, 4):  # compiles, or it would be LLVM whom the signal meets
+        f(rt.constant(1.0), rt.ones([size]))
+    whole = took(lambda: f(rt.constant(2.0), rt.ones([4])))
     for n in (3.0, 4.0, 5.0):
         with stopped_after(0.5 * whole):
             f(rt.constant(n), rt.ones([4]))
@@ -143,7 +153,7 @@ def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end() -> No
 
 
 def test_variables_have_what_was_assigned_before_python_is_called_when_a_signal_comes(
-        capfd: pytest.CaptureFixture[str]) -> None:
+        uncut: None, capfd: pytest.CaptureFixture[str]) -> None:
     """The handler's own exception ends the call there; Python code of the function does not run any more."""
     first, last = rt.Variable(0.0), rt.Variable(0.0)
     calls: list[float] = []
@@ -162,6 +172,26 @@ def test_variables_have_what_was_assigned_before_python_is_called_when_a_signal_
         assert (first.numpy(), last.numpy()) == (n, n)
     assert calls == [1.0, 2.0]
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_a_product_that_is_added_to_a_variable_is_added_wholly_or_not_at_all(unknown: bool) -> None:
+    total, x = rt.Variable(rt.zeros([2000, 2000])), rt.ones([2000, 2000])
+
+    def f(n, x):
+        for _ in range(n):
+            total.assign_add(x @ x)
+
+    function = rt.function(f, executor="native").get_concrete_function(
+        rt.constant(1), rt.TensorSpec([None, None], rt.float32) if unknown else x)
+    function(rt.constant(1), x)
+    whole = took(lambda: function(rt.constant(1), x))
+    for k in range(6):
+        total.assign(rt.zeros([2000, 2000]))
+        with stopped_after(whole * (0.3 + 0.2 * k)):
+            function(rt.constant(2), x)
+        values = total.numpy()
+        assert (values == values[0, 0]).all() and values[0, 0] in (0, 2000, 4000)
 
 
 def test_variables_of_a_loop_are_those_of_a_whole_number_of_iterations() -> None:

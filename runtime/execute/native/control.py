@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.execute.native import sweeps, tiles
+from runtime.execute.native import lane_loops, lanes, sweeps, tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
@@ -19,6 +19,7 @@ from runtime.execute.native.lower import Lowering, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import integer
 from runtime.execute.native.sites import StreamSite
+from runtime.execute.native.straight import type_of
 from runtime.execute.native.variables import Variable, variables_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -293,6 +294,27 @@ def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
         return sweeps.write(w, plan, body, test, items, state, envs, count)
 
 
+def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+              ) -> list[Value] | None:
+    """The loop, several iterations at a time, if that is possible; if they are few, one by one."""
+    plan = lanes.planned(node, w.module.vector_bits)
+    if plan is None:
+        return None
+    w.laned[node] = plan if isinstance(plan, str) else plan.count
+    if isinstance(plan, str):
+        return None
+    length = integer(w, values[0])
+    first = [w.element(x) for x in values[1:1 + len(node.outputs)]]
+    captured = [w.element(envs["body"][inner]) for _, inner in node.params["body"].captures]
+
+    def one_by_one() -> list[Val]:
+        with w.scope():
+            return [w.element(x) for x in _reduce(w, node, values, envs)]
+
+    found = lane_loops.write(w, plan, length, first, captured, one_by_one)
+    return [Scalar(type_of(v).dtype, x) for v, x in zip(node.outputs, found, strict=True)]
+
+
 @lowers("while_loop")
 def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
     test, body = node.params["test"], node.params["body"]
@@ -352,14 +374,15 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
     envs = dict(zip(node.subgraphs, captured(w, node, values), strict=True))
     count = len(node.operands) - sources
     items = len(body.inputs) - count
+    found: list[Value] | None = None
     if stream is None and test is None:
         found = _by_blocks(w, node, body, None, items, values[1:1 + count], envs, values[0],
                            lambda state: _reduce(w, node, [values[0], *state], envs))
         if found is None:
             found = _by_sweeps(w, node, body, None, items, values[1:1 + count], envs, values[0])
-        if found is not None:
-            return found
-    return _reduce(w, node, values, envs)
+    if stream is None and found is None:
+        found = _by_lanes(w, node, values, envs)
+    return _reduce(w, node, values, envs) if found is None else found
 
 
 def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]) -> list[Value]:
@@ -396,7 +419,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
             exits.append((carried.vals(), b.block))
             b.branch(b.icmp("slt", index, length), inside, after)
             b.start(inside)
-            dtype = tiles.type_of(body.inputs[0]).dtype
+            dtype = type_of(body.inputs[0]).dtype
             ty = llvm_type(dtype)
             given = [Scalar(dtype, index if ty == "i64" else b.convert("trunc", index, ty))]
         else:

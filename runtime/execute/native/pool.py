@@ -1,8 +1,9 @@
 """The threads that large loops are divided among.
 
 They start when they are first needed, and stay. Between loops each looks for the next one for about a tenth of a
-millisecond, then sleeps. `runtime_parallel` hands out the indices of a loop in shares to whoever comes for one, itself
-among them, so that a thread that comes late, or shares its core with other processes, holds up nothing. A loop that
+millisecond, then sleeps. To each belong as many of the indices of a loop as to any other, one after another, so that
+loops over the same arrays find in the cache of each core what it wrote before. A thread takes its own in shares, then
+those of the others, so that one that comes late, or shares its core with other processes, holds up nothing. A loop that
 meets the pool in use, by another thread of Python's, runs on its own thread alone. Shares end after some milliseconds,
 so that the thread that called can let Python handle signals; what a handler raised ends the loop after them.
 
@@ -32,14 +33,16 @@ _SPINS: Final = 4096  # looks before a thread sleeps
 # Words of the state. What several threads write is on lines of cache of its own.
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
 _FUNCTION, _HELD, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
+_EACH: Final = 14  # how many indices are a thread's own
 _OPEN: Final = 16  # the number of the loop that may be taken part in, or 0
 _ACTIVE: Final = 32  # threads that look at the loop
-_NEXT: Final = 48  # the first index that nobody took
 _STATUS: Final = 64  # the worst of the parts so far
 _SLEEPING: Final = 80
 _MUTEX: Final = 96
 _CONDITION: Final = 112
-_WORDS: Final = 128
+_NEXT: Final = 128  # of each thread: the first of its own indices that nobody took
+_APART: Final = 16
+_WORDS: Final = _NEXT + _APART * _MOST_THREADS
 _memory: Final = np.zeros(_WORDS + 16, np.int64)
 state: Final = _memory[-_memory.ctypes.data % 128 // 8:][:_WORDS]
 """The words, at an address that native code knows by name."""
@@ -60,7 +63,7 @@ def define_pool(module: Module) -> None:
             ("pthread_mutex_unlock", "i32", "ptr"), ("pthread_cond_init", "i32", "ptr", "ptr"),
             ("pthread_cond_wait", "i32", "ptr", "ptr"), ("pthread_cond_broadcast", "i32", "ptr")):
         module.declare(name, result, *types)
-    module.define("work", "void", [], _work, "nounwind")
+    module.define("work", "void", ["i64"], _work, "nounwind")
     module.define("worker", "ptr", ["ptr"], _worker, "nounwind")
     module.define(RESET, "void", [], _reset, "nounwind", linkage="")
     module.define(RUN, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"], _run, "nounwind", linkage="")
@@ -68,6 +71,11 @@ def define_pool(module: Module) -> None:
 
 def _at(word: int) -> Val:
     return Val("ptr", f"getelementptr (i64, ptr @{STATE}, i64 {word})")
+
+
+def _next(b: Builder, thread: Val) -> Val:
+    """Where the first index is of those that are a thread's own and nobody took."""
+    return b.offset(_at(_NEXT), b.mul(thread, const("i64", _APART)), "i64")
 
 
 def _get(b: Builder, word: int, ty: str = "i64") -> Val:
@@ -110,23 +118,28 @@ def _until(b: Builder, done: Callable[[], Val], else_: Callable[[], None]) -> No
     b.start(after)
 
 
-def _work(b: Builder) -> None:
-    """Take shares of the loop until there are none, or a part failed."""
-    function, held = _get(b, _FUNCTION, "ptr"), _get(b, _HELD, "ptr")
-    size, share, frame = _get(b, _SIZE), _get(b, _SHARE), _get(b, _FRAME, "ptr")
+def _work(b: Builder, mine: Val) -> None:
+    """Take shares of the loop until there are none, or a part failed: those of thread `mine`, then what others left."""
+    function, held, frame = _get(b, _FUNCTION, "ptr"), _get(b, _HELD, "ptr"), _get(b, _FRAME, "ptr")
+    size, share, each, count = (_get(b, word) for word in (_SIZE, _SHARE, _EACH, _COUNT))
     start = b.alloca("i64")
+    with b.loop(0, count) as k:
+        other = b.add(mine, k)
+        owner = b.select(b.icmp("sge", other, count), b.sub(other, count), other)
+        place = _next(b, owner)
+        end = b.intrinsic("smin", b.mul(b.add(owner, const("i64", 1)), each), size)
 
-    def done() -> Val:
-        b.store(_update(b, "add", _NEXT, share), start)
-        return b.or_(b.icmp("sge", b.load("i64", start), size), b.icmp("ne", _get(b, _STATUS), const("i64", 0)))
+        def done(place: Val = place, end: Val = end) -> Val:
+            b.store(b.op("i64", f"atomicrmw add {place}, {share} seq_cst"), start)
+            return b.or_(b.icmp("sge", b.load("i64", start), end), b.icmp("ne", _get(b, _STATUS), const("i64", 0)))
 
-    def part() -> None:
-        first = b.load("i64", start)
-        stop = b.intrinsic("smin", b.add(first, share), size)
-        status = _part(b, function, held, first, stop, frame)
-        _update(b, "max", _STATUS, b.convert("sext", status, "i64"))
+        def part(end: Val = end) -> None:
+            first = b.load("i64", start)
+            stop = b.intrinsic("smin", b.add(first, share), end)
+            status = _part(b, function, held, first, stop, frame)
+            _update(b, "max", _STATUS, b.convert("sext", status, "i64"))
 
-    _until(b, done, part)
+        _until(b, done, part)
 
 
 def _part(b: Builder, function: Val, held: Val, start: Val, stop: Val, frame: Val) -> Val:
@@ -168,7 +181,7 @@ def _worker(b: Builder, number: Val) -> Val:
         with b.when(b.icmp("ne", job, const("i64", 0))):
             b.store(job, seen)
             with b.when(b.icmp("slt", mine, _get(b, _COUNT))):
-                b.call("void", "work")
+                b.call("void", "work", mine)
         _update(b, "add", _ACTIVE, -1)
 
     _until(b, lambda: Val("i1", "false"), turn)
@@ -204,6 +217,9 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         _until(b, done, part)
         return [b.load("i32", status)]
 
+    def up(x: Val, by: Val) -> Val:
+        return b.udiv(b.add(x, b.sub(by, one)), by)
+
     def together() -> list[Val]:
         missing = b.label("missing")
         _until(b, lambda: b.icmp("sge", b.add(_get(b, _WORKERS), one), count), lambda: start(missing))
@@ -211,17 +227,20 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         _set(b, _FUNCTION, function)
         _set(b, _HELD, held)
         _set(b, _SIZE, size)
+        each = b.mul(up(units, count), step)
+        _set(b, _EACH, each)
         shares = b.mul(count, const("i64", _SHARES))
-        share = b.mul(b.udiv(b.add(units, b.sub(shares, one)), shares), step)
+        share = b.mul(up(units, shares), step)
         _set(b, _SHARE, b.intrinsic("smin", share, most))
         _set(b, _FRAME, frame)
         _set(b, _COUNT, count)
-        _set(b, _NEXT, zero)
+        with b.loop(0, count) as k:
+            b.line(f"store atomic {b.mul(k, each)}, {_next(b, k)} seq_cst, align 8")
         _set(b, _STATUS, zero)
         _set(b, _OPEN, b.add(_update(b, "add", _GENERATION, 1), one))
         with b.when(b.icmp("sgt", _get(b, _SLEEPING), zero)), _locked(b):
             b.call("i32", "pthread_cond_broadcast", _at(_CONDITION))
-        b.call("void", "work")
+        b.call("void", "work", zero)
         _set(b, _OPEN, zero)
         turns = b.alloca("i64")
         b.store(const("i64", _SPINS), turns)

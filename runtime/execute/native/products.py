@@ -1,16 +1,16 @@
-"""Matrix products: small ones written inline, others by a BLAS (`blas.py`)."""
+"""Matrix products: small ones written inline, others by a BLAS (`gemm.py`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from runtime.execute.native import loops
+from runtime.execute.native import gemm, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
 from runtime.execute.native.blas import GEMM, blas_symbols
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.pointwise import fitted
-from runtime.execute.native.scalars import literal, llvm_type, lower
+from runtime.execute.native.scalars import llvm_type, lower
 from runtime.execute.native.shapes import narrowed, result_type, widened
 from runtime.execute.native.updates import update_of
 from runtime.graph import Node
@@ -44,10 +44,11 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
     if not lead and _by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims)
-        if update is not None:
+        uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
+        if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
             left, right = x, y
             w.added.append(node)
-            return update.write(w, lambda out, alpha: _call(w, left, right, out, alpha))
+            return update.write(w, lambda out, alpha: gemm.call(w, left, right, out, alpha, uncut))
     whole = x.dtype is result_type(node).dtype
     target = w.result(node.outputs[0], dims) if whole else w.memory(x.dtype, dims)
     xs, ys = (steps_of(w, m, lead) for m in (x, y))
@@ -108,7 +109,7 @@ def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
     if _is(rows, 0) or _is(columns, 0):
         return
     if _by_blas(w, x.dtype, [rows, inner, columns]):
-        _call(w, x, y, out)
+        gemm.call(w, x, y, out)
     else:
         _inline(w, x, y, out)
 
@@ -225,52 +226,3 @@ def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
     total = loops.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
     assert isinstance(total, Scalar)
     out.store(b, [i, 0], total.val)
-
-
-def _call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None) -> None:
-    """The product into `out`; with `alpha` as many times the product are added to what is there."""
-    b = w.b
-    rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
-    name = GEMM[x.dtype]
-    def cell(value: Val) -> Val:
-        place = b.alloca(value.ty)
-        b.store(value, place)
-        return place
-
-    cblas = f"cblas_{name}64" in blas_symbols()
-    w.long = True
-    x, y = (m if any(_is(s, 1) for s in m.steps(b)) else w.leaf(m) for m in (x, y))
-    (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
-    beta = literal(x.dtype, 0 if alpha is None else 1)
-    alpha = literal(x.dtype, 1) if alpha is None else alpha
-    if cblas:
-        if x.dtype.is_complex:  # it takes the address of these
-            alpha, beta = cell(alpha), cell(beta)
-        w.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr", "i64",
-                         beta.ty, "ptr", "i64")
-        b.call("void", f"cblas_{name}64", const("i32", 101), *[
-            const("i32", 112 if turned else 111) for turned in (x_turned, y_turned)],
-            b.i64(rows), b.i64(columns), b.i64(inner), alpha, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), beta,
-            out.pointer, b.intrinsic("smax", b.i64(columns), const("i64", 1)))
-        return
-    # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
-    w.module.declare(name, "void", *["ptr"] * 13)
-
-    def short(index: Index) -> Val:
-        return cell(b.convert("trunc", b.i64(index), "i32"))
-
-    turns = [cell(const("i8", ord("T" if turned else "N"))) for turned in (y_turned, x_turned)]
-    b.call("void", name, *turns, short(columns), short(rows), short(inner), cell(alpha), y.pointer, short(y_step),
-           x.pointer, short(x_step), cell(beta), out.pointer, short(columns))
-
-
-def _layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
-    """Whether a matrix lies transposed, and how far its lines are apart."""
-    b = w.b
-    first, second = x.steps(b)
-    turned = not _is(second, 1)
-    step, least = (second, x.dims[0]) if turned else (first, x.dims[1])
-    if isinstance(step, int) and isinstance(least, int):
-        return turned, max(step, least, 1)
-    return turned, b.intrinsic("smax", b.i64(step), b.intrinsic("smax", b.i64(least), const("i64", 1)))
-

@@ -24,6 +24,9 @@ def report(w: Lowering) -> str:
         shape = ",".join(str(d) if isinstance(d, int) else "?" for d in dims)
         lines.append(f"  one loop over [{shape}]: {text}")
     lines += [f"  {_place(node)}{node.op.name} runs block by block, in registers" for node in w.blocked]
+    for node, how in w.laned.items():
+        what = f"does not run in lanes: {how}" if isinstance(how, str) else f"runs {how} iterations at a time, in lanes"
+        lines.append(f"  {_place(node)}{node.op.name} {what}")
     lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
     lines += [f"  {_place(node)}{node.op.name} is added in place, by one call of BLAS" for node in w.added]
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from runtime.execute.native.arrays import Array, Context, Leaf, Scalar, same
-from runtime.execute.native.emit import Builder, Index, Val, const, int_like, is_float, lanes
+from runtime.execute.native.emit import Builder, Index, Val, const, int_like, is_float
 from runtime.execute.native.lower import Lowering, Value
 from runtime.execute.native.parallel import WORTH, region
-from runtime.execute.native.scalars import ELEMENTWISE, FAILS, cast, llvm_type, lower
+from runtime.execute.native.scalars import ELEMENTWISE, FAILS, llvm_type
 from runtime.execute.native.shapes import numbers
+from runtime.execute.native.straight import Registers, flat, safe, type_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
-from runtime.op import REGISTRY
 from runtime.types import TensorType, bool_, int64
 
 __all__ = ["Tiled", "tiled"]
@@ -44,41 +44,6 @@ class Tiled:
         self.checked = checked  # whether each block that stops alone must be checked
         self.shapes = shapes  # what is captured as the shape of arrays
         self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
-
-
-def flat(graph: Graph) -> tuple[Graph, dict[GraphValue, GraphValue]]:
-    """The graph without `cond`: of bools and numbers that both branches compute, one is chosen. Also the values of
-    its captures by those of the new graph's. It is for graphs all of whose ops are cheap and cannot raise."""
-    new = Graph(graph.name)
-    made = {v: new.add_input(v.type, v.hint) for v in graph.inputs}
-    captures = {inner: GraphValue(new, inner.type) for _, inner in graph.captures}
-    made.update(captures)
-    new.captures = [(outer, captures[inner]) for outer, inner in graph.captures]
-    _flatten(graph, new, made)
-    new.outputs = [made[v] for v in graph.outputs]
-    return new, {mine: inner for inner, mine in captures.items()}
-
-
-def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue]) -> None:
-    for node in graph.nodes:
-        inputs = [made[v] for v in node.inputs]
-        if node.op.name != "cond":
-            types = node.outputs[0].type if node.single else tuple([v.type for v in node.outputs])
-            copy = new.add_node(node.op, inputs, node.params, types, node.position)
-            made.update(zip(node.outputs, copy.outputs, strict=True))
-            continue
-        at = len(node.operands)
-        for sub in node.subgraphs.values():
-            for _, inner in sub.captures:
-                made[inner] = inputs[at]
-                at += 1
-            _flatten(sub, new, made)
-        true, false = node.params["true"], node.params["false"]
-        for out, yes, no in zip(node.outputs, true.outputs, false.outputs, strict=True):
-            a, c = made[yes], made[no]
-            nothing = c.constant is not None and c.constant.dtype == bool and not c.constant.any()
-            op, args = (REGISTRY["bitwise_and"], [inputs[0], a]) if nothing else (REGISTRY["where"], [inputs[0], a, c])
-            made[out] = new.add_node(op, args, {}, out.type, node.position).outputs[0]
 
 
 def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | None:
@@ -161,7 +126,7 @@ def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
 
 def _elementwise(node: Node, shape: TensorType) -> bool:
     name = node.op.name
-    if (name not in ELEMENTWISE and name not in _PLAIN) or (name in FAILS and not _safe(node)):
+    if (name not in ELEMENTWISE and name not in _PLAIN) or (name in FAILS and not safe(node)):
         return False
     if name == "const":
         return not node.outputs[0].type.shape  # type: ignore[union-attr]
@@ -179,16 +144,6 @@ def _is_shape(node: Node, shape: TensorType) -> bool:
     makers = [v.node for v in node.inputs]
     return all(n is not None and n.op.name == "dim" and n.params["axis"] == k and _fits(n.inputs[0], shape)
                for k, n in enumerate(makers))
-
-
-def _safe(node: Node) -> bool:
-    """Whether an op that may raise certainly does not."""
-    type = node.inputs[0].type
-    assert isinstance(type, TensorType)
-    if type.dtype.is_floating:
-        return True
-    constant = node.inputs[1].constant
-    return constant is not None and (constant >= 0 if node.op.name == "pow" else constant != 0)
 
 
 def _fits(value: GraphValue, shape: TensorType) -> bool:
@@ -238,51 +193,31 @@ def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
     return found
 
 
-class Block:
+class Block(Registers):
     """Writes one block of a tiled loop."""
 
     def __init__(self, w: Lowering, dims: Sequence[Index], count: int) -> None:
-        self.w = w
+        super().__init__(w, count)
         self.dims = dims  # of the whole arrays
-        self.count = count
 
     def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
         """The values of the outputs: of scalars, and of as many lanes as the block has."""
-        b = self.w.b
+        b = self.b
         for node in graph.nodes:
             out = node.outputs[0]
-            type = out.type
-            assert isinstance(type, TensorType)
             name = node.op.name
             if node is skip:
-                mask = self.wide(env[node.inputs[0]])
-                env[out] = b.icmp("ne", _bits(self.w, mask), Val(f"i{self.count}", "0"))
-            elif name == "const":
-                env[out] = const(llvm_type(type.dtype), node.params["value"].item())
+                env[out] = self.any(self.wide(env[node.inputs[0]]))
             elif name == "stack":
                 continue  # a shape: that of all
             elif name == "dim":
                 size = self.dims[node.params["axis"]]
                 env[out] = const("i32", size) if isinstance(size, int) else b.convert("trunc", size, "i32")
-            elif name in ("broadcast_to", "cast"):
-                x = env[node.inputs[0]]
-                env[out] = x if name == "broadcast_to" else cast(
-                    b, x, type_of(node.inputs[0]).dtype, node.params["dtype"])
+            elif name == "broadcast_to":
+                env[out] = env[node.inputs[0]]
             else:
-                xs = [env[v] for v in node.inputs]
-                if any(lanes(x.ty) > 1 for x in xs):
-                    xs = [self.wide(x) for x in xs]
-                operand = type_of(node.inputs[-1] if name == "where" else node.inputs[0])
-                env[out] = lower(b, name, operand.dtype, *xs)
+                env[out] = self.node(node, env)
         return [env[v] for v in graph.outputs]
-
-    def wide(self, x: Val) -> Val:
-        return x if lanes(x.ty) > 1 else self.w.b.splat(x, self.count)
-
-
-def type_of(value: GraphValue) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
@@ -359,7 +294,7 @@ def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
             again = iterate(outer, now, turn)
             same: Val | None = None
             for k in carried:
-                equal = _equal(w, now[k], block.wide(again[k]))
+                equal = _equal(block, now[k], block.wide(again[k]))
                 same = equal if same is None else b.and_(same, equal)
             following = [again[k] if k in carried else v for k, v in enumerate(now)]
             env = {**outer["test"], **dict(zip(test.inputs, following, strict=True))}
@@ -440,19 +375,12 @@ def block_size(plan: Tiled) -> int:
     return max(_BITS // (8 * max(sizes, default=4)), 4)
 
 
-def _equal(w: Lowering, x: Val, y: Val) -> Val:
+def _equal(block: Block, x: Val, y: Val) -> Val:
     """Whether all lanes are the same, bit for bit."""
-    b = w.b
+    b = block.b
     if is_float(x.ty):
         x, y = b.bitcast(x, int_like(x.ty)), b.bitcast(y, int_like(y.ty))
-    different = b.icmp("ne", x, y)
-    return b.icmp("eq", _bits(w, different), Val(f"i{lanes(different.ty)}", "0"))
-
-
-def _bits(w: Lowering, x: Val) -> Val:
-    """A vector of bools as one integer."""
-    ty = f"i{lanes(x.ty)}"
-    return w.b.op(ty, f"bitcast {x} to {ty}")
+    return b.not_(block.any(b.icmp("ne", x, y)))
 
 
 def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]

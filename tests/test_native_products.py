@@ -1,0 +1,102 @@
+"""Large products are several calls of BLAS: each element is the sum that it is in one."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.execute.native import blas, gemm
+
+pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+ROOT = Path(__file__).parents[1]
+SIZES = [(801, 1000, 203), (100, 3000, 97), (97, 2000, 300), (1, 3000, 1000), (1000, 3000, 1), (500, 100, 500),
+         (191, 1344, 500), (193, 895, 500)]
+LIMITS = [1 << 22, 1 << 25, 1 << 27]  # multiplications of float32, in vectors of 512 bits
+
+
+def product(x, y):
+    return x @ y
+
+
+def first_turned(x, y):
+    return rt.matmul(x, y, transpose_a=True)
+
+
+def second_turned(x, y):
+    return rt.matmul(x, y, transpose_b=True)
+
+
+KINDS = [(product, False, False), (first_turned, True, False), (second_turned, False, True)]
+
+
+def operands(dtype: Any, sizes: tuple[int, int, int], kind: Any, whole: bool) -> list[Any]:
+    """Of random numbers; `whole`: small integers, of which all sums are exact."""
+    rng = np.random.default_rng(0)
+    rows, inner, columns = sizes
+    _, x_turned, y_turned = kind
+    found = []
+    for shape, turned in (((rows, inner), x_turned), ((inner, columns), y_turned)):
+        values = rng.integers(-4, 5, shape) if whole else rng.standard_normal(shape)
+        found.append(rt.constant(np.ascontiguousarray(values.T if turned else values).astype(dtype.np)))
+    return found
+
+
+def called(kind: Any, args: list[Any], unknown: bool) -> Any:
+    specs = [rt.TensorSpec([None, None] if unknown else x.shape, x.dtype) for x in args]
+    return rt.function(kind[0], executor="native").get_concrete_function(*specs)(*args).numpy()
+
+
+@pytest.mark.parametrize("dtype", blas.GEMM, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("found", [True, False], ids=["sums are cut", "rows alone are cut"])
+def test_calls_cover_the_product(dtype: Any, unknown: bool, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not found:
+        monkeypatch.setattr(gemm, "depth", lambda dtype: None)
+    for k, sizes in enumerate(SIZES):
+        monkeypatch.setattr(gemm, "_AT_ONCE", LIMITS[k % 3])
+        kind = KINDS[k // 3]
+        x, y = operands(dtype, sizes, kind, whole=True)
+        expected = np.matmul(x.numpy().T if kind[1] else x.numpy(), y.numpy().T if kind[2] else y.numpy())
+        assert (called(kind, [x, y], unknown) == expected).all(), (sizes, kind[0].__name__)
+
+
+def bits() -> None:
+    """With one thread of BLAS, which may cut for its threads in other ways than for one."""
+    for dtype in blas.GEMM:
+        assert blas.depth(dtype) is not None, dtype
+        for k, sizes in enumerate(SIZES):
+            kind = KINDS[k % 3]
+            args = operands(dtype, sizes, kind, whole=False)
+            gemm._AT_ONCE = 1 << 60
+            expected = called(kind, args, False)
+            gemm._AT_ONCE = LIMITS[k // 3]
+            assert (called(kind, args, k % 2 == 0) == expected).all(), (dtype, sizes)
+
+
+def test_elements_are_bit_for_bit_those_of_one_call() -> None:
+    if "cblas_sgemm64" not in blas.blas_symbols():
+        pytest.skip("NumPy has no OpenBLAS of its own")
+    path = [str(ROOT), str(ROOT / "tests")]
+    done = subprocess.run([sys.executable, "-c", "import test_native_products as t; t.bits()"], capture_output=True,
+                          text=True, timeout=300, env={**os.environ, "OPENBLAS_NUM_THREADS": "1",
+                                                       "PYTHONPATH": os.pathsep.join(path)})
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_blas_adds_up_at_once_is_told_from_what_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trial finds it: no other number is equal, and none is found where none is tried that is."""
+    right = blas.depth(rt.float32)
+    if right is None:
+        pytest.skip("NumPy has no OpenBLAS of its own")
+    monkeypatch.setattr(blas, "_DEPTHS", tuple(count for count in blas._DEPTHS if count % right))
+    blas.depth.cache_clear()
+    try:
+        assert blas.depth(rt.float32) is None
+    finally:
+        blas.depth.cache_clear()
