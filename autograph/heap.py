@@ -15,11 +15,12 @@ from typing import Any, Final
 from .classes import meet
 from .frames import is_internal
 
-__all__ = ["Heap", "fields_of", "is_container", "is_record", "is_users_object"]
+__all__ = ["Heap", "fields_of", "is_container", "is_record", "is_users_object", "only_atoms"]
 
 _DEPTH = 4
 _OBJECTS = 2000
 _MISSING = object()
+_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 class Heap:
@@ -41,12 +42,12 @@ class Heap:
             self.seen.add(id(value))
         if type(value) is list:
             copy: Any = list(value)
-            below = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
+            below = [] if only_atoms(value) else [(f"{path}[{i}]", item) for i, item in enumerate(value)]
         elif type(value) is dict:
             copy = dict(value)
             below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
         elif isinstance(value, tuple):
-            for i, item in enumerate(value):
+            for i, item in enumerate(() if only_atoms(value) else value):
                 self._visit(f"{path}[{i}]", item, depth + 1)
             return
         elif type(value) is MethodType:
@@ -124,6 +125,11 @@ def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
     if type(value) in (list, tuple):
         return all(_is_state(item, stages) for item in value)
     return type(value) in (int, float, bool, complex) or stages(value)
+
+
+def only_atoms(values: Iterable[Any]) -> bool:
+    """Whether all of the values are numbers, text or None: nothing to look into."""
+    return _ATOMS.issuperset(map(type, values))
 
 
 def is_container(value: Any) -> bool:

@@ -17,12 +17,11 @@ from types import CellType, CodeType, FrameType, FunctionType, MemberDescriptorT
 from typing import Any, Final, cast
 
 from .frames import is_internal
-from .heap import is_users_object
+from .heap import is_users_object, only_atoms
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "within"]
 
 _MOST: Final = 20_000  # objects that are looked into
-_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 outermost: Final[set[CodeType]] = set()
@@ -121,6 +120,8 @@ class Exchange:
 
     def _tuple(self, value: tuple[Any, ...]) -> Any:
         known = self._tuples.get(id(value))
+        if known is None and only_atoms(value):
+            return value
         if known is None:
             items = [self.of(item) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
@@ -155,8 +156,7 @@ class Exchange:
         self.cells(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
     def _within(self, holder: Any) -> None:
-        if isinstance(holder, (list, dict)) and _ATOMS.issuperset(
-                map(type, holder.values() if isinstance(holder, dict) else holder)):
+        if isinstance(holder, (list, dict)) and only_atoms(holder.values() if isinstance(holder, dict) else holder):
             return
         for key, old in _slots(holder):
             new = self.of(old)
