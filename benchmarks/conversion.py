@@ -42,7 +42,7 @@ def run(budget: Budget) -> Iterator[Row]:
         first = once_each(rounds)
     ratio = first["TF"] / first[OURS] if "TF" in first else None
     yield Row("convert the 69-line function", "ms", {k: v * 1e3 for k, v in first.items()},
-              "TF / this >= 20", None if ratio is None else ratio >= 20)
+              "TF / this >= 24", None if ratio is None else ratio >= 24)  # 10 ms where TensorFlow takes 239
 
     again = in_turns({name: _converting(convert, nested) for name, convert in converters.items()}, budget)
     yield Row("convert it again", "us", {k: v * 1e6 for k, v in again.items()})
