@@ -125,7 +125,7 @@ class Exchange:
         if known is None:
             items = [self.of(item) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
-            other = value if same else tuple(items) if type(value) is tuple else type(value)(*items)
+            other = value if same else tuple.__new__(type(value), items)
             known = self._tuples[id(value)] = value, other
         return known[1]
 

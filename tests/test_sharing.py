@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -55,6 +55,21 @@ def tuple_that_grows(x):
         a.append(x)
         n += len(t[0][0])
     return n, len(t[0][0])
+
+
+class Named(NamedTuple):
+    held: Any
+    number: int
+
+
+def named_tuple(x):
+    a = [x]
+    t = Named(a, 1)
+    n = 0
+    for _ in rt.range(3):
+        a.append(x)
+        n += len(t.held)
+    return n, len(t.held), t.number
 
 
 def attribute(x):
@@ -176,7 +191,7 @@ def numbers(result: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("fn", [
-    variable, dict_in_a_branch, tuple_that_grows, attribute, slots, default_of_a_function, items_of_a_list,
+    variable, dict_in_a_branch, tuple_that_grows, named_tuple, attribute, slots, default_of_a_function, items_of_a_list,
     given_up_by_its_name, nested_branches, change_places, found_in_a_loop, returned_in_a_loop, returned_itself,
     grown_by_a_function_in_a_loop,
 ])
