@@ -6,6 +6,7 @@ item that was given a number or a staged value turns out to be state too: the st
 """
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from typing import Any, Final
 from .classes import meet
 from .frames import is_internal
 
-__all__ = ["Heap", "fields_of", "is_container", "is_record", "is_users_object", "only_atoms"]
+__all__ = ["Heap", "fields_of", "is_container", "is_users_object", "items_of", "only_atoms"]
 
 _DEPTH = 4
 _OBJECTS = 2000
@@ -102,7 +103,6 @@ class Heap:
                     now[key] = old
         return found
 
-
     def changed(self) -> tuple[str, Any] | None:
         """What has changed that cannot be state, with a path to it; it is changed back."""
         found: tuple[str, Any] | None = None
@@ -135,10 +135,10 @@ def only_atoms(values: Iterable[Any]) -> bool:
 def is_container(value: Any) -> bool:
     """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
     dataclass or attrs class."""
-    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__") or is_record(value)
+    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__") or _is_record(value)
 
 
-def is_record(value: Any) -> bool:
+def _is_record(value: Any) -> bool:
     """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
     cls = type(value)
     if hasattr(cls, "__dataclass_params__"):
@@ -146,11 +146,25 @@ def is_record(value: Any) -> bool:
     return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields that an object of a dataclass or attrs class has."""
-    cls = type(value)
-    names = getattr(cls, "__dataclass_fields__", None) or [field.name for field in cls.__attrs_attrs__]
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+def fields_of(value: Any) -> list[str] | None:
+    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif "__attrs_attrs__" in vars(kind):
+        names = [field.name for field in kind.__attrs_attrs__]
+    else:
+        return None
+    return [name for name in names if hasattr(value, name)]
+
+
+def items_of(value: Any) -> list[tuple[Any, Any]]:
+    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, (list, tuple)):
+        return list(enumerate(value))
+    return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 
 
 def is_users_object(value: Any) -> bool:

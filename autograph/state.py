@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
-from .heap import Heap, fields_of, is_container, is_record
+from .heap import Heap, is_container, items_of
 from .references import Exchange, references, within
 from .text_bodies import part
 
@@ -215,10 +215,8 @@ def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]
         places.setdefault(id(value), (value, set()))[1].add(place)
         if known:
             return
-    parts = fields_of(value) if is_record(value) else value
-    if isinstance(parts, (list, tuple, dict)):
-        for key, item in parts.items() if isinstance(parts, dict) else enumerate(parts):
-            _note_places(item, (id(value), key), places)
+    for key, item in items_of(value):
+        _note_places(item, (id(value), key), places)
 
 
 def _contents(cell: CellType) -> Any:
@@ -424,12 +422,8 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
             continue
         if is_container(old):
             yield id(old), (old, new)
-        if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
-            yield from _pairs(old, new)
-        elif isinstance(old, dict) and isinstance(new, dict):
-            yield from _pairs(old.values(), new.values())
-        elif is_record(old) and type(old) is type(new):
-            yield from _pairs(fields_of(old).values(), fields_of(new).values())
+        if type(old) is type(new):
+            yield from _pairs([x for _, x in items_of(old)], [x for _, x in items_of(new)])
 
 
 class Test(Body):

@@ -15,12 +15,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.heap import is_container
+from autograph.heap import fields_of, is_container, items_of
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
-from runtime.iterables import Staged
+from runtime.iterables import Unusable
 from runtime.maybe import MaybeObject
-from runtime.nest import fields_of
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
@@ -118,7 +117,7 @@ class holding(AbstractContextManager[None]):
             self.outer[-1].inner += body.relations + body.inner
 
 
-class _Moved(Staged):
+class _Moved(Unusable):
     """What is in a list that became a staged list: code that has still the list itself, as the items of a Python loop
     or the arguments of a call that were evaluated before, would see what was in it before."""
 
@@ -127,17 +126,17 @@ class _Moved(Staged):
     def __init__(self, place: Position | None) -> None:
         self.place = place
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def refuse(self) -> NoReturn:
         error = StagingError(
             "a list that changes its length in this statement is used by one who had it before, and sees it as it was",
             remedy="Get the list from its variable after the statement.")
         locate(error, self.place)
         raise error
 
-    __tensor__ = __truth__ = __len__ = __iter__ = __getitem__ = __getattr__ = __call__ = _refuse
-    __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = _refuse
-    __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
-    __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __index__ = __int__ = __float__ = __bool__ = _refuse
+    def _refuse(self, *_: Any) -> NoReturn:
+        self.refuse()
+
+    __truth__ = __getattr__ = __call__ = __index__ = __int__ = __float__ = __bool__ = _refuse
 
 
 def began(values: Iterable[Any]) -> None:
@@ -224,22 +223,18 @@ def kin(value: Any) -> list[Any]:
     return found
 
 
-def contents_of(value: Any, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
-    """The lists, dicts and staged lists in `value`, by their place in it."""
+def contents_of(
+    value: Any, place: tuple[Any, ...] = (), inside: frozenset[int] = frozenset()
+) -> dict[tuple[Any, ...], Any]:
+    """The lists, dicts, objects with fields, and staged lists in `value`, by their place in it; `inside` are those
+    around it, which may be in it again."""
     if isinstance(value, MaybeObject):
         value = value.content
-    if isinstance(value, (Tensor, int, float, str)):
+    if isinstance(value, (Tensor, int, float, str)) or id(value) in inside:
         return {}
     found = {place: value} if is_container(value) else {}
-    parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, dict):
-        parts = value.items()
-    elif isinstance(value, (list, tuple)):
-        parts = enumerate(value)
-    elif (names := fields_of(value)) is not None:
-        parts = [(name, getattr(value, name)) for name in names]
-    for key, part in parts:
-        found |= contents_of(part, (*place, key))
+    for key, part in items_of(value):
+        found |= contents_of(part, (*place, key), inside | {id(value)})
     return found
 
 

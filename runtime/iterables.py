@@ -93,6 +93,22 @@ class Staged:
         raise TypeError(f"'{type(self).__name__}' object is not iterable")
 
 
+class Unusable(Staged):
+    """Base of what stands for a value that staged code cannot use: whoever does gets the error that `refuse` raises."""
+
+    __slots__ = ()
+
+    def refuse(self) -> NoReturn:
+        raise NotImplementedError
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        self.refuse()
+
+    __tensor__ = __len__ = __iter__ = __getitem__ = __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = _refuse
+    __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
+
+
 class _Lazy(Staged):
     """What Python's builtins on iterables give: it has a `Counted` or `Stream` as soon as someone runs over it."""
 

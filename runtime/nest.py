@@ -4,29 +4,16 @@ Dicts are taken in the order of their sorted keys.
 """
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["assert_same_structure", "fields_of", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def is_nested(structure: Any) -> bool:
     """Whether it is a list, tuple, named tuple or mapping (`tf.nest.is_nested`)."""
     return isinstance(structure, (list, tuple, Mapping))
-
-
-def fields_of(value: Any) -> list[str] | None:
-    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
-    kind = type(value)
-    if dataclasses.is_dataclass(kind):
-        names = [field.name for field in dataclasses.fields(value)]
-    elif "__attrs_attrs__" in vars(kind):
-        names = [field.name for field in kind.__attrs_attrs__]
-    else:
-        return None
-    return [name for name in names if hasattr(value, name)]
 
 
 def flatten(structure: Any) -> list[Any]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.heap import fields_of
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.nest import fields_of, flatten
+from runtime.nest import flatten
 from runtime.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.trace import convert_to_tensor
 from runtime.types import ListType, TensorSpec, TensorType, Type, type_of_array

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from autograph.backend import UNBOUND
+from autograph.heap import fields_of
 from runtime import nest
 from runtime.errors import DTypeError
 from runtime.graph import Graph
@@ -192,7 +193,7 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
         return dict(enumerate(value))
     if isinstance(value, dict):
         return value
-    names = nest.fields_of(value)
+    names = fields_of(value)
     return None if names is None else {name: getattr(value, name) for name in names}
 
 

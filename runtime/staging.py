@@ -14,7 +14,7 @@ from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, user_position
-from runtime.iterables import Staged, as_iterable
+from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
 from runtime.membership import contains
@@ -67,7 +67,7 @@ def _maybe_truth(value: MaybeTensor) -> Any:
     return held if present is None else OPERATORS["and"](present, held)
 
 
-class _Truth(Staged):
+class _Truth(Unusable):
     """`a and b` or `a or b` of values that no one type fits: only their truth is known."""
 
     __slots__ = ("error", "held")
@@ -87,12 +87,8 @@ class _Truth(Staged):
             raise self.error
         return _Truth(leaves[0], self.error)
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def refuse(self) -> NoReturn:
         raise self.error
-
-    __tensor__ = __len__ = __iter__ = __getitem__ = __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = _refuse
-    __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
 
 
 def _read(value: Any) -> Any:

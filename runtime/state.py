@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import UNBOUND
+from autograph.heap import fields_of
 from autograph.references import exchange
 from runtime.bodies import Branch, line_of
 from runtime.graph import Position
 from runtime.held import became
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
-from runtime.nest import fields_of
 from runtime.op import CAST, CONST
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast

@@ -27,6 +27,12 @@ class Record:
     held: Any
 
 
+@dataclasses.dataclass
+class Node:
+    value: Any
+    kin: Any = None
+
+
 def variable(x):
     a = [x]
     b = a
@@ -392,6 +398,30 @@ def test_the_remedy_works() -> None:
         return len(a) + len(cur) * 10
 
     assert rt.function(f)(rt.constant(1.0)) == f(1.0)
+
+
+def test_objects_that_hold_each_other() -> None:
+    def tree(x):
+        parent = Node(x)
+        child = Node(x + 1, parent)
+        parent.kin = [child]
+        return parent, child
+
+    def changed(x):
+        parent, child = tree(x)
+        if x > 0:
+            parent.value = x * 2
+        return parent.value + child.kin.value
+
+    def chosen(x):
+        node, child = tree(x)
+        if node.value > 0:
+            node = child
+        return node.value
+
+    assert rt.function(changed)(rt.constant(1.0)) == changed(1.0)
+    with pytest.raises(StagingError, match=r"'node' is Node\(float32\[\], .* if the condition holds"):
+        rt.function(chosen)(rt.constant(1.0))
 
 
 def test_what_is_not_changed_may_be_shared() -> None:
