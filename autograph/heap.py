@@ -16,7 +16,7 @@ from typing import Any, Final
 from .classes import meet
 from .frames import is_internal
 
-__all__ = ["Heap", "fields_of", "is_container", "is_users_object", "items_of", "only_atoms"]
+__all__ = ["Heap", "fields_of", "is_container", "is_users_object", "only_atoms", "parts_in"]
 
 _DEPTH = 4
 _OBJECTS = 2000
@@ -158,7 +158,7 @@ def fields_of(value: Any) -> list[str] | None:
     return [name for name in names if hasattr(value, name)]
 
 
-def items_of(value: Any) -> list[tuple[Any, Any]]:
+def parts_in(value: Any) -> list[tuple[Any, Any]]:
     """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name."""
     if isinstance(value, dict):
         return list(value.items())

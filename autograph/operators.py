@@ -530,4 +530,9 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
         return target
     except BaseException as error:
         prune(error)
+        if hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
+            frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
+            name = next((name for name, held in frame.f_locals.items() if held is target), "array")
+            raise backend.changed_unseen(
+                type(target).__name__, name, frame.f_code.co_filename, frame.f_lineno) from None
         raise

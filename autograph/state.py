@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
-from .heap import Heap, is_container, items_of
+from .heap import Heap, is_container, parts_in
 from .references import Exchange, references, within
 from .text_bodies import part
 
@@ -215,7 +215,7 @@ def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]
         places.setdefault(id(value), (value, set()))[1].add(place)
         if known:
             return
-    for key, item in items_of(value):
+    for key, item in parts_in(value):
         _note_places(item, (id(value), key), places)
 
 
@@ -423,7 +423,7 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
         if is_container(old):
             yield id(old), (old, new)
         if type(old) is type(new):
-            yield from _pairs([x for _, x in items_of(old)], [x for _, x in items_of(new)])
+            yield from _pairs([x for _, x in parts_in(old)], [x for _, x in parts_in(new)])
 
 
 class Test(Body):

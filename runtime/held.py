@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.heap import fields_of, is_container, items_of
+from autograph.heap import fields_of, is_container, parts_in
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
 from runtime.iterables import Unusable
@@ -233,7 +233,7 @@ def contents_of(
     if isinstance(value, (Tensor, int, float, str)) or id(value) in inside:
         return {}
     found = {place: value} if is_container(value) else {}
-    for key, part in items_of(value):
+    for key, part in parts_in(value):
         found |= contents_of(part, (*place, key), inside | {id(value)})
     return found
 

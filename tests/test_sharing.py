@@ -305,6 +305,22 @@ def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str,
     assert last == f"Give each name a {kind} of its own where the program allows it: {kind}(x)."
 
 
+def test_a_tensor_put_into_an_array() -> None:
+    def f(x):
+        out = np.zeros(3)
+        for i in rt.range(3):
+            out[0] = x + rt.cast(i, rt.float32)
+        return out
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 3}: staged code changes 'out' (ndarray): that would happen once,"
+        " while the code is traced, and not each time it runs")
+    assert last == "Use a tensor, for example rt.zeros(shape) or rt.constant(array)."
+
+
 def test_who_had_a_list_before_it_grew() -> None:
     def f(x):
         a = [x]
