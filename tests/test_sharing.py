@@ -192,6 +192,14 @@ def grown_by_a_function_in_a_loop(x):
     return len(out)
 
 
+def refusal(fn: Any) -> tuple[str, str]:
+    """The first and last line of the error for `fn` of a float."""
+    with pytest.raises(StagingError) as info:
+        rt.function(fn)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    return first, last
+
+
 def numbers(result: Any) -> list[float]:
     return [float(part) for part in (result if isinstance(result, tuple) else (result,))]
 
@@ -295,9 +303,7 @@ def after_an_error(x):
     (after_an_error, 1, "a", "list"),
 ])
 def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str, kind: str) -> None:
-    with pytest.raises(StagingError) as info:
-        rt.function(fn)(rt.constant(1.0))
-    first, *_, last = str(info.value).split("\n")
+    first, last = refusal(fn)
     assert first == (
         f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether {name!r} is the same {kind} here as another name"
         " is known only when the graph runs, and one of them is changed: staged code does not see the change by the"
@@ -312,9 +318,7 @@ def test_a_tensor_put_into_an_array() -> None:
             out[0] = x + rt.cast(i, rt.float32)
         return out
 
-    with pytest.raises(StagingError) as info:
-        rt.function(f)(rt.constant(1.0))
-    first, *_, last = str(info.value).split("\n")
+    first, last = refusal(f)
     assert first == (
         f"{__file__}:{f.__code__.co_firstlineno + 3}: staged code changes 'out' (ndarray): that would happen once,"
         " while the code is traced, and not each time it runs")
@@ -329,9 +333,7 @@ def test_who_had_a_list_before_it_grew() -> None:
                 held.append(x)
         return len(a)
 
-    with pytest.raises(StagingError) as info:
-        rt.function(f)(rt.constant(1.0))
-    first, *_, last = str(info.value).split("\n")
+    first, last = refusal(f)
     assert first == (
         f"{__file__}:{f.__code__.co_firstlineno + 3}: a list that changes its length in this statement is used by one"
         " who had it before, and sees it as it was")
@@ -372,9 +374,7 @@ def test_changes_of_what_is_no_state(make: Any, change: Any, kind: str, remedy: 
             change(xs)
         return x
 
-    with pytest.raises(StagingError) as info:
-        rt.function(f)(rt.constant(1.0))
-    first, *_, last = str(info.value).split("\n")
+    first, last = refusal(f)
     assert first == (
         f"{__file__}:{f.__code__.co_firstlineno + 1}: staged code changes 'xs' ({kind}): that would happen once, while"
         " the code is traced, and not each time it runs")
@@ -395,9 +395,7 @@ def test_changes_of_arrays() -> None:
             a[0] = 1
         return a[0] + own[0]
 
-    with pytest.raises(StagingError) as info:
-        rt.function(f)(rt.constant(1.0))
-    first, *_, last = str(info.value).split("\n")
+    first, last = refusal(f)
     assert first == (
         f"{__file__}:{f.__code__.co_firstlineno + 6}: staged code changes 'a' (ndarray): that would happen once, while"
         " the code is traced, and not each time it runs")
