@@ -148,21 +148,25 @@ def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
 
 
 def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
-    """For `ag__.call`: what makes the converted form of functions of this code; None if a rule leaves it alone."""
+    """For `ag__.call`: what makes the converted form of functions of this code; None if they stand for themselves: a
+    rule leaves them alone, or conversion changes nothing in them."""
     with calls.at_work:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None  # code made by exec (a dataclass's or namedtuple's methods) has no text to read, see `explain`
         try:
             with _lock:
-                return _template(fn, True)
+                template = _template(fn, True)
         except NoSourceError:
             return None
+        return template if template.changes else None
 
 
 calls.hooks.convert = _maker
-_shallow: dict[int, tuple[Template, object]] = {}
-"""Templates made with `recursive=False`, by id of the code object."""
-atexit.register(_shallow.clear)
+_unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
+"""Templates that no call uses, by `recursive` and the id of the code object: those that are not recursive, and those
+that change nothing."""
+atexit.register(_unused[False].clear)
+atexit.register(_unused[True].clear)
 
 
 @overload
@@ -228,17 +232,15 @@ def _convert_function_object(fn: FunctionType, recursive: bool) -> FunctionType:
         return fn
     code = fn.__code__
     with _lock:
-        if recursive:
-            entry = calls.makers.get(id(code))
-            template = entry[0] if entry is not None else None
-            if template is None:
-                template = _template(fn, True)
+        table = _unused[recursive]
+        entry: Any = (calls.makers.get(id(code)) if recursive else None) or (None,)
+        template = entry[0] or table.get(id(code), (None,))[0]
+        if template is None:
+            template = _template(fn, recursive)
+            if recursive and template.changes:
                 calls.remember(code, template)
-        else:
-            shallow = _shallow.get(id(code))
-            template = shallow[0] if shallow is not None else _template(fn, False)
-            if shallow is None:
-                _shallow[id(code)] = template, calls.watch(code, _shallow)
+            else:
+                table[id(code)] = template, calls.watch(code, table)
     made = cast(FunctionType, template(fn))
     for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
         if hasattr(fn, name):

@@ -18,7 +18,7 @@ from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
     "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "forget",
-    "has_backend", "is_plain", "on_announce", "plain", "register", "staging_backend",
+    "has_backend", "is_plain", "on_announce", "on_trace", "plain", "register", "staging_backend",
 ]
 
 
@@ -174,7 +174,11 @@ class _Ambient(threading.local):
     def __setattr__(self, name: str, value: Backend | None) -> None:
         with _lock:
             activity.threads += (value is not None) - (self.backend is not None)
-            activity.tracing = activity.threads > 0 or None
+            tracing = activity.threads > 0 or None
+            if tracing is not activity.tracing:
+                activity.tracing = tracing
+                for run in on_trace:
+                    run()
             super().__setattr__(name, value)
 
 
@@ -246,6 +250,8 @@ def announce() -> None:
         on_announce.pop()()
 
 
+on_trace: Final[list[Callable[[], None]]] = []
+"""What is to be done when a backend begins to trace, and none did, and when none traces any more."""
 forget: Final[list[Callable[[], None]]] = []
 """What to call before a full garbage collection: tables that keep users' classes and functions give them up."""
 

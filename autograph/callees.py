@@ -31,8 +31,8 @@ _FORMS = {
     "object": "S.new(F)",
     "init": "S.to",
     "new": "(V, V := None)[0] if (M := CALL) is None else AG.refuse(M)",
-    "class": "F if F is S.cls and F.__init__ is S.init and F.__new__ is S.new"
-             " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+    "class": "F if F is S.cls else"
+             " AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
     # A nested function, or what a parameter holds.
     "local": "S.to if F is S.of else F if AG.type(F) is AG.function and F.__code__ is S.code"
              " else METHOD(AG.functions[F.__func__], F.__self__)"
@@ -41,9 +41,11 @@ _FORMS = {
     # An attribute of what a global name holds: a module or a class, as a rule.
     "global attribute": "(M := S).to if (M := A) is S.of or M is S.like and M.__defaults__ is S.defaults and"
                         " M.__kwdefaults__ is S.kwdefaults"
+                        " else METHOD(AG.functions[M.__func__], (M, M := None)[0].__self__)"
+                        " if AG.type(M) is AG.method and AG.type(M.__func__) is AG.function"
                         " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
                         " else AG.find_callee(S, (M, M := None)[0])",
-    "class attribute": "(M, M := None)[0] if (M := A) is S.cls and M.__init__ is S.init and M.__new__ is S.new"
+    "class attribute": "(M, M := None)[0] if (M := A) is S.cls"
                        " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
                        " else AG.find_callee(S, (M, M := None)[0])",
     # An attribute of what a local name holds: a method, as a rule. What comes out is called with `SELF` first.
@@ -61,6 +63,7 @@ _FORMS = {
     "attribute": "R.ATTRIBUTE if AG.type(R) in AG.native else AG.call(A)",
     "receiver": "AG.type(V := R) is S.type",
     "type": "AG.type(R) is S.type",
+    "always": "S.met is not None",
     "read": "(V, V := None)[0]",
     # A builtin that asks its arguments for a backend.
     "asking": "AG.resolvers.get(AG.type(F), AG.call)(F)",
@@ -93,6 +96,9 @@ _COPIES = 2
 
 _FORMATS_NOWHERE = (3, 11) <= sys.version_info < (3, 13)
 """Whether Python compiles `'...' % (x,)` to an f-string that begins on no line."""
+
+_SEES_RETURNS = sys.version_info[:2] == (3, 12)
+"""Whether Python reports a line once more when a function returns to where ways meet, as they do after an operand."""
 
 _CONSTANTS: dict[str, Any] = {f"AG.{name}": mark for name, mark in CONSTANTS.items()}
 _CONSTANTS["METHOD"] = _CONSTANTS.pop("AG.method")  # where it is called: the compiler warns of a constant after `is`
@@ -160,7 +166,10 @@ class Callees:
         if not isinstance(function, gast.Attribute):
             if lane != self.plain:
                 return self.of(node, self.lanes.generic(node.func, lane), lane)
-            return self.of_value(node, function, {"A": self.lanes.visit(function, lane), "M": self.variable("callee_")})
+            parts = {"A": self.lanes.visit(function, lane), "M": self.variable("callee_")}
+            if _is_type_of(function):
+                return self.of(node, self.form("class attribute", function, parts), lane)
+            return self.of_value(node, function, parts)
         receiver = function.value
         if isinstance(receiver, (gast.Constant, gast.JoinedStr)):
             return self.of(node, self.lanes.visit(function, lane), lane)
@@ -174,6 +183,8 @@ class Callees:
                 return self.of(node, self.lanes.generic(node.func, lane), lane)
             parts = {"A": attribute, "R": attribute.value, "ATTRIBUTE": function.attr}
             return self.of(node, self.form("attribute", function, parts), lane)
+        if function.attr == "__class__":
+            return self.of(node, self.form("class attribute", function, parts), lane)
         if isinstance(root, gast.Name) and not self.is_local(root.id):
             kind = "class attribute" if _is_class(function.attr) else "global attribute"
             return self.of(node, self.form(kind, function, parts), lane)
@@ -182,12 +193,13 @@ class Callees:
     def of_name(self, node: Any, function: Any, lane: int) -> Any:
         name = function.id
         parts = {"F": self.lanes.visit(function, lane)}
-        if self.is_local(name):
-            return self.of(node, self.form("local", function, parts), lane)
-        if name in _DIRECT:
+        is_local = self.is_local(name)
+        if name in _DIRECT and not is_local:
             return self.of(node, self.form("global", function, parts, name), lane)
         if _is_class(name):
             return self.of_class(node, function, parts, lane)
+        if is_local:
+            return self.of(node, self.form("local", function, parts), lane)
         if name not in _SCALAR and name not in _CONTAINER:
             kind = "asking" if name in ("map", "filter", "print") else "global"
             return self.of(node, self.form(kind, function, parts), lane)
@@ -226,24 +238,30 @@ class Callees:
         return self.unless(self.form("makes", function, parts), general, self.form("new", function, parts), node)
 
     def of_attribute(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
+        """A call of a method, and once more as it was written: for objects of the class that the site knows."""
         receiver = function.value
-        parts["S"] = site = self.site(function)
-        native = function.attr in _NATIVE and _is_short([*node.args, *(k.value for k in node.keywords)])
-        test: Any = None
-        if native and isinstance(receiver, gast.Name):
-            test = self.form("type", function, {"R": parts["A"].value, "S": site})
-            direct = parts["A"]
-        elif native:
-            variable = self.variable("receiver_")
-            value = self.lanes.visit(receiver, lane)
-            test = self.form("receiver", function, {"R": value, "V": variable, "S": site})
-            direct = self.at(ast.Attribute(self.form("read", receiver, {"V": variable}), function.attr, ast.Load()),
-                             function)
-            parts["A"] = direct
-        general = self.of_value(node, function, parts)
-        if test is None:
-            return general
-        return self.unless(test, general, self.of(node, direct, lane), node)
+        if not _is_short([*node.args, *(k.value for k in node.keywords)]):
+            return self.of_value(node, function, parts)
+        named = isinstance(receiver, gast.Name)
+        if function.attr in _NATIVE:
+            parts["S"] = site = self.site(function)
+            if named:
+                test = self.form("type", function, {"R": parts["A"].value, "S": site})
+            else:
+                variable, found = self.variable("receiver_"), self.lanes.visit(receiver, lane)
+                test = self.form("receiver", function, {"R": found, "V": variable, "S": site})
+                value = self.form("read", receiver, {"V": variable})
+                parts["A"] = self.at(ast.Attribute(value, function.attr, ast.Load()), function)
+            return self.unless(test, self.of_value(node, function, parts), self.of(node, parts["A"], lane), node)
+        if not named or (_SEES_RETURNS and getattr(node, "is_operand", False)):
+            return self.of_value(node, function, parts)
+        parts["S"] = site = self.site(function, attribute=function.attr)
+        test = self.form("type", function, {"R": parts["A"].value, "S": site})
+        # Both ways end in a jump: where they fall through, Python 3.12 reports the line again once the method returns.
+        general = ast.IfExp(test=self.form("always", function, {"S": site}), body=self.of_value(node, function, parts),
+                            orelse=self.at_start(ast.Constant(None), function))
+        quick = self.of(node, parts["A"], lane)
+        return self.at(ast.IfExp(test=test, body=quick, orelse=self.at(general, node)), node)
 
     def unless(self, test: Any, general: Any, quick: Any, node: Any) -> Any:
         """`quick if test else general`, in the order in which no line seems to run again: not after a jump where ways
@@ -288,9 +306,9 @@ class Callees:
             parts["S"] = self.site(origin, builtin)
         return _BUILDERS[key](parts, _place(origin))
 
-    def site(self, origin: Any, builtin: str | None = None) -> Any:
+    def site(self, origin: Any, builtin: str | None = None, attribute: str | None = None) -> Any:
         self.sites += 1
-        mark: Any = MARK, self.sites, builtin
+        mark: Any = MARK, self.sites, builtin, attribute
         return self.at_start(ast.Constant(mark), origin)
 
     def variable(self, name: str) -> str:
@@ -316,7 +334,15 @@ def _place(origin: Any) -> dict[str, int]:
 
 def _is_class(name: str) -> bool:
     """Whether a name looks like that of a class."""
-    return name.lstrip("_")[:1].isupper() and not name.isupper()
+    return name == "cls" or name.lstrip("_")[:1].isupper()
+
+
+def _is_type_of(node: Any) -> bool:
+    """Whether an expression is `type(x)`, which is `ag__.call(type)(x)` by now."""
+    if not isinstance(node, gast.Call) or len(node.args) != 1 or not isinstance(node.func, gast.Call):
+        return False
+    callee = node.func.args[0]
+    return isinstance(callee, gast.Name) and callee.id == "type"
 
 
 def _is_short(arguments: list[Any]) -> bool:

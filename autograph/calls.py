@@ -10,6 +10,7 @@ import functools
 import importlib
 import threading
 import weakref
+from abc import ABCMeta
 from collections import deque
 from collections.abc import Callable
 from operator import index
@@ -25,12 +26,22 @@ from types import (
 )
 from typing import Any
 
-from .backend import Backend, ambient, backend_of, forget, on_announce, plain, staging_backend
+from .backend import (
+    Backend,
+    activity,
+    ambient,
+    backend_of,
+    forget,
+    on_announce,
+    on_trace,
+    plain,
+    staging_backend,
+)
 from .frames import is_converted, prune
 from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
-__all__ = ["at_work", "call", "functions", "hooks", "makers", "remember", "watch"]
+__all__ = ["at_work", "call", "functions", "hooks", "is_static", "makers", "remember", "watch"]
 
 
 def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
@@ -74,7 +85,7 @@ class _AtWork(threading.local):
 at_work = _AtWork()
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 makers: dict[int, tuple[Callable[[FunctionType], Any] | None, object]] = {}
-"""By id of a code object: what makes the converted function from a function of this code (None: left alone)."""
+"""By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
 atexit.register(makers.clear)
 
 
@@ -88,12 +99,11 @@ def call(fn: Any, /) -> Any:
             return fn
         maker = entry[0] if entry is not None else _remember(fn)
         if maker is None:
-            converted = fn
-        elif fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__:
-            return maker(fn)
-        else:
-            converted = maker(fn)
-        if "<locals>" not in fn.__qualname__ and (converted is not fn or _is_often_called(fn)):
+            if "<locals>" not in fn.__qualname__ and _is_often_called(fn):
+                functions[fn] = fn
+            return fn
+        converted = maker(fn)
+        if is_static(fn) and not (fn.__defaults__ or fn.__kwdefaults__):
             functions[fn] = converted
         return converted
     if cls is MethodType:
@@ -112,7 +122,6 @@ def call(fn: Any, /) -> Any:
         if not fn.__flags__ & _HEAP_TYPE:
             _classes[fn] = fn
             return fn
-        return _constructor(fn)
     if cls is functools.partial:
         converted = call(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
@@ -125,9 +134,14 @@ def call(fn: Any, /) -> Any:
     return fn
 
 
-def _is_often_called(fn: FunctionType) -> bool:
-    """Whether a function that stands for itself has been looked up often. Only then it is put in a table: who asks what
-    refers to a function (`gc.get_referrers`, as `trace` does to find the class of a method) sees the table."""
+def is_static(fn: FunctionType) -> bool:
+    """Whether a function lives as long as its module or class."""
+    return "<locals>" not in fn.__qualname__ and fn.__code__.co_freevars in ((), ("__class__",))
+
+
+def _is_often_called(fn: Any) -> bool:
+    """Whether what stands for itself has been looked up often. Only then it is put in a table: who asks what refers to
+    a function (`gc.get_referrers`, as `trace` does to find the class of a method) sees the table."""
     _counts[id(fn)] = count = _counts.get(id(fn), 0) + 1
     return count >= _OFTEN
 
@@ -156,13 +170,17 @@ functions = _Known()
 """Functions of modules and classes. They are given up when a code object goes, as it does when another is assigned
 to `__code__`, and before a full garbage collection. Those with defaults, which may be assigned to, are not here."""
 _classes = _Known()
-"""Classes written in C, and what stands for them."""
+"""Classes, and what stands for them."""
+_idle: list[type] = []
+"""Those of them that stand for themselves while nothing traces, whatever their methods become."""
+functions.on_clear += [_classes.clear, _idle.clear]
 forget.append(functions.clear)
 
 _same: Callable[[Any], Any] = functools.partial(next, iter(()))
 """The identity, without a frame: `next` of nothing, with its argument as the default."""
 resolvers: dict[type, Callable[[Any], Any]] = {
-    FunctionType: functions.__getitem__, type: _classes.__getitem__, BuiltinFunctionType: _same,
+    FunctionType: functions.__getitem__, type: _classes.__getitem__, ABCMeta: _classes.__getitem__,
+    BuiltinFunctionType: _same,
     WrapperDescriptorType: _same, MethodWrapperType: _same, MethodDescriptorType: _same,
     ClassMethodDescriptorType: _same,
 }
@@ -209,24 +227,58 @@ def _constructor(cls: Any) -> Any:
     if type(cls).__call__ is not type.__call__:
         return cls
     init, new = cls.__init__, cls.__new__
-    if not any(type(f) is FunctionType and functions[f] is not f for f in (init, new)):
-        return cls
-    return functools.partial(_construct, cls)
+    converted, making = _for(init), _for(new)
+    lives = type(cls) in resolvers and "<locals>" not in cls.__qualname__ and not at_work.depth
+    if converted is not init or making is not new:
+        found = functools.partial(_construct, cls, init, converted, new, making)
+        if lives:
+            _classes[cls] = found
+        return found
+    if lives and not activity.tracing and _is_often_called(cls):
+        _classes[cls] = cls
+        _idle.append(cls)
+    return cls
+
+
+def _for(method: Any) -> Any:
+    return functions[method] if type(method) is FunctionType else method
 
 
 @begins_unseen
-def _construct(tracer: Any, cls: Any, /, *args: Any, **kwargs: Any) -> Any:
-    resume.get(type(tracer), id)(tracer)
+def _construct(
+    tracer: Any, cls: Any, init: Any, converted: Any, new: Any, making: Any, /, *args: Any, **kwargs: Any
+) -> Any:
+    """An object of the class, by what its `__init__` and `__new__` have become, if they still are `init` and `new`."""
     try:
-        self = call(cls.__new__)(cls, *args, **kwargs)
+        if ambient.backend is not None:
+            hooks.meet(cls)
+        now = cls.__init__, cls.__new__
+        if now != (init, new) or not (_has_defaults_of(init, converted) and _has_defaults_of(new, making)):
+            (init, new), (converted, making) = now, map(_for, now)
+        resume.get(type(tracer), id)(tracer)
+        self = making(cls, *args, **kwargs)
         if cls in type(self).__mro__:
-            result = call(type(self).__init__)(self, *args, **kwargs)
+            own = type(self).__init__
+            result = (converted if own is init else call(own))(self, *args, **kwargs)
             if result is not None:
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
         return self
     except BaseException as error:
         prune(error)
         raise
+
+
+def _has_defaults_of(fn: Any, converted: Any) -> bool:
+    return fn is converted or (
+        fn.__defaults__ is converted.__defaults__ and fn.__kwdefaults__ is converted.__kwdefaults__)
+
+
+def _forget_idle() -> None:
+    while _idle:
+        _classes.pop(_idle.pop(), None)
+
+
+on_trace.append(_forget_idle)
 
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,10 +29,31 @@ _ITERABLE_COROUTINE = 0x100  # CO_ITERABLE_COROUTINE: set by types.coroutine aft
 _FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from __future__` that change compilation
 
 
+_SAME = ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_firstlineno", "co_code", "co_names",
+         "co_varnames", "co_freevars", "co_cellvars", "co_linetable", "co_exceptiontable")
+_NESTED = 0x10  # CO_NESTED: converted code is compiled inside another function
+
+
+def _is_as_it_was(code: CodeType, original: CodeType) -> bool:
+    """Whether conversion changed nothing but the marks."""
+    if (code.co_flags ^ original.co_flags) & ~_NESTED:
+        return False
+    if any(getattr(code, name, None) != getattr(original, name, None) for name in _SAME):
+        return False
+    constants = code.co_consts[:len(original.co_consts)]
+    return len(constants) == len(original.co_consts) and all(map(_is_same_constant, constants, original.co_consts))
+
+
+def _is_same_constant(a: Any, b: Any) -> bool:
+    if type(a) is CodeType and type(b) is CodeType:
+        return _is_as_it_was(a, b)
+    return type(a) is type(b) and (a is b or repr(a) == repr(b))  # 0.0 and -0.0 are equal, (1,) and (True,), too
+
+
 class Template:
     """The converted code of one code object: makes a converted function for any closure over it."""
 
-    __slots__ = ("cells", "code")
+    __slots__ = ("cells", "changes", "code")
 
     def __init__(self, code: CodeType, original: CodeType, name: str, operators: Any) -> None:
         self.code = code
@@ -40,6 +61,8 @@ class Template:
         position = {name: i for i, name in enumerate(free)}
         ag = CellType(operators)
         self.cells: tuple[int | CellType, ...] = tuple(ag if n == name else position[n] for n in code.co_freevars)
+        self.changes = not _is_as_it_was(code, original)
+        """Whether the converted function does anything that the original does not."""
 
     def __call__(self, fn: FunctionType) -> FunctionType:
         """The converted form of `fn`: over the same globals, the same cells and the same defaults."""
@@ -120,9 +143,17 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
             module, source.filename, "exec", flags=original.co_flags & _FUTURES, dont_inherit=True
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
-    outside: str = cast(Any, original).co_qualname if sys.version_info >= (3, 11) else original.co_name
-    code = rename(code, original.co_name, inside + code.co_name, outside, bodies)
+    code = rename(code, original.co_name, inside + code.co_name, _qualified_name(original), bodies)
     return code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
+
+
+def _qualified_name(code: CodeType) -> str:
+    if sys.version_info >= (3, 11):
+        return cast(Any, code).co_qualname  # type: ignore[no-any-return]
+    for made, name in zip(code.co_consts, code.co_consts[1:]):  # the functions made in it have theirs as constants
+        if type(made) is CodeType and type(name) is str and name.endswith(inner := f".<locals>.{made.co_name}"):
+            return name.removesuffix(inner)
+    return code.co_name
 
 
 def _unused(name: str, used: set[str]) -> str:

@@ -7,10 +7,11 @@ each way has an end of its own: `sink` puts a copy where the statements before i
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["guard", "sink", "staged_branch"]
+__all__ = ["guard", "passes_over_else", "sink", "staged_branch"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -29,6 +30,21 @@ def guard(flags: list[str], node: Any) -> Any:
     return node
 
 
+def passes_over_else(body: list[Any]) -> bool:
+    """Whether these statements may end with a `break` out of a loop that has an `else`, which is an `if` by now."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        staged = getattr(last, "staged", "")
+        return getattr(last, "flags", None) is not None or (staged != "body" and passes_over_else(last.body)) or (
+            staged != "orelse" and passes_over_else(last.orelse))
+    if isinstance(last, ast.Match):
+        return any(passes_over_else(case.body) for case in last.cases)
+    if isinstance(last, _TRIES):
+        parts = [last.orelse or last.body, *[handler.body for handler in last.handlers]]
+        return not last.finalbody and any(map(passes_over_else, parts))
+    return isinstance(last, (ast.With, ast.AsyncWith)) and passes_over_else(last.body)
+
+
 def sink(body: list[Any], end: list[Any]) -> None:
     """Put `end` where the plain lane leaves the last of these statements."""
     last = body[-1]
@@ -45,6 +61,10 @@ def sink(body: list[Any], end: list[Any]) -> None:
             if isinstance(loop, _LOOPS):  # a `break` passes over its `else`
                 _sink_breaks(loop.body, end, flags)
     elif isinstance(last, _LOOPS):
+        test = getattr(last, "test", None)
+        if test is not None and not last.orelse and test.lineno == test.end_lineno:
+            # Two ways lead there, from the first test and from the others: so it needs a line, the same for both.
+            last.orelse = [_placed(node, _place(test)) for node in end]
         _close(last.orelse, end)
         _sink_breaks(last.body, end)
     elif isinstance(last, (ast.With, ast.AsyncWith)):
@@ -62,8 +82,8 @@ def sink(body: list[Any], end: list[Any]) -> None:
 
 
 def _close(body: list[Any], end: list[Any]) -> None:
-    if body and (isinstance(body[-1], _LEAVES) or body[-1] is end[-1]):  # a body may stand in two places
-        return
+    if body and (isinstance(body[-1], _LEAVES) or getattr(body[-1], "is_end", body[-1] is end[-1])):
+        return  # a body may stand in two places
     if body:
         sink(body, end)
     body += end
@@ -77,6 +97,16 @@ def _matches_all(pattern: Any) -> bool:
 
 def _place(node: Any) -> dict[str, Any]:
     return {name: getattr(node, name) for name in node._attributes}
+
+
+def _placed(node: Any, place: dict[str, Any]) -> Any:
+    """A copy of what ends a function, at another place."""
+    made = copy.deepcopy(node)
+    for inner in ast.walk(made):
+        if "lineno" in inner._attributes:
+            inner.__dict__.update(place)
+    made.is_end = True
+    return made
 
 
 def _sink_breaks(body: list[Any], end: list[Any], flags: Collection[str] | None = None) -> None:

@@ -300,6 +300,8 @@ class _Expressions:
     def BoolOp(self, node: Any) -> Any:
         if self.never_tensor(node) or self.stays(*node.values):
             node.values = [self.visit(v) for v in node.values]
+            for value in node.values:
+                value.is_operand = True
             return node
         first, *others = (self.visit(v) for v in node.values)
         operator = "and_" if isinstance(node.op, gast.And) else "or_"
@@ -314,6 +316,7 @@ class _Expressions:
         python = self.never_tensor(node.test) or self.stays(node.body, node.orelse)
         node.test, node.body, node.orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if python:
+            node.body.is_operand = node.orelse.is_operand = True
             return node
         return operator_call("if_exp", [node.test, self.operand(node.body), self.operand(node.orelse)], node)
 
@@ -325,6 +328,7 @@ class _Expressions:
 
     def operand(self, node: Any) -> Any:
         """A converted operand, to be run at once or never."""
+        node.is_operand = True
         return lazy(noting(node, self.scope.written) if self.scope.written and scan(node).calls else node)
 
     def Compare(self, node: Any) -> Any:

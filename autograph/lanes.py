@@ -55,7 +55,7 @@ from .decisions import (
     one_line,
     operator_of,
 )
-from .ends import guard, sink, staged_branch
+from .ends import guard, passes_over_else, sink, staged_branch
 from .remaking import Remaking
 from .repeated import stand_in
 from .thunks import AG
@@ -116,6 +116,8 @@ class _Lanes(Remaking):
             made.body = self.block(node.plain_body, PLAIN)
             if getattr(made.body[-1], "is_checked", False):  # but for the check, the function ends in the body
                 sink(made.body, [placed(ast.If, NOWHERE, test=nowhere(self.idle(NOWHERE)), body=[_END], orelse=[])])
+            elif passes_over_else(made.body):
+                sink(made.body, [_END])
         self.scope, self.around, self.owner, self.opening = outer, around, owner, opening
         return made
 
@@ -188,6 +190,8 @@ class _Lanes(Remaking):
                     sink(made, [placed(ast.If, NOWHERE, test=lanes[0].test, body=[_END], orelse=[])])
                 made += lanes
             elif lane and _is_implicit_return(node):
+                if made:
+                    sink(made, [_END])
                 return [*made, _END]
             else:
                 jump = fields.get("jump") if lane else None

@@ -15,13 +15,14 @@ import builtins
 import operator
 import sys
 import threading
+from abc import ABCMeta
 from collections.abc import Callable
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
 
-from .backend import activity, is_plain
-from .calls import at_work, call, functions, native
+from .backend import activity, is_plain, on_trace
+from .calls import at_work, call, functions, is_static, native
 from .frames import prune
 from .unseen import unseen
 
@@ -65,11 +66,11 @@ class Site:
         """A class whose `__init__` converts to `to`, and has these defaults."""
         self.init: Any = None
         self.new: Any = None
-        """`__init__` and `__new__` of the class `cls` or `made`."""
+        """`__init__` and `__new__` of the class `made`."""
         self.code: Any = _NOTHING
         """The code of functions that stand for themselves: those made in a converted function."""
         self.type: Any = _NOTHING
-        """A class that Python code cannot change: its method is called as it is."""
+        """A class that Python code cannot change, or whose method stands for itself: it is called as it is."""
         self.met = False
         """Whether `find_method` has seen what is called here."""
         self.types: frozenset[type] = SCALARS
@@ -82,6 +83,8 @@ class Site:
         return Site, (self.mark,)
 
 
+_idle: list[Site] = []
+"""Sites that know a class that Python code can change, or have seen one while something traced: then they learn none."""
 _filled: list[Site] = []
 _fading: list[Site] = []
 _lock = threading.RLock()  # to take a callee, a function may have to be converted, which may collect garbage
@@ -96,12 +99,21 @@ def _forget() -> None:
     while _filled:
         site = _filled.pop()
         _fading.append(site)
-        site.of = site.like = site.cls = site.made = site.code = _NOTHING
+        site.of = site.like = site.cls = site.made = site.code = site.type = _NOTHING
         site.init = _forget  # which has no defaults, and is no one's `__init__`
+        site.met = False
+    _idle.clear()
+
+
+def _forget_classes() -> None:
+    while _idle:
+        site = _idle.pop()
+        site.cls = site.made = site.type = _NOTHING
         site.met = False
 
 
 functions.on_clear.append(_forget)
+on_trace.append(_forget_classes)
 
 
 @unseen
@@ -123,9 +135,21 @@ def find_method(site: Site, value: Any, /) -> MethodType:
             site.type = type(receiver)
         _keep(site, value, found)
         return as_method(found)
-    found = _call(value.__func__)
-    _keep(site, value.__func__, found)
-    return MethodType(found, value.__self__)
+    function, receiver = value.__func__, value.__self__
+    found = _call(function)
+    name = site.mark[3]
+    if name and found is function and not at_work.depth and _is_of_class(function, type(receiver), name):
+        _idle.append(site)
+        if not activity.tracing:
+            site.type = type(receiver)
+    _keep(site, function, found)
+    return MethodType(found, receiver)
+
+
+def _is_of_class(function: Any, cls: type, name: str) -> bool:
+    """Whether objects of a class, which lives as long as its module, have a function as the method of this name."""
+    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    return found is function and type(function) is FunctionType and "<locals>" not in cls.__qualname__
 
 
 def _call(fn: Any) -> Any:
@@ -154,7 +178,7 @@ def _keep(site: Site, fn: Any, found: Any) -> None:
             return
         _filled.append(site)
         if type(fn) is FunctionType:
-            if not _is_static(fn):
+            if not is_static(fn):
                 if found is fn:
                     site.code = fn.__code__
             elif fn.__defaults__ is None and fn.__kwdefaults__ is None:
@@ -165,27 +189,30 @@ def _keep(site: Site, fn: Any, found: Any) -> None:
         elif type(fn) is BuiltinFunctionType:
             if type(fn.__self__) is ModuleType:
                 site.to, site.of = found, fn
-        elif type(fn) is type:
+        elif type(fn) is type or type(fn) is ABCMeta:
             _keep_class(site, fn, found)
 
 
 def _keep_class(site: Site, cls: Any, found: Any) -> None:
     init, new = cls.__init__, cls.__new__
+    if "<locals>" in cls.__qualname__:
+        return
+    if _is_fixed(cls) and found is cls:
+        site.to = site.of = site.cls = cls
+        return
+    _idle.append(site)
+    if activity.tracing:  # the trace has to meet the classes of what is made
+        return
     if found is cls:
-        site.init, site.new, site.cls = init, new, cls
-        if _is_fixed(cls):
-            site.to, site.of = cls, cls
-    elif new is object.__new__ and type(init) is FunctionType and _is_static(init) and not hasattr(cls, "__del__"):
+        site.cls = cls
+    elif new is object.__new__ and type(init) is FunctionType and is_static(init) and not hasattr(cls, "__del__"):
         made = functions[init]
+        if site.init not in (None, _forget, init):  # another thread may be calling that
+            return
         if made.__defaults__ is init.__defaults__ and made.__kwdefaults__ is init.__kwdefaults__:
             site.init, site.new, site.to = init, new, made
             site.defaults, site.kwdefaults = init.__defaults__, init.__kwdefaults__
             site.made = cls
-
-
-def _is_static(fn: FunctionType) -> bool:
-    """Whether a function lives as long as its module or class."""
-    return not (fn.__closure__ or "<locals>" in fn.__qualname__)
 
 
 def refuse(value: Any, /) -> NoReturn:

@@ -47,6 +47,25 @@ def calling(a, b):
     return product(x, y) + product(y, 2)
 
 
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def move(self, dx, dy):
+        self.x += dx
+        self.y += dy
+
+    def norm(self):
+        return (self.x * self.x + self.y * self.y) ** 0.5
+
+
+def objects(a, b):
+    u, v = Vector(a, b), Vector(b, a)
+    u.move(b, 1)
+    v.move(a, 2)
+    return u.norm() + v.norm()
+
+
 def fib(n):
     if n < 2:
         return n
@@ -210,7 +229,8 @@ WORDS = (
 
 PROGRAMS: tuple[tuple[str, Callable[..., Any], tuple[Any, ...], float | None], ...] = (
     ("code without control flow", straight, (3, 4), 1.3),
-    ("calls of functions", calling, (3, 4), None),
+    ("calls of functions", calling, (3, 4), 1.3),
+    ("objects and small methods", objects, (3, 4), 1.3),
     ("recursion: fib(12)", fib, (12,), None),
     ("a method of two lines", methods, (100,), None),
     ("builtins and methods of a list", builtin_calls, (100,), None),

@@ -184,7 +184,7 @@ def negated(x):
 def test_options_have_entries_of_their_own(directory: Path) -> None:
     for recursive in (True, False):
         api.calls.makers.clear()
-        api._shallow.clear()
+        api._unused[False].clear()
         assert ag.convert(positive, recursive=recursive)(-3) == 3
     assert len(entries(directory)) == 3  # `positive` both ways, and `negated`
     code = positive.__code__

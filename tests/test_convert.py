@@ -471,7 +471,7 @@ def test_source_that_does_not_parse_is_shown_and_not_a_file_of_its_name(tmp_path
 
 def test_text_of_another_code_under_the_same_name_is_not_used():
     """Who runs one text after the other as `<made>` (timeit does) leaves the text of another in linecache."""
-    other, own = "def made(x):\n    return x - 1", "def made(x):\n    return x + 1"
+    other, own = "def made(x):\n    return abs(x) - 1", "def made(x):\n    return abs(x) + 1"
     namespace = {}
     linecache.cache["<made>"] = len(other), None, other.split("\n"), "<made>"
     exec(compile(own, "<made>", "exec"), namespace)

@@ -105,7 +105,7 @@ def test_traceback_holds_only_the_users_lines():
 
 def test_full_tracebacks_on_demand(tmp_path):
     script = tmp_path / "full.py"
-    script.write_text("import autograph as ag\n\nclass Zero:\n    def __init__(self):\n        self.x = 1 // 0\n\n"
+    script.write_text("import autograph as ag\n\nclass Zero:\n    def __init__(self):\n        self.x = int(1) // 0\n\n"
         "@ag.convert\ndef f():\n    return Zero()\n\nf()\n")
     for value, shown in (("1", True), ("0", False)):
         run = subprocess.run(

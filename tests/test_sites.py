@@ -1,6 +1,7 @@
 """What a call remembers of its callee: as soon as the callee is another one, the other one is called."""
 from __future__ import annotations
 
+import abc
 import dis
 import gc
 import marshal
@@ -13,7 +14,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from autograph import sites
+from autograph import calls, sites
 
 
 def clip(x, low=0, *, high=10):
@@ -91,6 +92,147 @@ def test_builtins_ask_backends_after_plain_calls():
         assert converted(4, [3, 1, 2]) == builtins_of(4, [3, 1, 2])
         assert staged(rt.constant(4), rt.constant([3, 1, 2])).numpy() == builtins_of(4, [3, 1, 2])
         assert staged(rt.constant(4), [rt.constant(3), rt.constant(1)]).numpy() == builtins_of(4, [3, 1])
+
+
+class Plain:
+    """In none of its methods is there anything to convert."""
+
+    def __init__(self, x, y=1):
+        self.x, self.y = x, y
+
+    def moved(self, by):
+        self.x += by
+        return self.x
+
+    def scale(self):
+        return lambda by: self.x * by
+
+    @property
+    def both(self):
+        return self.x, f"{self.y:>3}"
+
+
+class Signed(Plain):
+    def __init__(self, x):
+        super().__init__(x, y=2)
+
+    def __add__(self, other):
+        if self.x > other.x:
+            return self.x - other.x
+        return self.x + other.x
+
+
+class Made(Plain, abc.ABC):
+    def __new__(cls, x):
+        self = super().__new__(cls)
+        self.made = x if x > 0 else -x
+        return self
+
+
+class point(Plain):
+    pass
+
+
+def test_what_conversion_does_not_change_stands_for_itself():
+    for fn in (Plain.__init__, Plain.moved, Plain.scale, Plain.both.fget, lambda x: x[1:] + [0.0, -0.0, (1, True)]):
+        assert calls.call(fn) is fn
+        made = ag.convert(fn)
+        assert made is not fn and made.__wrapped__ is fn
+    for fn in (Signed.__init__, Signed.__add__, Made.__new__, lambda x: not x, lambda x: lambda: x and 3):
+        assert calls.call(fn) is not fn
+    assert calls.call(Plain) is Plain and calls.call(point) is point
+    assert calls.call(Signed) is not Signed and calls.call(Made) is not Made
+
+
+def making(cls, p):
+    made = [Plain(p), Signed(p), Made(p), point(p), cls(p), type(made_before)(p), made_before.__class__(p)]
+    made += [made_before.kind(p), Plain(*[p]), Plain(Signed(p) + Signed(3))]
+    return [(type(m).__name__, vars(m)) for m in made]
+
+
+made_before = Signed(9)
+made_before.kind = Made
+
+
+def test_objects_are_made_as_python_makes_them():
+    converted, staged = ag.convert(making), rt.function(making)
+    for _ in range(12):
+        for cls in (Plain, Signed, Made, point):
+            assert converted(cls, 5) == making(cls, 5)
+            assert converted(cls, -5) == making(cls, -5)
+    for value in (5, 2):
+        for cls in (Plain, Signed, Made, point):
+            found = staged(cls, rt.constant(value))
+            assert [(name, {k: int(v) for k, v in fields.items()}) for name, fields in found] == making(cls, value)
+    assert converted(Made, 7) == making(Made, 7)
+
+
+def test_classes_and_methods_that_change_after_they_stood_for_themselves(monkeypatch):
+    def call(cls, p, by):
+        return [Plain(3).x, point(4).x, cls(5).x, Plain(6).moved(by), p.moved(by), Plain(p.x, y=0).both]
+
+    converted = ag.convert(call)
+
+    def made():
+        p = Plain(1)
+        if own is not None:
+            p.moved = own
+        return p
+
+    def same(by):
+        staged = rt.function(call)
+        return converted(point, made(), by) == call(point, made(), by) and [
+            int(v) for v in staged(point, made(), rt.constant(by))[:5]] == call(point, made(), by)[:5]
+
+    def clamped(self, x, y=7):
+        if x > 4:
+            x = 4
+        self.x, self.y = x, y
+
+    def halved(self, by):
+        return self.x - by if by > 3 else self.x // 2
+
+    own = None
+    for _ in range(12):
+        assert converted(point, made(), 2) == call(point, made(), 2)
+    assert same(2)
+    monkeypatch.setattr(Plain, "__init__", clamped)
+    monkeypatch.setattr(Plain, "moved", halved)
+    assert same(2) and same(5)
+    own = lambda by: 100 if by > 3 else 200
+    assert same(2) and same(5)
+    own = None
+    monkeypatch.undo()
+    assert same(2)
+    monkeypatch.setattr(Plain.__init__, "__defaults__", (50,))
+    monkeypatch.setattr(point, "__new__", lambda cls, x: SimpleNamespace(x=-x))
+    for _ in range(3):
+        assert same(2)
+
+
+def test_special_methods_of_what_a_known_call_makes_are_staged():
+    def deep(x):
+        return one(x)
+
+    def one(x):
+        return two(x)
+
+    def two(x):
+        return made_deep(x)
+
+    staged = rt.function(deep)
+    for _ in range(3):
+        assert ag.convert(deep)(3) == 2
+    assert [int(staged(rt.constant(v))) for v in (0, 3)] == [deep(0), deep(3)] == [1, 2]
+
+
+def made_deep(x):
+    return made_deeper(x)
+
+
+def made_deeper(x):
+    module = sys.modules[__name__]
+    return module.Signed(x) + module.Signed(1)
 
 
 def test_an_own_name_for_a_builtin(monkeypatch):

@@ -41,7 +41,7 @@ class Pair:
 
 
 def scaled(x, by=1):
-    return x * by
+    return int(x) * by
 
 
 def odd(items):

@@ -402,3 +402,48 @@ def number_of_a_list_that_grew(a):
         print(type(error).__name__)
         a = -1
     return a
+
+
+@program((3,), (0,), (9,))
+def ends_with_the_else_of_a_loop(n):
+    for i in range(n):
+        if i > 4:
+            break
+    else:
+        print(n)
+
+
+@program((3,), (0,), (9,))
+def ends_with_the_else_of_a_loop_in_a_branch(n):
+    if n > 2:
+        while n > 4:
+            n -= 1
+            if n == 6:
+                break
+        else:
+            print(n)
+
+
+@program((3,), (0,), (9,))
+def ends_with_a_loop_where_another_return_is_staged(n):
+    if n > 5:
+        if n < 9:
+            return
+    else:
+        while isinstance(n, int) and n > 1:
+            n = n // 2
+        while isinstance(n, str):
+            n = 0
+
+
+@program((3,), (0,))
+def ends_after_the_else_of_an_inner_loop_leaves_the_outer(n):
+    while n is not None:
+        while n > 1:
+            n -= 1
+        else:
+            print(n)
+            break
+        return n
+    else:
+        print(-1)
