@@ -84,7 +84,7 @@ class Site:
 
 
 _idle: list[Site] = []
-"""Sites that know a class that Python code can change, or have seen one while something traced: then they learn none."""
+"""Sites that know a class that Python code can change, or have met one while something traced: they learn none then."""
 _filled: list[Site] = []
 _fading: list[Site] = []
 _lock = threading.RLock()  # to take a callee, a function may have to be converted, which may collect garbage
