@@ -244,7 +244,7 @@ class Callees:
             return self.of_value(node, function, parts)
         named = isinstance(receiver, gast.Name)
         if function.attr in _NATIVE:
-            parts["S"] = site = self.site(function)
+            parts["S"] = site = self.site(function, attribute=None if _SEES_RETURNS else function.attr)
             if named:
                 test = self.form("type", function, {"R": parts["A"].value, "S": site})
             else:
