@@ -7,129 +7,189 @@ item that was given a number or a staged value turns out to be state too: the st
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable
-from types import FunctionType, MethodType, ModuleType
+from collections.abc import Callable
+from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from .classes import meet
-from .frames import is_internal
+from .backend import UNBOUND
+from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms
 
-__all__ = ["Heap", "fields_of", "is_container", "is_users_object", "only_atoms", "parts_in"]
+__all__ = ["Heap", "becomes_state", "fields_of", "is_container", "only_atoms", "parts_in"]
 
-_DEPTH = 4
-_OBJECTS = 2000
-_MISSING = object()
-_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_MISSING: Final = object()
+_OTHERS: Final = (deque, set, bytearray, list)
+"""With the subclasses of list, what changes in place and cannot be state."""
 
 
 class Heap:
-    """A shallow copy of each object and container reachable from some variables."""
+    """A shallow copy of each object and container that is within reach."""
 
-    def __init__(self, variables: Iterable[tuple[str, Any]]) -> None:
-        self.seen: set[int] = set()
-        self.records: list[tuple[str, Any, Any]] = []
-        self.others: list[tuple[str, Any, list[Any]]] = []
-        """What changes in place and cannot be state."""
-        for name, value in variables:
-            self._visit(name, value, 0)
+    def __init__(self, reach: Reach) -> None:
+        self.reach = reach
+        self.records: list[tuple[Held, Any]] = []
+        self.others: list[tuple[Held, list[Any]]] = []
+        self.unseen: Held | None = None
+        """What `take_back` found to have changed, but has no name for."""
+        for held in reach.held:
+            if _is_other(held.value):
+                self.others.append((held, list(held.value)))
+            else:
+                self.records.append((held, self._copy(held.value)))
 
-    def _visit(self, path: str, value: Any, depth: int) -> None:
-        if depth > _DEPTH or id(value) in self.seen or len(self.records) > _OBJECTS:
-            return
-        if isinstance(value, _OTHERS) and type(value) is not list:
-            self.others.append((path, value, list(value)))
-            self.seen.add(id(value))
+    def _copy(self, value: Any) -> Any:
         if type(value) is list:
-            copy: Any = list(value)
-            below = [] if only_atoms(value) else [(f"{path}[{i}]", item) for i, item in enumerate(value)]
-        elif type(value) is dict:
-            copy = dict(value)
-            below = [(f"{path}[{key!r}]", item) for key, item in value.items() if type(key) in (str, int)]
-        elif isinstance(value, tuple):
-            for i, item in enumerate(() if only_atoms(value) else value):
-                self._visit(f"{path}[{i}]", item, depth + 1)
-            return
-        elif type(value) is MethodType:
-            self._visit(f"{path}.__self__", value.__self__, depth)
-            return
-        elif hasattr(type(value), "__become__"):
-            copy, below = value.__leaves__(), []
-        elif is_users_object(value):
-            meet(type(value))
-            copy = dict(vars(value))
-            below = [(f"{path}.{name}", item) for name, item in copy.items()]
-        else:
-            return
-        self.seen.add(id(value))
-        self.records.append((path, value, copy))
-        for inner, item in below:
-            self._visit(inner, item, depth + 1)
+            return list(value)
+        return value.__leaves__() if hasattr(type(value), "__become__") else self._parts(value)
+
+    def _parts(self, value: Any) -> dict[Any, Any]:
+        if isinstance(value, dict):
+            return dict(value)
+        if isinstance(value, CellType):
+            return {None: value.cell_contents} if cell_is_filled(value) else {}
+        if isinstance(value, Globals):
+            return {name: value.namespace[name] for name in value.names if name in value.namespace}
+        if isinstance(value, (type, ModuleType)):
+            return {name: vars(value)[name] for name in self.reach.names_in(value)}
+        return dict(vars(value)) if isinstance(value, FunctionType) else fields_in(value) or {}
 
     def take_back(
-        self, known: frozenset[str], stages: Callable[[Any], bool], own: frozenset[str] = frozenset()
+        self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
+        own: frozenset[str] = frozenset(),
     ) -> set[str]:
         """The paths of what has changed, other than `known`; it is changed back. `own`: where the body has objects that
-        were made for it."""
+        were made for it. `root` makes a variable for what no path leads to."""
         found: set[str] = set()
-        for path, value, before in self.records:
-            if path in known and (path in own or type(value) in (list, dict) or hasattr(type(value), "__become__")):
+        for held, before in self.records:
+            path, value, hint, fixed = held
+            whole = type(value) is list or hasattr(type(value), "__become__")
+            if path in known and (path in own or whole or type(value) is dict):
                 continue
-            if hasattr(type(value), "__become__"):  # a staged value that changes in place, such as a list
-                if any(a is not b for a, b in zip(value.__leaves__(), before)):
-                    found.add(path)
-                    value.__become__(before)
+            if whole:
+                now = self._copy(value)
+                same = len(now) == len(before) and all(
+                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
+                if same or (type(value) is list and not _is_list_of_state(now, stages)):
+                    continue
+                if fixed:
+                    self.unseen = held
+                else:
+                    found.add(path or root(value, hint))
+                _restore(value, before)
                 continue
-            if type(value) is list:
-                same = len(value) == len(before) and all(
-                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(value, before)))
-                if not same and all(_is_state(item, stages) for item in value):
-                    found.add(path)
-                    value[:] = before
-                continue
-            now = value if type(value) is dict else vars(value)
+            now = self._parts(value)
             for key in {**before, **now}:
                 old, new = before.get(key, _MISSING), now.get(key, _MISSING)
-                if old is new or new is _MISSING or not _is_state(new, stages):
+                if old is new or new is _MISSING or not becomes_state(old, new, stages):
                     continue
-                inner = f"{path}[{key!r}]" if now is value else f"{path}.{key}"
-                if inner in known or type(key) not in (str, int):
+                inner = self._name(held, key, known, root)
+                if inner in known:
                     continue
-                found.add(inner)
-                if old is _MISSING:
-                    del now[key]
+                if inner is None:
+                    self.unseen = held
                 else:
-                    now[key] = old
+                    found.add(inner)
+                _put(value, key, old)
         return found
 
+    def _name(self, held: Held, key: Any, known: frozenset[str], root: Callable[[Any, str], str]) -> str | None:
+        """The path to the part `key` of what is held; None for a key that has no text."""
+        path, value, hint, _ = held
+        if isinstance(value, CellType):
+            return root(value, hint)
+        if isinstance(value, Globals):
+            if value.namespace is self.reach.namespace and key not in self.reach.shadowed:
+                return str(key)
+            return f"{root(value.namespace, hint)}[{key!r}]"
+        if isinstance(value, dict):
+            if not _is_literal(key):
+                return None
+            return f"{path or root(value, hint)}[{key!r}]"
+        return f"{path or root(value, hint)}.{key}"
+
+    def restore(self) -> None:
+        """Make all of it what it was."""
+        for held, before in self.records:
+            value = held.value
+            if type(value) is list or hasattr(type(value), "__become__"):
+                _restore(value, before)
+                continue
+            now = self._parts(value)
+            for key in {**before, **now}:
+                old = before.get(key, _MISSING)
+                if old is not now.get(key, _MISSING):
+                    _put(value, key, old)
+        self.changed()
+
     def changed(self) -> tuple[str, Any] | None:
-        """What has changed that cannot be state, with a path to it; it is changed back."""
-        found: tuple[str, Any] | None = None
-        for path, value, before in self.others:
+        """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""
+        found = self.unseen
+        for held, before in self.others:
+            value = held.value
             if len(value) != len(before) or any(a is not b for a, b in zip(value, before)):
-                found = path, value
+                found = held
                 if isinstance(value, (set, deque)):
                     value.clear()
                     (value.update if isinstance(value, set) else value.extend)(before)
                 else:
                     value[:] = bytearray(before) if isinstance(value, bytearray) else before
-        return found
+        return None if found is None else (found.path or found.hint, found.value)
 
 
-_OTHERS: Final = (deque, set, bytearray, list)
+def _is_other(value: Any) -> bool:
+    return isinstance(value, _OTHERS) and type(value) is not list
+
+
+def _is_literal(key: Any) -> bool:
+    return type(key) in (str, int) or (type(key) is tuple and all(map(_is_literal, key)))
+
+
+def _restore(value: Any, before: Any) -> None:
+    if type(value) is list:
+        value[:] = before
+    else:
+        value.__become__(before)
+
+
+def _put(value: Any, key: Any, part: Any) -> None:
+    """Give a part of an object, class, namespace or cell a value; `_MISSING`: take it away."""
+    if isinstance(value, (Globals, ModuleType, FunctionType)):
+        value = value.namespace if isinstance(value, Globals) else vars(value)
+    if isinstance(value, CellType):
+        if part is not _MISSING:
+            value.cell_contents = part
+        else:
+            del value.cell_contents
+    elif isinstance(value, dict):
+        if part is not _MISSING:
+            value[key] = part
+        else:
+            del value[key]
+    elif isinstance(value, type):
+        type.__delattr__(value, key) if part is _MISSING else type.__setattr__(value, key, part)
+    elif part is _MISSING:
+        object.__delattr__(value, key)
+    else:
+        object.__setattr__(value, key, part)
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
-    """A number or staged value, or a list of these; other objects are set up once, while tracing."""
+    """A number or staged value, or a list of these, or a dict or dataclass object with one."""
     if type(value) in (list, tuple):
         return all(_is_state(item, stages) for item in value)
+    if isinstance(value, dict) or _is_record(value):
+        return any(stages(part) for _, part in parts_in(value))
     return type(value) in (int, float, bool, complex) or stages(value)
 
 
-def only_atoms(values: Iterable[Any]) -> bool:
-    """Whether all of the values are numbers, text or None: nothing to look into."""
-    return _ATOMS.issuperset(map(type, values))
+def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
+    return all(_is_state(item, stages) or only_atoms((item,)) for item in items)
+
+
+def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool]) -> bool:
+    """Whether a variable or attribute is state that a body has given the value `new` in place of `old`. What had none
+    (`_MISSING`, UNBOUND or None) may be given an object: that is set up once, while the code is traced."""
+    return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
 
 
 def is_container(value: Any) -> bool:
@@ -165,13 +225,3 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
-
-
-def is_users_object(value: Any) -> bool:
-    cls = type(value)
-    if isinstance(value, (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
-        return False
-    if getattr(cls, "__autograph__", None) is not None:
-        return False
-    module = sys.modules.get(cls.__module__)
-    return not is_internal(getattr(module, "__file__", None) or "")

@@ -276,7 +276,8 @@ class _Lanes(Remaking):
         if _calls(node.test):  # what the test has traced is taken back: the operator traces it anew
             mark, place = self.scope.fresh("mark_"), one_line(first_place([node.test]))
             tracing = placed(ast.Attribute, place, value=self.operator("activity", place), attr="tracing", ctx=LOAD)
-            take = placed(ast.BoolOp, place, op=AND, values=[tracing, self.call("checkpoint", [], place)])
+            reads = [self.read_by(node.test, place)] if _may_change(node.test) else []
+            take = placed(ast.BoolOp, place, op=AND, values=[tracing, self.call("checkpoint", reads, place)])
             marked = self.is_value(self.assign_in(mark, take, place), False, place)  # it never is
             test = placed(ast.BoolOp, test, op=OR, values=[marked, test])
             back = self.call("rollback", [self.name(mark, node.test)], node.test)
@@ -288,6 +289,14 @@ class _Lanes(Remaking):
             flags = flags_of(node.test)
             test = self.none_of(flags) if flags else self.visit(node.test, PLAIN)  # its `else` may always raise
         return [placed(ast.While, node, test=test, body=self.block(node.body, PLAIN), orelse=[end])]
+
+    def read_by(self, test: Any, place: Any) -> Any:
+        """A function of what a test names, which is never called."""
+        nodes = [n for n in walk(test) if not getattr(n, "is_operators", False)]
+        values = [self.name(name, place) for name in dict.fromkeys(n.id for n in nodes if isinstance(n, gast.Name))]
+        for name in dict.fromkeys(n.attr for n in nodes if isinstance(n, gast.Attribute)):
+            values.append(placed(ast.Attribute, place, value=values[0], attr=name, ctx=LOAD))
+        return placed(ast.Lambda, place, args=no_parameters(), body=placed(ast.Tuple, place, elts=values, ctx=LOAD))
 
     def for_(self, node: Any) -> list[Any]:
         """While the loop runs, nothing but itself holds what it runs over: it goes when the loop is left."""
@@ -546,6 +555,21 @@ class _Lanes(Remaking):
 
 def _calls(test: Any) -> bool:
     return any(isinstance(n, gast.Call) for n in walk(test))
+
+
+def _may_change(test: Any) -> bool:
+    """Whether a test calls more than builtins that change nothing."""
+    return any(isinstance(n, gast.Call) and operator_of(n) is None and not _is_harmless(n.func) for n in walk(test))
+
+
+def _is_harmless(callee: Any) -> bool:
+    name = callee.args[0] if isinstance(callee, gast.Call) and callee.args else callee
+    return isinstance(name, gast.Name) and name.id in _HARMLESS
+
+
+_HARMLESS = frozenset({
+    "len", "abs", "isinstance", "int", "float", "bool", "round", "min", "max", "sum", "type", "range",
+})
 
 
 def _is_implicit_return(node: Any) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any, cast
 
+from . import turned
 from .backend import Backend, activity, ambient, backend_of, has_backend, is_plain, plain, staging_backend
 from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
@@ -78,11 +79,11 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
                     return
                 body()
         while True:
-            mark = tracing.checkpoint()
+            mark = checkpoint(test)
             going = test()
             backend = staging_backend(going)
             if backend is not None:
-                tracing.rollback(mark)
+                rollback(mark)
                 _stage_while(backend, test, body, state, options)
                 return
             if not going:
@@ -220,7 +221,7 @@ def _stage_while(
     backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        return backend.while_loop(Test(test, variables), Body(body, variables), variables.read(), names, options)
+        return turned.while_loop(backend, test, body, variables, names, options)
 
     staged(state, backend, (test, body), run)
 

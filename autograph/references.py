@@ -8,16 +8,15 @@ a tuple that holds it.
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from types import CellType, CodeType, FrameType, FunctionType, MemberDescriptorType, MethodType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, cast
 
 from .frames import is_internal
-from .heap import is_users_object, only_atoms
+from .reach import Globals, Reach, is_users_object, only_atoms, slots_of
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "within"]
 
@@ -41,16 +40,19 @@ within: Final = _Within()
 def exchange(old: Any, new: Any) -> None:
     """Let the variables of the user's frames of the function being traced, and all that is in them, refer to `new`
     where they refer to `old`."""
-    made = Exchange({id(old): (old, new)})
+    made, reach = Exchange({id(old): (old, new)}), Reach(())
     if within.exchanges is not None:
         within.exchanges.append(made)
     for frame in _frames():
         variables = frame.f_locals
+        reach.of_code(frame.f_code, frame.f_globals, "module")
         changed = [(name, other) for name, value in variables.items() if (other := made.of(value)) is not value]
         for name, other in changed:
             variables[name] = other
         if changed and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
             ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    reach.run()
+    made.beyond(reach)
     made.cells(("", cell) for cell in within.variables)
     made.run()
 
@@ -113,7 +115,7 @@ class Exchange:
             return self._tuple(value)
         if id(value) not in self._seen and len(self._seen) < _MOST and (
                 isinstance(value, (list, dict, FunctionType, MethodType)) or is_users_object(value)
-                or _slots_of(cast(Hashable, type(value)))):
+                or slots_of(cast(Hashable, type(value)))):
             self._seen.add(id(value))
             self._pending.append(value)
         return value
@@ -149,6 +151,16 @@ class Exchange:
             if id(cell) not in self._seen and not (id(value) in self.pairs and name in self.known):
                 self._seen.add(id(cell))
                 self._within(cell)
+
+    def beyond(self, reach: Reach) -> None:
+        """What functions and methods that may be called have of their own, and the classes that were met."""
+        for names in reach.named:
+            self._within(names)
+        for held in reach.held:
+            if isinstance(held.value, CellType):
+                self.cells([("", held.value)])
+            elif isinstance(held.value, type):
+                self._within(held.value)
 
     def _function(self, fn: FunctionType) -> None:
         self._within(fn)
@@ -188,20 +200,14 @@ def _slots(holder: Any) -> list[tuple[Any, Any]]:
             return []
     if isinstance(holder, FunctionType):
         return [(None, holder.__defaults__)]
+    if isinstance(holder, Globals):
+        return [(name, holder.namespace[name]) for name in holder.names if name in holder.namespace]
+    if isinstance(holder, type):
+        return [(name, value) for name, value in vars(holder).items() if isinstance(value, (list, dict, tuple))]
     attributes = dict(getattr(holder, "__dict__", ()))
-    slots = _slots_of(cast(Hashable, type(holder)))
+    slots = slots_of(cast(Hashable, type(holder)))
     attributes |= {name: getattr(holder, name) for name in slots if hasattr(holder, name)}
     return list(attributes.items())
-
-
-@functools.cache
-def _slots_of(cls: Any) -> tuple[str, ...]:
-    """The attributes that instances of a class of the user's have in slots."""
-    module = sys.modules.get(cls.__module__)
-    if getattr(cls, "__autograph__", None) is not None or is_internal(getattr(module, "__file__", None) or ""):
-        return ()
-    return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
-                 if isinstance(member, MemberDescriptorType))
 
 
 def _put(holder: Any, key: Any, value: Any) -> None:
@@ -211,5 +217,9 @@ def _put(holder: Any, key: Any, value: Any) -> None:
         holder.__defaults__ = value
     elif isinstance(holder, (list, dict)):
         holder[key] = value
+    elif isinstance(holder, Globals):
+        holder.namespace[key] = value
+    elif isinstance(holder, type):
+        type.__setattr__(holder, key, value)
     else:
         object.__setattr__(holder, key, value)

@@ -8,6 +8,7 @@ import ast
 import copy
 import dis
 import functools
+import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
@@ -15,7 +16,8 @@ from typing import Any, cast
 
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
-from .heap import Heap, is_container, parts_in
+from .heap import Heap, becomes_state, is_container, parts_in
+from .reach import Reach, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
@@ -33,9 +35,11 @@ class State:
 
     def __init__(
         self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
-        held: Iterable[Any] = (),
+        held: Iterable[Any] = (), roots: dict[str, CellType] | None = None,
     ) -> None:
         self.stages = stages
+        self.roots = {} if roots is None else roots
+        """Variables that no code has: for what a body changes, and no variable of its own leads to."""
         cells: dict[str, CellType] = {}
         self.globals: dict[str, Any] = {}
         self.codes: list[CodeType] = []
@@ -46,7 +50,7 @@ class State:
                 self.globals = fn.__globals__
                 self.codes.append(fn.__code__)
         self.of_callees = _add_cells_of_callees(cells)
-        self.globals_of_callees = _globals_assigned(self.codes, cells, self.globals)
+        cells.update(self.roots)
         self.held = [CellType(value) for value in held]
         cells.update((f"ag__held_{i}", cell) for i, cell in enumerate(self.held))
         self.cells = cells
@@ -57,8 +61,8 @@ class State:
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
         """The variables that the bodies use, with their values: of the functions around them, and globals."""
-        for name, cell in self.cells.items():
-            if not _is_empty(cell):
+        for name, cell in (*self.roots.items(), *self.cells.items()):
+            if cell_is_filled(cell):
                 yield name, cell.cell_contents
         codes = list(self.codes)
         for code in codes:
@@ -66,6 +70,21 @@ class State:
             for name in code.co_names:
                 if name in self.globals and name not in self.cells:
                     yield name, self.globals[name]
+
+    def reach(self) -> Reach:
+        return Reach(self.reachable(), self.codes, self.globals, self.cells)
+
+    def root(self, target: Any, hint: str) -> str:
+        """The variable that has `target`, or that is it if it is a cell."""
+        for name, cell in self.roots.items():
+            if cell is target or (cell_is_filled(cell) and cell.cell_contents is target):
+                return name
+        number, name = 0, hint if hint.isidentifier() and not keyword.iskeyword(hint) else "value"
+        while name in self.cells or name in self.globals or name in self.roots:
+            number += 1
+            name = f"{hint}_{number}"
+        self.roots[name] = target if isinstance(target, CellType) else CellType(target)
+        return name
 
     def read(self) -> tuple[Any, ...]:
         return tuple(self.get(path) for path in self.paths)
@@ -142,7 +161,7 @@ class State:
             if cell is not None:
                 if value is not UNBOUND:
                     cell.cell_contents = value
-                elif not _is_empty(cell):
+                elif cell_is_filled(cell):
                     del cell.cell_contents
             elif value is not UNBOUND:
                 self.globals[root] = value
@@ -220,7 +239,7 @@ def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]
 
 
 def _contents(cell: CellType) -> Any:
-    return UNBOUND if _is_empty(cell) else cell.cell_contents
+    return UNBOUND if not cell_is_filled(cell) else cell.cell_contents
 
 
 def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
@@ -228,10 +247,10 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     known = set(cells)
     pending = list(cells.values())
     for cell in pending:
-        callee = None if _is_empty(cell) else cell.cell_contents
+        callee = None if not cell_is_filled(cell) else cell.cell_contents
         if type(callee) is FunctionType and (
             hasattr(callee, "place") or not is_internal(callee.__code__.co_filename)
-        ):
+        ) and not hasattr(callee, "__autograph_do_not_convert__"):
             for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
                 if name not in cells:
                     cells[name] = inner
@@ -239,39 +258,6 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
                 elif name.startswith("ag__") and not any(inner is cell for cell in pending):
                     pending.append(inner)  # of an operator in another
     return [name for name in cells if name not in known]
-
-
-def _globals_assigned(codes: list[CodeType], cells: dict[str, CellType], namespace: dict[str, Any]) -> set[str]:
-    """Globals of their module that these codes assign, or functions of it that they may call."""
-    callees = [cell.cell_contents for cell in cells.values() if not _is_empty(cell)]
-    pending = codes + [f.__code__ for f in callees if type(f) is FunctionType and f.__globals__ is namespace]
-    found: set[str] = set()
-    seen: set[CodeType] = set()
-    while pending:
-        code = pending.pop()
-        if code in seen or is_internal(code.co_filename):
-            continue
-        seen.add(code)
-        found |= _stores_global(code)
-        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for name in code.co_names:
-            callee = namespace.get(name)
-            if type(callee) is FunctionType and callee.__globals__ is namespace:
-                pending.append(callee.__code__)
-    return found
-
-
-@functools.lru_cache(maxsize=4096)
-def _stores_global(code: CodeType) -> frozenset[str]:
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL")
-
-
-def _is_empty(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return True
-    return False
 
 
 @functools.lru_cache(maxsize=4096)
@@ -334,12 +320,12 @@ class Body:
         functions = (fn, *getattr(fn, "runs", ()))
         cells = [(name, cell, _contents(cell)) for function in functions
                  for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
-        beyond = [(name, state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
-        namespace = [(name, state.globals.get(name, UNBOUND)) for name in state.globals_of_callees - state.names]
+        closure = {id(cell) for _, cell, _ in cells}
+        beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in closure]
         before = state.read()
         state.write(values)
         copies = self._copies(before, values)
-        heap = Heap(state.reachable())
+        heap = Heap(state.reach())
         arrays = [(name, value, value.copy()) for name, value in zip(map(_name, state.paths), values)
                   if hasattr(type(value), "__array_interface__")]
         made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
@@ -359,29 +345,21 @@ class Body:
             for exchange in reversed(within.exchanges):
                 exchange.take_back()
             within.exchanges, within.variables = around
-            state.discovered |= heap.take_back(state.names, state.stages, made)
+            state.discovered |= heap.take_back(state.names, state.stages, state.root, made)
             if copies is not None:
                 copies.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
             own = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
                 name for name, cell, value in [*(c for c in cells if c[0] not in own), *beyond]
-                if name not in state.names and _contents(cell) is not value
-                and (id(cell) in _noted.cells or state.stages(_contents(cell)))}
+                if name not in state.names and (now := _contents(cell)) is not value
+                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages))}
             _noted.cells |= outer
-            for name, value in namespace:
-                now = state.globals.get(name, UNBOUND)
-                if now is not value and state.stages(now):
-                    state.discovered.add(name)
-                    if value is UNBOUND:
-                        del state.globals[name]
-                    else:
-                        state.globals[name] = value
             state.write(before)
             for _, cell, value in cells + [entry for entry in beyond if entry[0] not in state.names]:
                 if value is not UNBOUND:
                     cell.cell_contents = value
-                elif not _is_empty(cell):
+                elif cell_is_filled(cell):
                     del cell.cell_contents
             changed = heap.changed() or _changed_array(arrays)
             if state.discovered:  # at once: a result that is made of it would be in other variables, too
@@ -398,6 +376,7 @@ class Body:
         for _, value in self.state.reachable():
             copies.of(value)
         copies.cells(self.state.cells.items())
+        copies.beyond(self.state.reach())
         copies.run()
         return copies
 
@@ -427,9 +406,18 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
 
 
 class Test(Body):
-    """A test as a pure function from state to predicate."""
+    """A test as a pure function from state to predicate. `changes` says whether it changes the state, which is lost."""
+
+    changes = False
+
+    def __call__(self, *values: Any) -> Any:
+        self.before = [x for value in values for x in _leaves(value)]
+        return super().__call__(*values)
 
     def result(self, returned: Any) -> Any:
+        now = [x for value in self.state.read() for x in _leaves(value)]
+        same = len(now) == len(self.before) and all(a is b for a, b in zip(now, self.before))
+        self.changes = self.changes or not same
         return returned
 
 
@@ -440,6 +428,17 @@ class Operand(Body):
         return (returned, *self.state.read())
 
 
+def _leaves(value: Any) -> Iterator[Any]:
+    """What is in a list, dict or dataclass object, at any depth."""
+    if hasattr(type(value), "__become__"):
+        yield from value.__leaves__()
+    elif isinstance(value, tuple) or is_container(value):
+        for _, part in parts_in(value):
+            yield from _leaves(part)
+    else:
+        yield value
+
+
 class Snapshot:
     """What a statement's bodies can reach and change, as it is now."""
 
@@ -448,11 +447,11 @@ class Snapshot:
         self.contents: list[Any] = [copy.copy(value) if type(value) in (list, dict) else None for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
         self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
-        self.heap = Heap(state.reachable())
+        self.heap = Heap(state.reach())
 
     def take_back(self) -> None:
         """Make everything what it was."""
-        self.heap.take_back(frozenset(), self.state.stages)
+        self.heap.restore()
         for value, content in zip(self.values, self.contents):
             if type(value) is list:
                 value[:] = content
@@ -463,7 +462,7 @@ class Snapshot:
         for cell, value in self.cells:
             if value is not UNBOUND:
                 cell.cell_contents = value
-            elif not _is_empty(cell):
+            elif cell_is_filled(cell):
                 del cell.cell_contents
 
 
@@ -482,13 +481,14 @@ def staged(
         names = tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
     tried: set[frozenset[str]] = set()
     found: list[str] = []
+    roots: dict[str, CellType] = {}
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
-        variables = State(names, backend.stages, *functions)
+        variables = State(names, backend.stages, *functions, roots=roots)
         if held := variables.held_elsewhere():
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
-            variables = State(names, backend.stages, *functions, held=held)
+            variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
         try:
             values = run(variables, names)
@@ -505,13 +505,17 @@ def staged(
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
 
 
-def checkpoint() -> tuple[Backend, object] | None:
-    """A mark in the graph that is being traced, if one is."""
+def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:
+    """A mark in the graph that is being traced, if one is; and what can be changed by way of what a function names."""
     backend = ambient.backend
-    return None if backend is None else (backend, backend.checkpoint())
+    if backend is None:
+        return None
+    return backend, backend.checkpoint(), Snapshot(State((), backend.stages, *read), read) if read else None
 
 
-def rollback(mark: tuple[Backend, object] | None, /) -> None:
-    """Take back what was traced since `mark`."""
+def rollback(mark: tuple[Backend, object, Snapshot | None] | None, /) -> None:
+    """Take back what was traced, and changed, since `mark`."""
     if mark is not None:
         mark[0].rollback(mark[1])
+        if mark[2] is not None:
+            mark[2].take_back()

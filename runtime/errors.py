@@ -138,7 +138,7 @@ def locate(exc: Exception, place: Place | None) -> None:
 
 _SUBJECTS: Final = {
     "": "the value of this expression", "return_": "the value returned", "ag__list": "the list", "ag__sum": "the sum",
-    "ag__item": "the item", "ag__found": "whether there is one",
+    "ag__item": "the item", "ag__found": "whether there is one", "ag__going": "the test",
 }
 
 

@@ -634,6 +634,7 @@ def test_discarded_traces_leave_nothing():
 def test_nested_loops_are_not_traced_exponentially():
     count = 0
 
+    @ag.do_not_convert
     def seen():
         nonlocal count
         count += 1

@@ -562,3 +562,33 @@ def object_whose_pop_fails(ops):
     except IndexError:
         return out, -1
     return out, pile.peak
+
+
+class Meter:
+    """Its methods have names of a list's or set's, and nothing to convert."""
+
+    def __init__(self):
+        self.n = 0
+
+    def add(self, k):
+        self.n += k
+        return self.n
+
+    def get(self):
+        return self.n
+
+
+@program((3,), (0,))
+def methods_named_as_those_of_containers(x):
+    meter = Meter()
+    for i in range(3):
+        meter.add(i)
+        if meter.get() > 1:
+            continue
+        meter.add(
+            meter.get())
+    y = (meter.add(1) if x > 2 else meter.add(2)) if meter.get() else meter.add(3)
+    z = x > 1 and meter.get() > 3
+    while meter.add(-30) > 0:
+        pass
+    return [meter.add(i) for i in range(2)], y, z, 3 < meter.add(40) < meter.get()

@@ -1,0 +1,258 @@
+"""What a body can read and change: from its variables, and the functions and methods that it may call.
+
+The names in its code lead on: to globals, to methods of the objects that are met, to what these close over and name in
+turn. A method, or what a class or module holds, is followed if some code that was met has its name.
+"""
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any, Final, NamedTuple, cast
+
+from .classes import meet
+from .frames import is_converted, is_internal
+from .policy import left_alone
+
+__all__ = ["Globals", "Held", "Reach", "is_users_object", "only_atoms", "slots_of"]
+
+_DEPTH: Final = 4  # steps of a path
+_MOST: Final = 20_000  # objects that are looked into
+_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_FIXED: Final = (set, frozenset, deque)
+"""What is in these is not put in the place of something else."""
+
+
+class Globals(NamedTuple):
+    """Variables of a module that a function assigns, or names."""
+
+    namespace: dict[str, Any]
+    names: frozenset[str]
+
+
+class Held(NamedTuple):
+    """A list, dict, object, class or module, or a variable that only a function has, with what leads to it."""
+
+    path: str | None
+    """As text, from a variable of the body's: `"self.table['k']"`."""
+    value: Any
+    hint: str
+    """What to call it, if no path leads to it."""
+    fixed: bool
+    """Whether no other can be put in its place where it is."""
+
+
+class Reach:
+    def __init__(
+        self, variables: Iterable[tuple[str, Any]], codes: Iterable[CodeType] = (),
+        namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
+    ) -> None:
+        """`namespace`: the globals of the codes, with which paths may begin; `own`: the cells that are known, which
+        hide these."""
+        self.held: list[Held] = []
+        self.named: list[Globals] = []
+        """The globals that functions name."""
+        self.shadowed, self.namespace = own.keys(), namespace
+        self._own = frozenset(map(id, own.values()))
+        self._seen: set[int] = set()
+        self._names: set[str] = set()
+        """The names in the code that was met."""
+        self._codes: set[CodeType] = set()
+        self._scopes: list[tuple[str | None, Any, set[str]]] = []
+        """Classes and modules, with the names by which they have been looked into."""
+        self._pending: deque[tuple[str | None, Any, int, str, bool]] = deque()
+        for code in codes:
+            self._code(code, namespace or {}, "module")
+        for name, value in variables:
+            self._meet(name, value, 0, name)
+        self.run()
+
+    def names_in(self, scope: Any) -> list[str]:
+        """What of a class or module code that was met may read or assign."""
+        return [name for name in vars(scope) if name in self._names and not name.startswith("__")]
+
+    def run(self) -> None:
+        """Follow what has been met."""
+        known = -1
+        while known < len(self._names) or self._pending:
+            while self._pending:
+                path, value, depth, hint, fixed = self._pending.popleft()
+                self._visit(path, value, depth, hint, fixed)
+            known = len(self._names)
+            for path, scope, done in list(self._scopes):
+                is_class = isinstance(scope, type)
+                found = {n for n in vars(scope) if n in self._names or (is_class and n.startswith("__"))} - done
+                done |= found
+                for name in found:
+                    self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
+
+    def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
+        if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < _MOST:
+            self._pending.append((path if depth <= _DEPTH else None, value, depth, hint, fixed))
+
+    def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
+        for value in values:
+            self._meet(None, value, depth, hint)
+
+    def _visit(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool) -> None:
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        below = depth + 1
+        if isinstance(value, (tuple, *_FIXED)):
+            inside = fixed or not isinstance(value, tuple)
+            if isinstance(value, (set, deque)):
+                self.held.append(Held(path, value, hint, fixed))
+            if not only_atoms(value):
+                for i, item in enumerate(value):
+                    self._meet(path and f"{path}[{i}]" if not inside else None, item, below, hint, inside)
+        elif isinstance(value, (list, bytearray)):
+            self.held.append(Held(path, value, hint, fixed))
+            if not only_atoms(value):
+                for i, item in enumerate(value):
+                    self._meet(path and f"{path}[{i}]", item, below, hint)
+        elif isinstance(value, dict):
+            self.held.append(Held(path, value, hint, fixed))
+            if not only_atoms(value.values()):
+                for key, item in value.items():
+                    self._meet(path and f"{path}[{key!r}]" if type(key) in (str, int) else None, item, below, hint)
+        elif isinstance(value, FunctionType):
+            self._function(value)
+        elif isinstance(value, MethodType):
+            self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
+            self._meet(None, value.__func__, below, hint)
+        elif isinstance(value, functools.partial):
+            self._meet_all((value.func, value.args, value.keywords), below, hint)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._meet(None, value.__func__, below, hint)
+        elif isinstance(value, property):
+            self._meet_all((value.fget, value.fset, value.fdel), below, hint)
+        elif hasattr(type(value), "__become__"):
+            self.held.append(Held(path, value, hint, fixed))
+        elif isinstance(value, (type, ModuleType)):
+            if _is_users(value.__module__ if isinstance(value, type) else value.__name__):
+                self.held.append(Held(path, value, hint, fixed))
+                self._scopes.append((path, value, set()))
+                for base in value.__bases__ if isinstance(value, type) else ():
+                    self._meet(None, base, below, base.__name__)
+        else:
+            fields = fields_in(value)
+            if fields is not None:
+                meet(type(value))
+                self.held.append(Held(path, value, hint, fixed))
+                for name, item in fields.items():
+                    self._meet(path and f"{path}.{name}", item, below, name)
+                self._meet(None, type(value), below, type(value).__name__)
+
+    def _function(self, fn: FunctionType) -> None:
+        code = fn.__code__
+        if hasattr(fn, "place") or is_internal(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
+            return  # what is marked so does what it does while the graph is traced
+        for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
+            if id(cell) in self._own or id(cell) in self._seen:
+                continue
+            self._seen.add(id(cell))
+            self.held.append(Held(None, cell, name, False))
+            if cell_is_filled(cell):
+                self._meet(None, cell.cell_contents, 1, name)
+        if not is_converted(code) and left_alone(fn) is not None:
+            return
+        if fn.__dict__:
+            self.held.append(Held(None, fn, fn.__name__, True))
+        self._meet_all((fn.__defaults__, fn.__kwdefaults__), 1, fn.__name__)
+        self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
+
+    def of_code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
+        """What code of a module names."""
+        self._code(code, namespace, module)
+        self.named.append(Globals(namespace, _names(code)))
+        for name in _names(code):
+            if name in namespace:
+                nameable = namespace is self.namespace and name not in self.shadowed
+                self._meet(name if nameable else None, namespace[name], 0, name)
+
+    def _code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
+        if code not in self._codes:
+            self._codes.add(code)
+            self._names |= _names(code)
+            if _stored(code):
+                self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
+
+
+def cell_is_filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    codes = [code]
+    for each in codes:
+        codes += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
+    return iter(codes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(code: CodeType) -> frozenset[str]:
+    """Globals and attributes that a code names."""
+    return frozenset(name for each in _inside(code) for name in each.co_names)
+
+
+@functools.lru_cache(maxsize=4096)
+def _stored(code: CodeType) -> frozenset[str]:
+    """The globals that a code assigns."""
+    return frozenset(i.argval for each in _inside(code) for i in dis.get_instructions(each)
+                     if i.opname == "STORE_GLOBAL")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users(module: str) -> bool:
+    """Whether classes and functions of a module are not the tool's, and no rule leaves them alone."""
+    path: str = getattr(sys.modules.get(module), "__file__", None) or ""
+    probe: Any = FunctionType((lambda: None).__code__.replace(co_filename=path or "<none>"), {"__name__": module})
+    return left_alone(probe) is None and module != "builtins"
+
+
+def only_atoms(values: Iterable[Any]) -> bool:
+    """Whether all of the values are numbers, text or None: nothing to look into."""
+    return _ATOMS.issuperset(map(type, values))
+
+
+def is_users_object(value: Any) -> bool:
+    """Whether `value` has attributes of its own, and is no class, module or function, and none of the tool's."""
+    if isinstance(value, (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
+        return False
+    return _may_be_users(type(value))
+
+
+def _may_be_users(cls: type) -> bool:
+    if getattr(cls, "__autograph__", None) is not None:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_internal(getattr(module, "__file__", None) or "")
+
+
+@functools.cache
+def slots_of(cls: Any) -> tuple[str, ...]:
+    """The attributes that instances of a class of the user's have in slots."""
+    if not _may_be_users(cls):
+        return ()
+    return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
+                 if isinstance(member, MemberDescriptorType))
+
+
+def fields_in(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object of the user's, by name; None for any other value."""
+    slots = slots_of(cast(Hashable, type(value)))
+    if not slots and not is_users_object(value):
+        return None
+    fields = dict(getattr(value, "__dict__", ()))
+    for name in slots:
+        if hasattr(value, name):
+            fields[name] = getattr(value, name)
+    return fields
