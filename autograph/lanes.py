@@ -579,7 +579,8 @@ def _is_implicit_return(node: Any) -> bool:
 
 def _ends_function(node: Any) -> bool:
     """Whether all that a statement does is to return at the end of a function, where no other `return` has."""
-    return isinstance(node, gast.If) and bool(node.orelse) and _is_implicit_return(node.orelse[0])
+    return (isinstance(node, gast.If) and bool(node.orelse) and _is_implicit_return(node.orelse[0])
+            and all(isinstance(n, gast.Pass) for n in node.body))
 
 
 def _runs(node: Any) -> bool:

@@ -336,7 +336,11 @@ class Generator(Statements):
                     self.unsure.add("late")
             for _ in range(self.random.randint(2, 6)):
                 self.statement()
-            self.line(f"return {self.result()}")
+            if self.chance(0.05 if self.tensor else 0.2):
+                with self.block(f"if {self.bool()}:"):
+                    self.line(f"return {self.result()}")
+            else:
+                self.line(f"return {self.result()}")
         return PRELUDE + "\n" + "\n".join(self.lines) + "\n"
 
 

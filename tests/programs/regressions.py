@@ -447,3 +447,33 @@ def ends_after_the_else_of_an_inner_loop_leaves_the_outer(n):
         return n
     else:
         print(-1)
+
+
+@program(([1, 2], True), ([], False), ([3], False))
+def returns_only_in_the_last_branch_after_a_loop(xs, c):
+    total = 0
+    for x in xs:
+        total += x
+    if c:
+        return total
+
+
+@program((3, True), (0, False), (0, True))
+def returns_only_in_the_last_branch_after_a_while_loop(n, c):
+    while n > 1:
+        n -= 1
+    if c:
+        n += 10
+        return n
+
+
+@program((3, True), (0, False), (0, True))
+def returns_only_in_the_last_branch_after_others(n, c):
+    if n > 2:
+        n = -n
+    try:
+        n = 12 // n
+    except ZeroDivisionError:
+        n = 7
+    if c and n != 5:
+        return n
