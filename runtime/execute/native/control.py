@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.execute.native import lane_loops, lanes, sweeps, tiles
+from runtime.execute.native import hoisting, lane_loops, lanes, sweeps, tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
@@ -404,6 +404,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
         words, specs = w.described(values[:sources])
         w.call_python(StreamSite(stream, place, specs, ()), words)
         w.reload()
+    ahead = None if length is None else hoisting.planned(w, node, length, envs["body"])
     cost = cost_of(w, test, body)
     head, inside, after = b.label("for"), b.label("do"), b.label("end")
     before = b.block
@@ -426,6 +427,8 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
             given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]], exits, carried, inside, after)
         with w.scope():
             env = {**envs["body"], **dict(zip(body.inputs, [*given, *carried.current[:n]], strict=True))}
+            if ahead is not None:
+                env.update(ahead.enter(index))
             carried.store_ahead(body)
             results = w.run(body, env)
             if not b.done:

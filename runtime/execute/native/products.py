@@ -16,7 +16,7 @@ from runtime.execute.native.updates import update_of
 from runtime.graph import Node
 from runtime.types import DType, float16
 
-__all__ = ["element_at", "leading", "multiply", "steps_of"]
+__all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
 
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _ROW: Final = 64  # columns that are kept in registers then
@@ -42,7 +42,7 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     lead = leading(w, node, x, y)
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
-    if not lead and _by_blas(w, x.dtype, [rows, inner, columns]):
+    if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims)
         uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
@@ -108,13 +108,13 @@ def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
     rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
     if _is(rows, 0) or _is(columns, 0):
         return
-    if _by_blas(w, x.dtype, [rows, inner, columns]):
+    if by_blas(w, x.dtype, [rows, inner, columns]):
         gemm.call(w, x, y, out)
     else:
         _inline(w, x, y, out)
 
 
-def _by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
+def by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
     size = w.b.product(sizes)
     return dtype in GEMM and not (isinstance(size, int) and size <= _SMALL)
 

@@ -28,6 +28,10 @@ def report(w: Lowering) -> str:
         what = f"does not run in lanes: {how}" if isinstance(how, str) else f"runs {how} iterations at a time, in lanes"
         lines.append(f"  {_place(node)}{node.op.name} {what}")
     lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
+    for node, steps in w.ahead.items():
+        many = f"up to {steps}" if steps else "several"
+        how = f"step by step: {steps}" if isinstance(steps, str) else f"for {many} steps of the loop at once"
+        lines.append(f"  {_place(node)}{node.op.name} is made {how}")
     lines += [f"  {_place(node)}{node.op.name} is added in place, by one call of BLAS" for node in w.added]
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
     if not w.called_back:
