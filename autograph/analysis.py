@@ -65,7 +65,7 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
         return True
     if isinstance(node, gast.Compare):
         return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
-            none_test(node, maybe_none) or member_test(node) or bool_test(node)
+            none_test(node, maybe_none) or member_test(node, maybe_none) or bool_test(node)
         )
     if isinstance(node, gast.BoolOp):
         return all(never_tensor(value, maybe_none) for value in node.values)
@@ -74,12 +74,13 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES
 
 
-def member_test(node: Any) -> bool:
-    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some."""
+def member_test(node: Any, maybe_none: frozenset[str]) -> bool:
+    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some; or of a text that is
+    a key in `maybe_none`."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
-        return False
+        return _tested(node) in maybe_none
     held = node.comparators[0]
     if isinstance(held, (gast.Tuple, gast.List, gast.Set)):
         text = (str, bytes, type(None))
@@ -95,16 +96,19 @@ def bool_test(node: Any) -> bool:
 
 def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
     """Whether a comparison is `x is None` or `x is not None` for a variable, attribute or item in `maybe_none`."""
-    return _tested_for_none(node) in maybe_none
+    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and _tested(node) in maybe_none
 
 
-def _tested_for_none(node: Any) -> str | None:
-    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like."""
-    if isinstance(node, gast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)):
-        other = node.comparators[0]
-        if isinstance(other, gast.Constant) and other.value is None:
-            found = symbol(node.left)
-            return found and found[0]
+def _tested(node: Any) -> str | None:
+    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like; `['k']` for `'k' in d`, by whatever name."""
+    if len(node.ops) != 1:
+        return None
+    left, op, right = node.left, node.ops[0], node.comparators[0]
+    if isinstance(op, (gast.Is, gast.IsNot)) and isinstance(right, gast.Constant) and right.value is None:
+        found = symbol(left)
+        return found and found[0]
+    if isinstance(op, (gast.In, gast.NotIn)) and isinstance(left, gast.Constant) and type(left.value) is str:
+        return f"[{left.value!r}]"
     return None
 
 
@@ -145,8 +149,8 @@ class _Classifier:
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
         comparisons = [n for n in own_of(node) if n.__class__ is gast.Compare]
-        self.tested = {text for n in comparisons if (text := _tested_for_none(n)) is not None}
-        """What the function compares with None."""
+        self.tested = {text for n in comparisons if (text := _tested(n)) is not None}
+        """What the function compares with None, and the keys that it looks for."""
         self.from_calls = _from_calls(node) & self.tested if self.tested else set()
         self.decisions: list[Decision] = []
 
@@ -185,7 +189,8 @@ class _Classifier:
 
     def written(self, node: Any) -> set[str]:
         names = scan(node)
-        return (names.binds | names.symbols.keys()) & self.tested
+        keys = {text[text.rindex("["):] for text in names.symbols if text.endswith("]")}
+        return (names.binds | names.symbols.keys() | keys) & self.tested
 
     def rule(self, node: Any, in_python_loop: bool) -> str | None:
         general = self.general_rule(node, in_python_loop)
@@ -243,7 +248,7 @@ class _Classifier:
 
 def classify(node: Any) -> tuple[Decision, ...]:
     """Leave on each statement of a function whether it stays Python (`python`), and on its tests which names
-    a staged branch may have set to None (`maybe_none`). Nested functions are left to their own turn."""
+    a staged branch may have set to None, or left unset (`maybe_none`). Nested functions are left to their own turn."""
     classifier = _Classifier(node)
     classifier.run(node.body)
     return tuple(classifier.decisions)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "forget",
-    "has_backend", "is_plain", "on_announce", "on_trace", "plain", "register", "staging_backend",
+    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "deciding", "forget",
+    "has_backend", "is_plain", "keyed", "lengths", "on_announce", "on_trace", "plain", "register", "staging_backend",
 ]
 
 
@@ -99,6 +100,9 @@ class Backend(Protocol):
         """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
         once, however often it runs."""
 
+    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
+
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
@@ -134,6 +138,9 @@ class Backend(Protocol):
         """As `if_exp`."""
 
     def not_(self, value: Any) -> Any: ...
+
+    def check_keys(self, value: Any) -> None:
+        """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
 
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
@@ -193,6 +200,12 @@ class _Activity:
 
 
 activity: Final = _Activity()
+lengths: Final[set[type]] = {str, bytes, bytearray, list, tuple, dict, set, frozenset, range}
+"""Types of which `len` is what it is in Python. While a backend traces, lists and dicts are not among them: it may know
+more of these than Python does."""
+keyed: Final[frozenset[type]] = frozenset({
+    dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())})
+"""Types of what has the keys of a dict. They are not `plain` while a backend traces."""
 _lock = threading.Lock()
 ambient: Final = _Ambient()
 
@@ -220,6 +233,8 @@ _made: list[type] = []
 def is_plain(value: Any, /) -> bool:
     """Whether Python decides on `value`; its type joins `plain` if that holds for all of its values."""
     cls = type(value)
+    if cls in keyed:
+        return deciding(value) is None
     backend = backend_of(value)
     if backend is not None:
         announce()
@@ -233,6 +248,8 @@ def is_plain(value: Any, /) -> bool:
 @unseen
 def has_backend(value: Any, /) -> bool:
     """Whether the type of `value` has a backend; if not, it joins `plain`."""
+    if type(value) in keyed:
+        return False
     is_plain(value)
     return type(value) not in plain
 
@@ -252,6 +269,15 @@ def announce() -> None:
 
 on_trace: Final[list[Callable[[], None]]] = []
 """What is to be done when a backend begins to trace, and none did, and when none traces any more."""
+
+
+def _ask_of_dicts() -> None:
+    """While a backend traces, it may know more of lists and dicts than Python does."""
+    (lengths.difference_update if activity.tracing else lengths.update)((list, dict))
+    (plain.difference_update if activity.tracing else plain.update)(keyed)
+
+
+on_trace.append(_ask_of_dicts)
 forget: Final[list[Callable[[], None]]] = []
 """What to call before a full garbage collection: tables that keep users' classes and functions give them up."""
 
@@ -288,3 +314,11 @@ def staging_backend(value: Any) -> Backend | None:
     """The backend that stages control flow on `value`, or None if Python runs it."""
     found = backend_of(value)
     return found if found is not None and found.stages(value) else None
+
+
+def deciding(value: Any) -> Backend | None:
+    """`staging_backend`, where the truth of a value or its items are asked for: an error for a dict of whose keys only
+    the backend knows that is tracing whether they are there."""
+    if type(value) in keyed and ambient.backend is not None:
+        ambient.backend.check_keys(value)
+    return staging_backend(value)

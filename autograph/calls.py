@@ -31,7 +31,9 @@ from .backend import (
     activity,
     ambient,
     backend_of,
+    deciding,
     forget,
+    keyed,
     on_announce,
     on_trace,
     plain,
@@ -289,7 +291,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:
             return original
         for value in args:
-            backend = backend_of(value)
+            backend = deciding(value) if type(value) in keyed else backend_of(value)
             if backend is None and ambient.backend is not None and type(value) in (list, tuple):
                 backend = next((b for b in map(staging_backend, value) if b is not None), None)
             if backend is not None and original in backend.builtins:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .backend import Backend, ambient, staging_backend
+from .backend import Backend, ambient, deciding, staging_backend
 
 __all__ = ["Clause", "items_of", "unpack"]
 
@@ -45,7 +45,7 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
 
     `what` is for the error: what the items are of.
     """
-    backend = staging_backend(clause.iterable)
+    backend = deciding(clause.iterable)
     items = clause.iterable if backend is None else backend.items(clause.iterable, what, remedy)
     for item in items:
         arguments = clause.arguments(item)

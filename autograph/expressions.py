@@ -338,7 +338,7 @@ class _Expressions:
         if bool_test(node):
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        if member_test(node):
+        if member_test(node, self.maybe_none):
             held = node.comparators[0]
             display = isinstance(held, (gast.Tuple, gast.List, gast.Set))
             fixed = display and all(map(self.is_fixed, held.elts))

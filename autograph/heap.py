@@ -173,10 +173,12 @@ def _put(value: Any, key: Any, part: Any) -> None:
         object.__setattr__(value, key, part)
 
 
-def _is_state(value: Any, stages: Callable[[Any], bool]) -> bool:
-    """A number or staged value, or a list of these, or a dict or dataclass object with one."""
+def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
+    """A number or staged value, or a list of these, or a dict or dataclass object with one. `inside` are the lists
+    around it, which may be in it again."""
     if type(value) in (list, tuple):
-        return all(_is_state(item, stages) for item in value)
+        around = (*inside, id(value))
+        return id(value) in inside or all(_is_state(item, stages, around) for item in value)
     if isinstance(value, dict) or _is_record(value):
         return any(stages(part) for _, part in parts_in(value))
     return type(value) in (int, float, bool, complex) or stages(value)

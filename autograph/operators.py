@@ -16,7 +16,18 @@ from types import FunctionType, MethodType
 from typing import Any, cast
 
 from . import turned
-from .backend import Backend, activity, ambient, backend_of, has_backend, is_plain, plain, staging_backend
+from .backend import (
+    Backend,
+    activity,
+    ambient,
+    backend_of,
+    deciding,
+    has_backend,
+    is_plain,
+    keyed,
+    plain,
+    staging_backend,
+)
 from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .frames import own_errors, prune, settle, stand_in
@@ -49,7 +60,7 @@ Thunk = Callable[[], Any]
 def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: str) -> None:
     """`if pred: if_true() else: if_false()`; None is an empty branch."""
     try:
-        if pred is True or (pred is not False and (backend := staging_backend(pred)) is None and pred):
+        if pred is True or (pred is not False and (backend := deciding(pred)) is None and pred):
             if if_true is not None:
                 part(if_true)()
         elif pred is False or backend is None:
@@ -107,7 +118,7 @@ def reduce(
         part(body)
         if test is not None:
             part(test)
-        backend = staging_backend(iterable)
+        backend = deciding(iterable)
         if backend is not None:
             clause = getattr(type(iterable), "__clause__", None)
             if clause is not None:  # a generator expression: the body goes into its loops
@@ -290,7 +301,7 @@ def resume(
 @own_errors
 def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
     """`then() if pred else orelse()`."""
-    backend = staging_backend(pred)
+    backend = deciding(pred)
     if backend is None:
         return part(then)() if pred else part(orelse)()
 
@@ -304,7 +315,7 @@ def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
 def and_(value: Any, /, *others: Thunk) -> Any:
     """`value and others[0]() and ...`."""
     for other in others:
-        backend = staging_backend(value)
+        backend = deciding(value)
         if backend is not None:
             value = _stage_operand(backend, backend.and_, value, other)
         elif value:
@@ -318,7 +329,7 @@ def and_(value: Any, /, *others: Thunk) -> Any:
 def or_(value: Any, /, *others: Thunk) -> Any:
     """`value or others[0]() or ...`."""
     for other in others:
-        backend = staging_backend(value)
+        backend = deciding(value)
         if backend is not None:
             value = _stage_operand(backend, backend.or_, value, other)
         elif value:
@@ -342,7 +353,7 @@ def not_(value: Any, /) -> Any:
     if value is False:
         return True
     try:
-        backend = staging_backend(value)
+        backend = deciding(value)
         return not value if backend is None else backend.not_(value)
     except BaseException as error:
         prune(error)
@@ -355,6 +366,8 @@ def in_(value: Any, container: Any, /) -> Any:
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+    if backend is None and type(container) in keyed:
+        backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
         if type(method) is FunctionType:  # Python's `in` wants a bool of it
@@ -492,7 +505,7 @@ def _hashable(key: Any, kind: str, what: str) -> Any:
 @own_errors
 def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Iterator[Any]:
     """`(element(*item) for item in iterable if test(*item))`."""
-    if staging_backend(iterable) is None:
+    if deciding(iterable) is None:
         iterable = iter(iterable)
     clause = Clause(iterable, element, test)
     backend = tracing(clause)

@@ -10,9 +10,20 @@ import functools
 import sys
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from types import CellType, CodeType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any, Final, NamedTuple, cast
 
+from .advancing import is_iterator
 from .classes import meet
 from .frames import is_converted, is_internal
 from .policy import left_alone
@@ -53,6 +64,8 @@ class Reach:
         """`namespace`: the globals of the codes, with which paths may begin; `own`: the cells that are known, which
         hide these."""
         self.held: list[Held] = []
+        self.iterators: list[tuple[str, Any]] = []
+        """Iterators, with a path to them or what to call them."""
         self.named: list[Globals] = []
         """The globals that functions name."""
         self.shadowed, self.namespace = own.keys(), namespace
@@ -102,6 +115,8 @@ class Reach:
             return
         self._seen.add(id(value))
         below = depth + 1
+        if is_iterator(value):
+            self.iterators.append((path or hint, value))
         if isinstance(value, (tuple, *_FIXED)):
             inside = fixed or not isinstance(value, tuple)
             if isinstance(value, (set, deque)):
@@ -124,6 +139,9 @@ class Reach:
         elif isinstance(value, MethodType):
             self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
             self._meet(None, value.__func__, below, hint)
+        elif isinstance(value, (BuiltinMethodType, MethodWrapperType)):
+            if is_iterator(value.__self__):
+                self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
         elif isinstance(value, functools.partial):
             self._meet_all((value.func, value.args, value.keywords), below, hint)
         elif isinstance(value, (staticmethod, classmethod)):

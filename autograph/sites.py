@@ -16,12 +16,12 @@ import operator
 import sys
 import threading
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
 
-from .backend import activity, is_plain, on_trace
+from .backend import activity, is_plain, lengths, on_trace
 from .calls import at_work, call, functions, is_static, native
 from .frames import prune
 from .unseen import unseen
@@ -39,8 +39,6 @@ CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in (*_OPERA
 hold. An operator that has no hash cannot be a constant."""
 SCALARS: Final[frozenset[type]] = frozenset({bool, int, float, complex, str, bytes, type(None)})
 """Types on which every builtin does what it does in Python, also while a backend traces."""
-LENGTHS: Final[frozenset[type]] = frozenset({str, bytes, bytearray, list, tuple, dict, set, frozenset, range})
-"""The same for `len`."""
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
 _NOTHING: Final = object()
 
@@ -73,11 +71,11 @@ class Site:
         """A class that Python code cannot change, or whose method stands for itself: it is called as it is."""
         self.met = False
         """Whether `find_method` has seen what is called here."""
-        self.types: frozenset[type] = SCALARS
+        self.types: Set[type] = SCALARS
         """Types of arguments with which the builtin `of` is called as it is."""
         if mark[2] is not None:
             self.of = self.to = getattr(builtins, mark[2])
-            self.types = LENGTHS if mark[2] == "len" else SCALARS
+            self.types = lengths if mark[2] == "len" else SCALARS
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Site, (self.mark,)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
+from .advancing import Place, line_of_use
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
@@ -21,13 +22,17 @@ from .reach import Reach, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
-__all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "checkpoint", "rollback", "staged"]
+__all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "Turn", "checkpoint", "rollback", "staged"]
 
 _Path = tuple[Any, ...]
 
 
 class Restage(BaseException):
     """A body changed what was not known to be state: the statement is staged again, with it."""
+
+
+class Turn(BaseException):
+    """The test of a loop changed the state."""
 
 
 class State:
@@ -57,6 +62,8 @@ class State:
         self.names = frozenset(names)
         self.discovered: set[str] = set()
         """Attributes and items that a body turned out to change, though the statement does not name them."""
+        self.iterators: list[tuple[str, Place]] = []
+        """Iterators that the bodies reach, and where they are before the statement."""
         self.paths = [_path(name) for name in names]
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
@@ -332,6 +339,8 @@ class Body:
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables
         within.exchanges, within.variables = [], (*within.variables, *state.held)
+        hidden = False
+        self.begin()
         try:
             result = self.result(fn(*arguments))
             if ambient.backend is not None:
@@ -340,6 +349,7 @@ class Body:
         except BaseException as error:
             if ambient.backend is not None:  # the state is still what it was where this was raised
                 ambient.backend.left_by(error)
+                hidden = ambient.backend.hides(error)
             raise
         finally:
             for exchange in reversed(within.exchanges):
@@ -362,10 +372,20 @@ class Body:
                 elif cell_is_filled(cell):
                     del cell.cell_contents
             changed = heap.changed() or _changed_array(arrays)
+            if not hidden:
+                _refuse_advanced(state.iterators, functions)
             if state.discovered:  # at once: a result that is made of it would be in other variables, too
                 raise Restage
+            if self.changes:
+                raise Turn
             if changed is not None and ambient.backend is not None:
                 raise ambient.backend.changed_unseen(type(changed[1]).__name__, changed[0], self.filename, self.lineno)
+
+    changes = False
+    """Whether what is a test has changed the state."""
+
+    def begin(self) -> None:
+        """Called when the state is what the body begins with."""
 
     def _copies(self, before: tuple[Any, ...], values: tuple[Any, ...]) -> Exchange | None:
         """Let all by which the body reaches what `values` are copies of refer to these."""
@@ -382,6 +402,14 @@ class Body:
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
+
+
+def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
+    """Raise the error if one of the iterators has been advanced: by these functions, of which the first is a body."""
+    for name, place in iterators:
+        if place.is_left() and ambient.backend is not None:
+            filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
+            raise ambient.backend.advanced_unseen(type(place.iterator).__name__, name, filename, line)
 
 
 def _changed_array(arrays: Sequence[tuple[str, Any, Any]]) -> tuple[str, Any] | None:
@@ -406,19 +434,30 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
 
 
 class Test(Body):
-    """A test as a pure function from state to predicate. `changes` says whether it changes the state, which is lost."""
+    """A test as a pure function from state to predicate; raises Turn if it changes the state."""
 
-    changes = False
-
-    def __call__(self, *values: Any) -> Any:
-        self.before = [x for value in values for x in _leaves(value)]
-        return super().__call__(*values)
+    def begin(self) -> None:
+        self.leaves = self._leaves()
 
     def result(self, returned: Any) -> Any:
-        now = [x for value in self.state.read() for x in _leaves(value)]
-        same = len(now) == len(self.before) and all(a is b for a, b in zip(now, self.before))
-        self.changes = self.changes or not same
+        now = self._leaves()
+        self.changes = len(now) != len(self.leaves) or any(a is not b for a, b in zip(now, self.leaves))
         return returned
+
+    def _leaves(self) -> list[Any]:
+        """What is in the state, at any depth."""
+        found: list[Any] = []
+        pending, seen = list(self.state.read()), set()
+        for value in pending:  # grows meanwhile
+            if hasattr(type(value), "__become__"):
+                found += value.__leaves__()
+            elif isinstance(value, tuple) or is_container(value):
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    pending += [part for _, part in parts_in(value)]
+            else:
+                found.append(value)
+        return found
 
 
 class Operand(Body):
@@ -426,17 +465,6 @@ class Operand(Body):
 
     def result(self, returned: Any) -> Any:
         return (returned, *self.state.read())
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    """What is in a list, dict or dataclass object, at any depth."""
-    if hasattr(type(value), "__become__"):
-        yield from value.__leaves__()
-    elif isinstance(value, tuple) or is_container(value):
-        for _, part in parts_in(value):
-            yield from _leaves(part)
-    else:
-        yield value
 
 
 class Snapshot:
@@ -447,10 +475,12 @@ class Snapshot:
         self.contents: list[Any] = [copy.copy(value) if type(value) in (list, dict) else None for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
         self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
+        self.functions = [fn for fn in functions if fn is not None]
         self.heap = Heap(state.reach())
+        self.iterators = [(name, Place(value)) for name, value in self.heap.reach.iterators]
 
     def take_back(self) -> None:
-        """Make everything what it was."""
+        """Make everything what it was. An error if an iterator has been advanced, which cannot be taken back."""
         self.heap.restore()
         for value, content in zip(self.values, self.contents):
             if type(value) is list:
@@ -464,6 +494,7 @@ class Snapshot:
                 cell.cell_contents = value
             elif cell_is_filled(cell):
                 del cell.cell_contents
+        _refuse_advanced(self.iterators, self.functions)
 
 
 # Staging a statement.
@@ -490,6 +521,7 @@ def staged(
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
             variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
+        variables.iterators = before.iterators
         try:
             values = run(variables, names)
         except Restage:

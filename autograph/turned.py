@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .backend import Backend
-from .state import Body, Operand, State, Test, checkpoint, rollback
+from .state import Body, Operand, State, Test, Turn, checkpoint, rollback
 
 __all__ = ["while_loop"]
 
@@ -19,11 +19,11 @@ def while_loop(
     backend: Backend, test: Any, body: Any, variables: State, names: tuple[str, ...], options: dict[str, Any]
 ) -> tuple[Any, ...]:
     """The state after the loop."""
-    pure, mark = Test(test, variables), checkpoint()
-    values = backend.while_loop(pure, Body(body, variables), variables.read(), names, options)
-    if not pure.changes:
-        return values
-    rollback(mark)
+    mark = checkpoint(test, body)
+    try:
+        return backend.while_loop(Test(test, variables), Body(body, variables), variables.read(), names, options)
+    except Turn:
+        rollback(mark)
     operand = Operand(test, variables)
     init = operand(*variables.read())
     turned = _Turned(operand, Body(body, variables))

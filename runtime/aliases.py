@@ -1,7 +1,6 @@
 """Lists that a variable has or has not: which it is, only the graph knows."""
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from autograph.references import references
 from runtime.held import contents_of, kin, may_be, may_be_which, originals_of, take_part
 from runtime.specs import Origins
 
-__all__ = ["Ways", "is_returned", "note_relations", "originals"]
+__all__ = ["Ways", "note_relations", "originals"]
 
 
 Ways = Sequence[Mapping[tuple[Any, ...], Sequence[Any]]]
@@ -21,21 +20,13 @@ def note_relations(values: Sequence[Any], init: Sequence[Any], names: Sequence[s
     name has, on one of the `ways` through the statement."""
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))
-    for i, name in enumerate(names):
-        if is_returned(name):
-            continue
+    for i in range(len(names)):
         for place, content in contents[i].items():
             for way in ways:
                 for other in way[i].get(place, ()):
                     if other is not content:
                         take_part(content, other)
                         _note(content, other, i, names, contents, earlier, way)
-
-
-def is_returned(name: str) -> bool:
-    """Whether a variable is what conversion made of `return`: what is returned does not change any more, except in a
-    `finally`, as nothing else runs after it."""
-    return re.fullmatch(r"return_\d*", name) is not None
 
 
 def _note(
@@ -47,8 +38,8 @@ def _note(
                        for held, now in zip(earlier, contents, strict=True) for place, before in held.items())
         if same is not content and references(originals_of(same)).total() > given_up:
             may_be(content, same, names[i])
-    for k, (now, also) in enumerate(zip(contents, way, strict=True)):
-        for place, found in () if is_returned(names[k]) else now.items():
+    for now, also in zip(contents, way, strict=True):
+        for place, found in now.items():
             if found is not content and any(x is other for x in also.get(place, ())):
                 may_be(content, found, names[i])
 

@@ -102,8 +102,9 @@ def trace_function(call: Callable[[], Any]) -> Any:
     a condition: then the graph does that, and raises the exception after it.
     """
     try:
-        with holding(alone=True):
-            return call()
+        with holding(alone=True) as held:
+            held.returned = call()
+            return held.returned
     except Unreachable:
         return NEVER
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):

@@ -1,7 +1,9 @@
 """`if` on a tensor: both branches traced, their results joined."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
@@ -10,7 +12,7 @@ from runtime.aliases import note_relations, originals
 from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value
-from runtime.held import given
+from runtime.held import after_return, given
 from runtime.maybe import MaybeTensor
 from runtime.ops.control import COND, UNDEFINED
 from runtime.specs import (
@@ -96,6 +98,21 @@ def stage_cond(
 
     StagingError if a variable cannot be what both branches make it.
     """
+    with after_return() if _tells_of_return(pred) else nullcontext():
+        return _stage_cond(pred, true_fn, false_fn, init, names)
+
+
+def _tells_of_return(pred: Tensor) -> bool:
+    """Whether a condition is the flag that conversion made of a `return`, or that it is not set."""
+    value = pred.value if isinstance(pred, GraphTensor) else None
+    if value is not None and value.node is not None and value.node.op.name == "invert":
+        value = value.node.inputs[0]
+    return value is not None and re.fullmatch(r"did_return_\d*", value.hint or "") is not None
+
+
+def _stage_cond(
+    pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
+) -> tuple[Any, ...]:
     true, false = Traced("true", true_fn, init, names), Traced("false", false_fn, init, names)
     if true.values is None and false.values is None:
         specs: list[Spec] = []

@@ -46,6 +46,10 @@ class StagedGenerator(Staged):
         """Whether it runs over a Python iterator, which itself knows how far it came."""
         return not is_staged(self._clause.iterable)
 
+    def __takes_from__(self) -> Any:
+        """For the operators: the iterator that Python code advances, if it runs over one."""
+        return self._clause.iterable
+
     @property
     def began(self) -> bool:
         """Whether Python code took items of it."""

@@ -8,6 +8,7 @@ it would hold. So a change of that, or of the list that it may be, would not be 
 """
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -23,8 +24,8 @@ from runtime.maybe import MaybeObject
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Changes", "became", "began", "contents_of", "given", "holding", "kin", "may_be", "may_be_which", "originals_of",
-    "put", "read", "refuse_change", "take_part",
+    "Changes", "after_return", "became", "began", "check_moved", "contents_of", "given", "holding", "is_returned",
+    "kin", "may_be", "may_be_which", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
 
@@ -72,7 +73,7 @@ class _Body:
     elements: list[_Element] = field(default_factory=list)
     start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    grown: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
+    grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
 
@@ -84,25 +85,33 @@ class _Open(threading.local):
 _open: Final = _Open()
 
 
-class holding(AbstractContextManager[None]):
-    """While a body is traced, or (`alone`) a function. At its end, StagingError for elements that were changed."""
+class holding(AbstractContextManager[Any]):
+    """While a body is traced, or (`alone`) a function. At its end, StagingError for elements that were changed, and for
+    lists that are staged lists by then but were changed, or are in what the function `returned`, as they were."""
+
+    returned: Any = None
 
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> holding:
         self.outer = _open.bodies
         _open.bodies = (_Body(),) if self.alone else (*self.outer, _Body())
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         body, _open.bodies = _open.bodies[-1], self.outer
+        used = [moved for old, _, moved, _ in body.grown if len(old) > 1 and old[0] is moved]
+        if body.grown and self.alone:
+            used += [item for held in contents_of(self.returned).values() if type(held) is list for item in held]
         if self.alone or exc is not None:
-            for old, items in reversed(body.grown):
+            for old, items, _, _ in reversed(body.grown):
                 old[:] = items
         if exc is not None:
             return
+        check_moved(used)
         for element in body.elements:
             start = body.start.get(id(element.value))
             again = element.is_put and start is not None and not _same(_contents(element.value), start[1])
@@ -110,11 +119,35 @@ class holding(AbstractContextManager[None]):
                 _refuse(element)
         for relation in body.relations:
             if any(relation.changes) or any(
-                    old is relation.value or old is relation.other for old, _ in body.grown):
+                    old is relation.value or old is relation.other for old, *_ in body.grown):
                 refuse_change(relation.value, relation.name, relation.place)
         if self.outer and not self.alone:
             self.outer[-1].elements += [element for element in body.elements if element.is_put]
             self.outer[-1].inner += body.relations + body.inner
+
+
+class after_return(AbstractContextManager[None]):
+    """While statements are traced that only run if the function has not returned yet: in them, what it may have
+    returned may change."""
+
+    def __enter__(self) -> None:
+        self.body = _open.bodies[-1] if _open.bodies else _Body()
+        self.grown = len(self.body.grown)
+        self.kept = [relation for relation in self.body.relations
+                     if not is_returned(relation.name) or any(relation.changes)]
+
+    def __exit__(self, *_: object) -> None:
+        now = {id(old): new for old, _, _, new in self.body.grown[self.grown:]}
+        for i, relation in enumerate(self.body.relations):
+            if not any(relation is kept for kept in self.kept):
+                value, other = (now.get(id(held), held) for held in (relation.value, relation.other))
+                changes = Changes(value), Changes(other)
+                self.body.relations[i] = _Relation(value, other, changes, relation.name, relation.place)
+
+
+def is_returned(name: str) -> bool:
+    """Whether a variable is what conversion made of `return`."""
+    return re.fullmatch(r"return_\d*", name) is not None
 
 
 class _Moved(Unusable):
@@ -136,7 +169,16 @@ class _Moved(Unusable):
     def _refuse(self, *_: Any) -> NoReturn:
         self.refuse()
 
-    __truth__ = __getattr__ = __call__ = __index__ = __int__ = __float__ = __bool__ = _refuse
+    __truth__ = __getattr__ = __call__ = __index__ = __int__ = __float__ = __bool__ = __eq__ = __ne__ = _refuse
+    __str__ = __format__ = _refuse
+    __hash__ = object.__hash__
+
+
+def check_moved(values: Iterable[Any]) -> None:
+    """StagingError if one of the values stands for the items of a list that became a staged list."""
+    for value in values:
+        if type(value) is _Moved:
+            value.refuse()
 
 
 def began(values: Iterable[Any]) -> None:
@@ -158,8 +200,9 @@ def became(old: Any, new: Any) -> None:
         body = _open.bodies[-1]
         if id(old) in body.copies:
             body.copies[id(new)] = new, body.copies[id(old)][1]
-        body.grown.append((old, list(old)))
-        old[:] = [_Moved(user_position())]
+        moved = _Moved(user_position())
+        body.grown.append((old, list(old), moved, new))
+        old[:] = [moved]
 
 
 def originals_of(value: Any) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from autograph.references import references
 from runtime import held
 from runtime import types as t
-from runtime.aliases import is_returned, note_relations, originals
+from runtime.aliases import note_relations, originals
 from runtime.bodies import Branch, checkpoint, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value, user_position
@@ -42,7 +42,7 @@ from runtime.specs import (
     text,
     with_staged_lists,
 )
-from runtime.state import lower, named, passed_on, rebuild_all
+from runtime.state import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.tensor import indices
 from runtime.trace import (
     add_input,
@@ -96,6 +96,7 @@ class _Loop:
         self._apply_invariants(options.get("shape_invariants"))
 
     def _start(self, i: int) -> Spec:
+        refuse_cycles(self.init[i])
         other = shared(self.init, i)
         return as_loop_state(describe(self.init[i])) if other is None else Shared(other)
 
@@ -240,7 +241,7 @@ class _Loop:
         read = self._read()
         before = [held.contents_of(value) for value in self.init]
         entry = [held.contents_of(value) for value in self.entry]
-        own = [i for i, name in enumerate(self.names) if not is_returned(name)]
+        own = [i for i, name in enumerate(self.names) if not held.is_returned(name)]
         places: dict[int, list[tuple[int, Any]]] = {}
         for i in own:
             for place, value in before[i].items():

@@ -1,13 +1,14 @@
 """`x in xs` where a tensor is one of them, or among the items."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, KeysView, ValuesView
 from typing import Any
 
 from autograph import operators
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, any_of
 from runtime.iterables import Staged, StagedRange
+from runtime.keys import check_keys, has_key
 from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.ops.reduction import reduce_any
 from runtime.staged_list import StagedList
@@ -22,6 +23,10 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
         container = container.checked()
+    if isinstance(container, (dict, KeysView)):
+        return has_key(container, value)
+    if isinstance(container, (ItemsView, ValuesView)):
+        check_keys(container)
     if isinstance(container, (range, StagedRange)):
         return _within(container, value)
     if isinstance(container, (MaybeTensor, StagedList, Tensor)) or (

@@ -26,6 +26,7 @@ from runtime.generators import (
     sum_of,
     zipped,
 )
+from runtime.held import check_moved
 from runtime.iterables import (
     Counted,
     Staged,
@@ -187,7 +188,11 @@ def _length(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """`len(x)`: an int where it is known, else a weak int32 scalar."""
-    return _length(x) if _stages(x) else builtins.len(x)
+    if _stages(x):
+        return _length(x)
+    if type(x) is builtins.list:
+        check_moved(x)
+    return builtins.len(x)
 
 
 def _range(*args: Any) -> Any:

@@ -15,6 +15,7 @@ from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, lo
 from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, user_position
 from runtime.iterables import Staged, Unusable, as_iterable
+from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
 from runtime.membership import contains
@@ -184,6 +185,15 @@ class Staging:
         locate(error, Position(filename, lineno))
         return error
 
+    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        error = StagingError(
+            f"staged code takes items of {name!r} ({kind}), an iterator from outside of it: that would happen once,"
+            " while the code is traced, and not each time it runs",
+            remedy="Make the iterator in the code that uses it, take the items before, or take those of a list or"
+                   " tensor by an index.")
+        locate(error, Position(filename, lineno))
+        return error
+
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
@@ -268,6 +278,9 @@ class Staging:
         if isinstance(pred, bool):
             return not pred
         return wrap(pred.op.inputs[0]) if pred.op is not None and pred.op.op.name == "invert" else ~pred
+
+    def check_keys(self, value: Any) -> None:
+        check_keys(value)
 
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):

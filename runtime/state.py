@@ -14,7 +14,7 @@ import numpy as np
 from autograph.backend import UNBOUND
 from autograph.heap import fields_of
 from autograph.references import exchange
-from runtime.bodies import Branch, line_of
+from runtime.bodies import Branch, line_of, staging_error
 from runtime.graph import Position
 from runtime.held import became
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
@@ -28,7 +28,7 @@ from runtime.tensor import Tensor
 from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, hint, raising
 from runtime.types import ListType, Type
 
-__all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all"]
+__all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles"]
 
 
 # Leaves of values.
@@ -126,10 +126,13 @@ def _read(value: Any, name: str, body: Branch) -> Any:
     return value.content if present is None else attach(value.content, Presence(value.presence.name, None, present))
 
 
-def copied(value: Any, copies: Origins) -> Any:
-    """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change."""
+def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
+    """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change.
+
+    StagingError for a list or dict that contains itself; `inside` are those around it.
+    """
     if isinstance(value, MaybeObject):
-        content = copied(value.content, copies)
+        content = copied(value.content, copies, inside)
         return value if content is value.content else MaybeObject(content, value.presence)
     if isinstance(value, (Tensor, int, float, str)):
         return value
@@ -142,10 +145,29 @@ def copied(value: Any, copies: Origins) -> Any:
     parts = None if fields_of(value) is not None else parts_of(value)
     if parts is None:
         return value
-    children = [copied(part, copies) for part in parts.values()]
+    _refuse_cycle(value, inside)
+    inside |= {id(value)}
+    children = [copied(part, copies, inside) for part in parts.values()]
     if isinstance(value, tuple) and all(a is b for a, b in zip(children, value, strict=True)):
         return value
     return _container(Nested(value, tuple(parts), (), value), children, copies)
+
+
+def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
+    """StagingError if a list or dict in `value` contains itself; `inside` are those around it."""
+    if isinstance(value, (list, tuple, dict)):
+        _refuse_cycle(value, inside)
+        for part in value.values() if isinstance(value, dict) else value:
+            refuse_cycles(part, inside | {id(value)})
+
+
+def _refuse_cycle(value: Any, inside: frozenset[int]) -> None:
+    if id(value) in inside:
+        kind = type(value).__name__
+        raise staging_error(
+            f"a {kind} that contains itself is changed here, or may be, in staged code, which has a copy of it: a graph"
+            " carries what is in it, which has no end",
+            f"Make it an object, one of whose attributes may be that object, or take the {kind} out of itself before.")
 
 
 def rebuild_all(

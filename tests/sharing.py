@@ -1,4 +1,5 @@
-"""Random programs in which several names refer to the same lists or objects, staged against Python.
+"""Random programs in which several names refer to the same lists or objects, or a dict may have a key, staged against
+Python.
 
     python -m tests.sharing 1000 --seed 1
 
@@ -116,6 +117,38 @@ class OfObjects(Program):
         return f"{self.kind}(x, {other}.v)"
 
 
+class OfKeys(Program):
+    """One with a dict whose keys staged code sets and asks for, and an iterator."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        first, rest = self.text.split("\n", 1)
+        self.text = f"{first}\n    e = {{'p': x}}\n    it = iter([1.0, 2.0, 3.0])\n{rest}"
+
+    def shown(self, place: str) -> str:
+        return f"total({place}), e['p'], 'q' in e, 'r' in e"
+
+    def statement(self, depth: int) -> Iterator[str]:
+        place, key = self.pick(*NAMES), self.pick("p", "q", "q", "r")
+        kind = self.random.randrange(24)
+        if kind < 4:
+            yield f"e['{key}'] = {place}[0] + 1.0"
+        elif kind < 7:
+            yield f"if '{key}' in e:"
+            yield f"    {place}[1] = " + self.pick("x", f"e['{key}'] + x")
+        elif kind == 7:
+            yield f"if '{key}' not in e:"
+            yield f"    e['{key}'] = x * 3.0"
+        elif kind == 8:
+            yield f"{place}[0] = {place}[0] + " + self.pick(
+                "len(e)", "sum(e.values())", "sum([1.0 for k in e])", "len(list(e))", "len({**e})")
+        elif kind == 9:
+            yield f"{place}[0] = {place}[0] + " + self.pick(
+                "next(it, 0.5)", "sum(it)", "sum([y for y in it])", "len(list(zip(it, [1, 2])))", "(2.0 in it) * 1.0")
+        else:
+            yield from super().statement(depth)
+
+
 class Object:
     def __init__(self, v: Any, w: Any) -> None:
         self.v, self.w = v, w
@@ -146,6 +179,7 @@ def total(values: Any) -> Any:
 
 PROGRAMS = {
     "lists": Program,
+    "keys": OfKeys,
     "objects": lambda seed: OfObjects(seed, "Object"),
     "records": lambda seed: OfObjects(seed, "Record"),
 }

@@ -1,6 +1,7 @@
 """What Python would change in a staged list, through an element of it, is an error: it holds what was in that."""
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
@@ -147,3 +148,82 @@ def test_what_is_taken_out_may_change() -> None:
         return row[1] + first[2]
 
     assert f(THREE) == 12
+
+
+def evaluated_before(n: Any) -> Any:
+    items = [n]
+    return length(items, grow(items, n))
+
+
+def length(items: Any, more: Any) -> Any:
+    return len(items) + more
+
+
+def grow(items: Any, n: Any) -> Any:
+    for _ in range(n):
+        items.append(n)
+    return 1
+
+
+def empty_in_a_deque(n: Any) -> Any:
+    items, held = [], collections.deque()
+    held.append(items)
+    for _ in range(n):
+        items.append(n)
+    return len(held[0])
+
+
+def in_an_iterator(n: Any) -> Any:
+    items, m = [n], 0
+    for held in (items, items):
+        for _ in range(n):
+            items.append(n)
+        m += len(held)
+    return m
+
+
+def appended_to(n: Any) -> Any:
+    items, held = [n], collections.deque()
+    held.append(items)
+    for _ in range(n):
+        items.append(n)
+    held[0].append(n)
+    return len(items)
+
+
+def returned(n: Any) -> Any:
+    items, held = [n], collections.deque()
+    held.append(items)
+    for _ in range(n):
+        items.append(n)
+    return items, list(held)
+
+
+def compared(n: Any) -> Any:
+    items, held = [1], collections.deque()
+    held.append(items)
+    for _ in range(n):
+        items.append(1)
+    return held[0] == [1]
+
+
+def printed(n: Any) -> Any:
+    items, held = [n], collections.deque()
+    held.append(items)
+    for _ in range(n):
+        items.append(n)
+    print(held[0])
+
+
+@pytest.mark.parametrize(("fn", "place", "offset"), [
+    (evaluated_before, grow, 1), (empty_in_a_deque, empty_in_a_deque, 3), (in_an_iterator, in_an_iterator, 3),
+    (appended_to, appended_to, 3), (returned, returned, 3), (compared, compared, 3), (printed, printed, 3),
+])
+def test_a_list_that_grew_is_not_what_it_was(fn: Any, place: Any, offset: int) -> None:
+    with pytest.raises(rt.errors.StagingError) as info:
+        rt.function(fn)(THREE)
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{place.__code__.co_firstlineno + offset}: a list that changes its length in this statement is used"
+        " by one who had it before, and sees it as it was")
+    assert last == "Get the list from its variable after the statement."

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -456,3 +457,234 @@ def test_random_programs(kind: str) -> None:
     outcomes = [outcome(PROGRAMS[kind](seed).text, f"<sharing {kind} {seed}>") for seed in range(40)]
     assert {text for text in outcomes if "\n" in text} == set()
     assert outcomes.count("same") > 10
+
+
+def in_a_finally(x):
+    a = [x]
+    try:
+        if x > 0:
+            return a
+    finally:
+        a.append(x)
+    return a
+
+
+def item_in_a_finally(x):
+    a = [x]
+    try:
+        if x > 0:
+            return a, 1
+    finally:
+        a[0] = x + 1
+    return a, 2
+
+
+class Appends:
+    def __init__(self, held):
+        self.held = held
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.held.append(1.0)
+
+
+@contextlib.contextmanager
+def appends(held):
+    yield
+    held.append(1.0)
+
+
+def in_an_exit(x):
+    a = [x]
+    with Appends(a):
+        if x > 0:
+            return a
+    return a
+
+
+def in_the_exit_of_a_generator(x):
+    a = [x]
+    with appends(a):
+        if x > 0:
+            return a
+    return a
+
+
+def after_a_loop_in_a_finally(x):
+    a = [x]
+    for _ in rt.range(3):
+        try:
+            if x > 0:
+                return a
+        finally:
+            a.append(x)
+    return a
+
+
+def by_a_callee(x):
+    a = [x]
+
+    def g():
+        if x > 0:
+            return a
+        return [x]
+
+    b = g()
+    a.append(x)
+    return b
+
+
+@pytest.mark.parametrize(("fn", "offset"), [
+    (in_a_finally, 3), (item_in_a_finally, 3), (in_an_exit, 3), (in_the_exit_of_a_generator, 3),
+    (after_a_loop_in_a_finally, 4), (by_a_callee, 4)])
+def test_a_change_of_what_may_have_been_returned(fn: Any, offset: int) -> None:
+    first, last = refusal(fn)
+    assert first == (
+        f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether the value returned is the same list here as another"
+        " name is known only when the graph runs, and one of them is changed: staged code does not see the change by"
+        " the other name")
+    assert last == "Give each name a list of its own where the program allows it: list(x)."
+
+
+def changed_unless_returned(x):
+    a = [x]
+    for _ in rt.range(3):
+        if x > 0:
+            return a
+        a[0] = a[0] + 1
+    a.append(x)
+    return a
+
+
+def changed_in_loops_unless_returned(x):
+    a = [x]
+    while a[0] < 10:
+        for _ in rt.range(2):
+            a[0] = a[0] * 2 + 9
+            if a[0] > 5:
+                if x > 0:
+                    return a
+            a[0] = a[0] + 1
+        a[0] = a[0] + 1
+    a[0] = a[0] + 1
+    return a
+
+
+def changed_after_a_finally(x):
+    a = [x]
+    try:
+        if x > 0:
+            return a
+    finally:
+        x = x + 1
+    a.append(x)
+    return a
+
+
+def changed_before(x):
+    a = [x]
+    try:
+        a.append(x)
+        if x > 0:
+            return list(a)
+    finally:
+        a.append(x)
+    return a
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [
+    changed_unless_returned, changed_in_loops_unless_returned, changed_after_a_finally, changed_before])
+def test_a_change_of_what_has_not_been_returned(fn: Any, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = rt.function(fn, executor=executor)
+    for value in (-1.0, 2.0):
+        x = rt.constant(value)
+        assert [float(item) for item in f(x)] == [float(item) for item in fn(x)]
+
+
+def list_in_itself(x):
+    a = [x]
+    a.append(a)
+    if x > 0:
+        a[0] = x + 1
+    return a[0]
+
+
+def list_in_itself_in_a_loop(x):
+    a = [x]
+    a.append(a)
+    for _ in rt.range(2):
+        a[0] = x + 1
+    return a[1][0]
+
+
+def list_in_its_own_tuple(x):
+    a = [x]
+    a.append((a,))
+    if x > 0:
+        a[1][0][0] = x + 1
+    return a[0]
+
+
+def dict_in_itself(x):
+    d = {"v": x}
+    d["d"] = d
+    if x > 0:
+        d.update(v=x + 1)
+    return d["d"]["v"]
+
+
+def list_in_itself_in_a_try(x):
+    a = [x]
+    a.append(a)
+    try:
+        a[0] = a[0] + 1
+        rt.debugging.assert_positive(x)
+    except rt.errors.InvalidArgumentError:
+        a[0] = x
+    return a[1][0]
+
+
+@pytest.mark.parametrize(("fn", "kind"), [
+    (list_in_itself, "list"), (list_in_itself_in_a_loop, "list"), (list_in_its_own_tuple, "list"),
+    (dict_in_itself, "dict"), (list_in_itself_in_a_try, "list")])
+def test_what_contains_itself(fn: Any, kind: str) -> None:
+    first, last = refusal(fn)
+    assert first == (
+        f"{__file__}:{fn.__code__.co_firstlineno + 3}: a {kind} that contains itself is changed here, or may be, in"
+        " staged code, which has a copy of it: a graph carries what is in it, which has no end")
+    assert last == (
+        f"Make it an object, one of whose attributes may be that object, or take the {kind} out of itself before.")
+
+
+def item_of_a_dict_in_itself(x):
+    d = {"v": x}
+    d["d"] = d
+    if x > 0:
+        d["v"] = x + 1
+    return d["d"]["v"]
+
+
+def attribute_of_an_object_in_itself(x):
+    o = Object()
+    o.held, o.itself = x, o
+    for _ in rt.range(2):
+        o.held = o.held + 1
+    return o.itself.held
+
+
+def not_changed(x):
+    a = [x]
+    a.append(a)
+    if x > 0:
+        x = x + a[1][1][0]
+    return x
+
+
+@pytest.mark.parametrize("fn", [item_of_a_dict_in_itself, attribute_of_an_object_in_itself, not_changed])
+def test_parts_of_what_contains_itself(fn: Any) -> None:
+    assert float(rt.function(fn)(rt.constant(1.0))) == float(fn(rt.constant(1.0)))

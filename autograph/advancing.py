@@ -1,0 +1,159 @@
+"""Iterators that a staged body advances: that happens once, while the body is traced.
+
+Python has no way to put an iterator back, and a graph none to advance it, so all that is done is to see it: by where
+an iterator is, and the iterators that it takes its items from, before the body and after it.
+"""
+from __future__ import annotations
+
+import dis
+import gc
+import itertools
+import re
+import sys
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from operator import length_hint
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    MethodWrapperType,
+)
+from typing import Any, Final
+
+from .frames import is_internal
+
+__all__ = ["Place", "is_iterator", "line_of_use"]
+
+_REDUCED: Final = frozenset({*map(type, (
+    iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
+    reversed([]), reversed(()), enumerate(()), zip(), map(len, ()), filter(None, ()),
+))})
+"""Those whose `__reduce__` tells where they are."""
+_WARNING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
+"""Those whose `__reduce__` does, too, and warns that it will go."""
+_OPEN: Final = frozenset({tuple, partial, CellType, BuiltinMethodType, MethodWrapperType})
+"""What is looked into for iterators."""
+_COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
+    iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
+    iter(deque(d)), reversed(deque(d))))})
+"""Those that tell how many items are left, if it is a number."""
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether `next` takes items of `value` while code is traced. Of an iterator of a backend's, the graph does; but
+    for one with `__takes_from__`, a method that gives what it takes its items from."""
+    kind = type(value)
+    return hasattr(kind, "__next__") and (
+        getattr(kind, "__autograph__", None) is None or hasattr(kind, "__takes_from__"))
+
+
+class Place:
+    """Where an iterator is now."""
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+        self.parts = _position(iterator, set())
+
+    def is_left(self) -> bool:
+        """Whether the iterator has been advanced since."""
+        now = _position(self.iterator, set())
+        return len(now) != len(self.parts) or not all(map(_is_same, now, self.parts))
+
+
+def _position(iterator: Any, seen: set[int]) -> list[Any]:
+    """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
+    seen.add(id(iterator))
+    found: list[Any] = []
+    pending = list(_parts(iterator))
+    for part in pending:  # grows meanwhile
+        if type(part) in _OPEN:
+            pending += gc.get_referents(part)  # not the items of a tuple: those of C code may be missing
+            continue
+        if type(part) is FunctionType:
+            pending += part.__closure__ or ()
+        found.append(part)
+        if is_iterator(part) and id(part) not in seen:
+            found += _position(part, seen)
+    return found
+
+
+def _parts(iterator: Any) -> Iterable[Any]:
+    kind = type(iterator)
+    if kind is GeneratorType:
+        return _parts_of_generator(iterator)
+    if kind in _REDUCED:
+        return iterator.__reduce__()[1:]  # type: ignore[no-any-return]
+    if kind in _COUNTED:
+        return [length_hint(iterator, -1)]
+    if kind is itertools.count:
+        return [repr(iterator)]
+    if kind in _WARNING:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, made, *rest = iterator.__reduce__()
+        return [*(part for arg in made for part in (_parts(arg) if is_iterator(arg) else ())), *rest]
+    if hasattr(kind, "__takes_from__"):
+        return [iterator.__takes_from__()]
+    if isinstance(getattr(kind, "__next__", None), FunctionType):
+        return _attributes(iterator)
+    return gc.get_referents(iterator)
+
+
+def _parts_of_generator(generator: Any) -> list[Any]:
+    frame = generator.gi_frame
+    if frame is None or generator.gi_running:  # what runs cannot be advanced
+        return [frame]
+    held = gc.get_referents(generator)
+    if sys.version_info < (3, 11):
+        held += gc.get_referents(frame)
+    return [frame.f_lasti, *(part for part in held if not isinstance(part, FrameType))]
+
+
+def _attributes(value: Any) -> list[Any]:
+    slots = [member.__get__(value) for base in type(value).__mro__ for name, member in vars(base).items()
+             if isinstance(member, MemberDescriptorType) and hasattr(value, name)]
+    return [*getattr(value, "__dict__", {}).values(), *slots]
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    return bool(a == b) if type(a) in (int, str, range) else type(a) is list and not (a or b)
+
+
+_READS: Final = frozenset({
+    "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD"})
+
+
+def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
+    """Where one of the functions first reads what a path such as `self.it` leads to: the last name in the path that is
+    read at all. If none of them does, then where one that they call does; else the line of the first."""
+    held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
+    callees = [value for value in held if type(value) is FunctionType and not is_internal(value.__code__.co_filename)]
+    for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):
+        for name in reversed(re.findall(r"[^\W\d]\w*", path)):
+            lines = [(code.co_filename, line) for code in codes for line in _lines_reading(code, name)]
+            if lines:
+                return min(lines)
+    return functions[0].__code__.co_filename, functions[0].__code__.co_firstlineno
+
+
+def _lines_reading(code: CodeType, name: str) -> Iterator[int]:
+    lines = dict(dis.findlinestarts(code))
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = lines.get(instruction.offset) or line
+        if instruction.argval == name and instruction.opname in _READS:
+            yield line
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _lines_reading(constant, name)

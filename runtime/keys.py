@@ -1,0 +1,47 @@
+"""Dicts to which staged code adds a key on some ways only: of that key, the graph knows whether it is there.
+
+Such a dict has the key, with a value that may be unbound. Who reads the value checks it when the graph runs, and
+`in` is the bit; what else depends on which keys there are is an error.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.bodies import staging_error
+from runtime.maybe import Maybe
+
+__all__ = ["check_keys", "has_key"]
+
+
+def check_keys(value: Any) -> None:
+    """StagingError if only the graph knows which keys a dict has; `value` is that, or a view of it."""
+    mapping = _mapping(value)
+    for key in mapping:
+        if _bound(mapping, key) is not None:
+            name = mapping[key].presence.name
+            raise staging_error(
+                f"whether there is {name} is known only when the graph runs, as it is set on some ways through a staged"
+                " statement only, and Python asks here for the keys of that dict",
+                f"Give {name} a value on all ways, or before, such as 0 or None; `in` and {name} itself may be used.")
+
+
+def has_key(value: Any, key: Any) -> Any:
+    """Whether `key` is in a dict, or in the view of its keys: a bool, or a bool scalar tensor."""
+    mapping = _mapping(value)
+    if key not in mapping:
+        return False
+    bound = _bound(mapping, key)
+    return True if bound is None else bound
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, dict) else value.mapping
+
+
+def _bound(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """The bit that says whether the key is there; None if it is, whatever the value may be."""
+    value = mapping[key]
+    if not isinstance(value, Maybe) or not value.presence.name.endswith(f"[{key!r}]"):
+        return None
+    return value.presence.bound

@@ -1,0 +1,197 @@
+"""Dicts to which staged code adds a key on some ways only: right, or an error that names the line."""
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from runtime.errors import StagingError
+
+
+def is_in(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    return ("b" in d, "a" in d, "c" in d, "b" not in d)
+
+
+def guarded(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    s = d["b"] if "b" in d else x
+    if "b" not in d:
+        d["b"] = x - 1
+    if "b" in d and d["b"] > 3:
+        s += 1
+    return s, d["b"]
+
+
+def in_a_loop(x):
+    d, s = {}, x
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        if "n" not in d:
+            d["n"] = x
+        else:
+            d["n"] += 1
+        s += d["n"]
+    return s, "n" in d
+
+
+def key_of_a_variable(x):
+    d, k = {}, "b"
+    if x > 0:
+        d["b"] = x
+    return k in d, k in d.keys(), (k + "c") in d
+
+
+def of_an_attribute(x):
+    o = Object()
+    o.d = {"a": x}
+    alias = o.d
+    if x > 0:
+        o.d["b"] = x
+    return "b" in o.d, "b" in alias, "b" in dict(alias)
+
+
+def set_on_all_ways(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x
+    else:
+        d["b"] = -x
+    return len(d), sum(d.values()), [k for k in d] == ["a", "b"]
+
+
+def set_before(x):
+    d = {"a": x, "b": 0.0}
+    if x > 0:
+        d["b"] = x
+    return len(d), sum(d.values()), sorted(d) == ["a", "b"]
+
+
+def value_that_may_be_none(x):
+    d = {"a": x, "b": None}
+    if x > 0:
+        d["b"] = x
+    return len(d), "b" in d, d["b"] is None
+
+
+class Object:
+    d: Any
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [
+    is_in, guarded, in_a_loop, key_of_a_variable, of_an_attribute, set_on_all_ways, set_before, value_that_may_be_none])
+def test_right(fn: Any, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = rt.function(fn, executor=executor)
+    for value in (-1.0, 0.0, 2.0, 3.0):
+        x = rt.constant(value)
+        assert list(map(float, f(x))) == list(map(float, fn(x))), value
+
+
+USES: dict[str, Callable[[dict[Any, Any]], Any]] = {
+    "len": len, "list": list, "tuple": tuple, "sorted": sorted, "max": max, "bool": bool, "iter": iter,
+    "enumerate": lambda d: list(enumerate(d)), "sum": lambda d: sum(d.values()), "any": any,
+    "map": lambda d: map(len, d), "zip": lambda d: list(zip(d, d)), "reversed": lambda d: list(reversed(d)),
+    "keys": lambda d: len(d.keys()),
+    "values": lambda d: list(d.values()), "items": lambda d: len(d.items()), "copy": lambda d: len(d.copy()),
+    "dict": lambda d: len(dict(d)), "display": lambda d: len({**d}), "union": lambda d: len(d | {"c": 1.0}),
+    "keywords": lambda d: (lambda **keywords: len(keywords))(**d), "list of": lambda d: [k for k in d],
+    "dict of": lambda d: {k: 1.0 for k in d}, "set of": lambda d: {k for k in d}, "any of": lambda d: sum(1 for k in d),
+    "truth": lambda d: 1.0 if d else 2.0, "not": lambda d: not d, "and": lambda d: d and 1.0, "or": lambda d: d or 1.0,
+    "in items": lambda d: ("b", 1.0) in d.items(), "in a list": lambda d: len([d][0]),
+    "ordered": lambda d: len(collections.OrderedDict(d)), "default": lambda d: len(collections.defaultdict(float, d)),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_depends_on_the_keys(use: str) -> None:
+    fn = USES[use]
+
+    def f(x):
+        d = {"a": x}
+        if x > 0:
+            d["b"] = x
+        return fn(d)
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f, executor="numpy")(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{fn.__code__.co_firstlineno if hasattr(fn, '__code__') else f.__code__.co_firstlineno + 4}:"
+        " whether there is d['b'] is known only when the graph runs, as it is set on some ways through a staged"
+        " statement only, and Python asks here for the keys of that dict")
+    assert last == (
+        "Give d['b'] a value on all ways, or before, such as 0 or None; `in` and d['b'] itself may be used.")
+
+
+def loop(x):
+    d, s = {"a": x}, x
+    if x > 0:
+        d["b"] = x
+    for k in d:
+        s += len(k)
+    return s
+
+
+def loop_over_items(x):
+    d, s = {"a": x}, x
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        d["b"] = x
+    for _, value in d.items():
+        s += value
+    return s
+
+
+def while_there_are_any(x):
+    d, s = {}, x
+    if x > 0:
+        d["b"] = x
+    while d:
+        s += d.popitem()[1]
+    return s
+
+
+def in_a_branch(x):
+    d, s = {}, x
+    if x > 0:
+        d["b"] = x
+    if x > 1:
+        s += len(d)
+    return s
+
+
+def deleted(x):
+    d = {"a": x, "b": x}
+    if x > 0:
+        del d["b"]
+    return len(d)
+
+
+@pytest.mark.parametrize(("fn", "offset"), [
+    (loop, 4), (loop_over_items, 4), (while_there_are_any, 4), (in_a_branch, 5), (deleted, 4)])
+def test_statements(fn: Any, offset: int) -> None:
+    with pytest.raises(StagingError) as info:
+        rt.function(fn, executor="numpy")(rt.constant(1.0))
+    assert str(info.value).startswith(
+        f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether there is d['b'] is known only when the graph runs,")
+
+
+def test_an_item_that_is_not_there() -> None:
+    def f(x):
+        d = {}
+        if x > 0:
+            d["b"] = x
+        return d.get("b", 7.0)
+
+    g = rt.function(f)
+    assert float(g(rt.constant(2.0))) == 2
+    with pytest.raises(UnboundLocalError, match=r"local variable 'd\['b'\]'"):
+        g(rt.constant(-2.0))
