@@ -99,7 +99,7 @@ class Reach:
                 is_class = isinstance(scope, type)
                 found = {n for n in vars(scope) if n in self._names or (is_class and n.startswith("__"))} - done
                 done |= found
-                for name in found:
+                for name in sorted(found):  # for the same names in each process
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
 
     def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
@@ -117,53 +117,54 @@ class Reach:
         below = depth + 1
         if is_iterator(value):
             self.iterators.append((path or hint, value))
-        if isinstance(value, (tuple, *_FIXED)):
-            inside = fixed or not isinstance(value, tuple)
-            if isinstance(value, (set, deque)):
+        kind = type(value)  # `isinstance` would run code of proxies
+        if issubclass(kind, (tuple, *_FIXED)):
+            inside = fixed or not issubclass(kind, tuple)
+            if issubclass(kind, (set, deque)):
                 self.held.append(Held(path, value, hint, fixed))
-            if not only_atoms(value):
-                for i, item in enumerate(value):
-                    self._meet(path and f"{path}[{i}]" if not inside else None, item, below, hint, inside)
-        elif isinstance(value, (list, bytearray)):
+            items = list(tuple.__iter__(value) if issubclass(kind, tuple) else value)
+            for i, item in enumerate(() if only_atoms(items) else items):
+                self._meet(path and f"{path}[{i}]" if not inside else None, item, below, hint, inside)
+        elif issubclass(kind, (list, bytearray)):
             self.held.append(Held(path, value, hint, fixed))
-            if not only_atoms(value):
-                for i, item in enumerate(value):
+            if issubclass(kind, list) and not only_atoms(list.__iter__(value)):
+                for i, item in enumerate(list.__iter__(value)):
                     self._meet(path and f"{path}[{i}]", item, below, hint)
-        elif isinstance(value, dict):
+        elif issubclass(kind, dict):
             self.held.append(Held(path, value, hint, fixed))
-            if not only_atoms(value.values()):
-                for key, item in value.items():
+            if not only_atoms(dict.values(value)):
+                for key, item in dict.items(value):
                     self._meet(path and f"{path}[{key!r}]" if type(key) in (str, int) else None, item, below, hint)
-        elif isinstance(value, FunctionType):
+        elif kind is FunctionType:
             self._function(value)
-        elif isinstance(value, MethodType):
+        elif kind is MethodType:
             self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
             self._meet(None, value.__func__, below, hint)
-        elif isinstance(value, (BuiltinMethodType, MethodWrapperType)):
+        elif kind is BuiltinMethodType or kind is MethodWrapperType:
             if is_iterator(value.__self__):
                 self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
-        elif isinstance(value, functools.partial):
+        elif issubclass(kind, functools.partial):
             self._meet_all((value.func, value.args, value.keywords), below, hint)
-        elif isinstance(value, (staticmethod, classmethod)):
+        elif issubclass(kind, (staticmethod, classmethod)):
             self._meet(None, value.__func__, below, hint)
-        elif isinstance(value, property):
+        elif issubclass(kind, property):
             self._meet_all((value.fget, value.fset, value.fdel), below, hint)
-        elif hasattr(type(value), "__become__"):
+        elif hasattr(kind, "__become__"):
             self.held.append(Held(path, value, hint, fixed))
-        elif isinstance(value, (type, ModuleType)):
-            if _is_users(value.__module__ if isinstance(value, type) else value.__name__):
+        elif issubclass(kind, (type, ModuleType)):
+            if _is_users(value.__module__ if issubclass(kind, type) else value.__name__):
                 self.held.append(Held(path, value, hint, fixed))
                 self._scopes.append((path, value, set()))
-                for base in value.__bases__ if isinstance(value, type) else ():
+                for base in value.__bases__ if issubclass(kind, type) else ():
                     self._meet(None, base, below, base.__name__)
         else:
             fields = fields_in(value)
             if fields is not None:
-                meet(type(value))
+                meet(kind)
                 self.held.append(Held(path, value, hint, fixed))
                 for name, item in fields.items():
                     self._meet(path and f"{path}.{name}", item, below, name)
-                self._meet(None, type(value), below, type(value).__name__)
+                self._meet(None, kind, below, kind.__name__)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
@@ -187,7 +188,7 @@ class Reach:
         """What code of a module names."""
         self._code(code, namespace, module)
         self.named.append(Globals(namespace, _names(code)))
-        for name in _names(code):
+        for name in sorted(_names(code)):
             if name in namespace:
                 nameable = namespace is self.namespace and name not in self.shadowed
                 self._meet(name if nameable else None, namespace[name], 0, name)
