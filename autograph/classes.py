@@ -120,6 +120,8 @@ def _converting(name: str, value: Any) -> Any:
     if type(value) is FunctionType:
         make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
         return make(value) if make is not None and left_alone(value) is None else None
+    if name == "__class__":  # to set it would be to change what the class is
+        return None
     if type(value) is property:
         parts = [value.fget, value.fset, value.fdel]
         if not any(type(p) is FunctionType and left_alone(p) is None for p in parts):
@@ -186,15 +188,15 @@ def _meet_all(values: Iterable[Any]) -> None:
 
 def _held_by(value: Any) -> Iterable[Any]:
     """What a value holds, having met its class."""
-    if isinstance(value, type):
+    cls = type(value)  # `isinstance` would run code of proxies
+    if issubclass(cls, type):
         if _is_users(value):
             meet(value)
         return ()
-    if isinstance(value, FunctionType):
+    if cls is FunctionType:
         return [] if is_internal(value.__code__.co_filename) else _named_by(value)
-    if isinstance(value, MethodType):
+    if cls is MethodType:
         return [value.__func__, value.__self__]
-    cls = type(value)
     if cls in (list, tuple, set, frozenset):
         return list(value)
     if cls is dict:
@@ -203,7 +205,7 @@ def _held_by(value: Any) -> Iterable[Any]:
         return ()
     meet(cls)
     held = list(vars(value).values()) if hasattr(value, "__dict__") else []
-    return [*held, *tuple.__iter__(value)] if isinstance(value, tuple) else held
+    return [*held, *tuple.__iter__(value)] if issubclass(cls, tuple) else held
 
 
 def _named_by(fn: FunctionType) -> list[Any]:
@@ -219,10 +221,10 @@ def _named_by(fn: FunctionType) -> list[Any]:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         for name in code.co_names:
             value = fn.__globals__.get(name)
-            if isinstance(value, ModuleType):
+            if issubclass(type(value), ModuleType):
                 if not is_internal(getattr(value, "__file__", None) or ""):
                     held = (vars(value).get(n) for n in code.co_names)
-                    found += [each for each in held if isinstance(each, (type, FunctionType))]
+                    found += [each for each in held if issubclass(type(each), (type, FunctionType))]
             elif value is not None:
                 found.append(value)
     return found

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CellType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .backend import UNBOUND
-from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms
+from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms, slots_of
 
 __all__ = ["Heap", "becomes_state", "fields_of", "is_container", "only_atoms", "parts_in"]
 
@@ -43,15 +43,16 @@ class Heap:
         return value.__leaves__() if hasattr(type(value), "__become__") else self._parts(value)
 
     def _parts(self, value: Any) -> dict[Any, Any]:
-        if isinstance(value, dict):
-            return dict(value)
-        if isinstance(value, CellType):
+        kind = type(value)
+        if issubclass(kind, dict):
+            return dict.copy(value)
+        if kind is CellType:
             return {None: value.cell_contents} if cell_is_filled(value) else {}
-        if isinstance(value, Globals):
-            return {name: value.namespace[name] for name in value.names if name in value.namespace}
-        if isinstance(value, (type, ModuleType)):
+        if kind is Globals:
+            return {name: value.namespace[name] for name in sorted(value.names) if name in value.namespace}
+        if issubclass(kind, (type, ModuleType)):
             return {name: vars(value)[name] for name in self.reach.names_in(value)}
-        return dict(vars(value)) if isinstance(value, FunctionType) else fields_in(value) or {}
+        return dict(vars(value)) if kind is FunctionType else fields_in(value) or {}
 
     def take_back(
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
@@ -82,7 +83,7 @@ class Heap:
                 old, new = before.get(key, _MISSING), now.get(key, _MISSING)
                 if old is new or new is _MISSING or not becomes_state(old, new, stages):
                     continue
-                inner = self._name(held, key, known, root)
+                inner = self._name(held, key, root)
                 if inner in known:
                     continue
                 if inner is None:
@@ -92,20 +93,18 @@ class Heap:
                 _put(value, key, old)
         return found
 
-    def _name(self, held: Held, key: Any, known: frozenset[str], root: Callable[[Any, str], str]) -> str | None:
+    def _name(self, held: Held, key: Any, root: Callable[[Any, str], str]) -> str | None:
         """The path to the part `key` of what is held; None for a key that has no text."""
         path, value, hint, _ = held
-        if isinstance(value, CellType):
+        if type(value) is CellType:
             return root(value, hint)
-        if isinstance(value, Globals):
+        if type(value) is Globals:
             if value.namespace is self.reach.namespace and key not in self.reach.shadowed:
                 return str(key)
             return f"{root(value.namespace, hint)}[{key!r}]"
-        if isinstance(value, dict):
-            if not _is_literal(key):
-                return None
-            return f"{path or root(value, hint)}[{key!r}]"
-        return f"{path or root(value, hint)}.{key}"
+        if not issubclass(type(value), dict):
+            return f"{path or root(value, hint)}.{key}"
+        return f"{path or root(value, hint)}[{key!r}]" if _is_literal(key) else None
 
     def restore(self) -> None:
         """Make all of it what it was."""
@@ -137,7 +136,7 @@ class Heap:
 
 
 def _is_other(value: Any) -> bool:
-    return isinstance(value, _OTHERS) and type(value) is not list
+    return issubclass(type(value), _OTHERS) and type(value) is not list
 
 
 def _is_literal(key: Any) -> bool:
@@ -153,24 +152,24 @@ def _restore(value: Any, before: Any) -> None:
 
 def _put(value: Any, key: Any, part: Any) -> None:
     """Give a part of an object, class, namespace or cell a value; `_MISSING`: take it away."""
-    if isinstance(value, (Globals, ModuleType, FunctionType)):
-        value = value.namespace if isinstance(value, Globals) else vars(value)
-    if isinstance(value, CellType):
+    kind = type(value)
+    if kind is CellType:
         if part is not _MISSING:
             value.cell_contents = part
         else:
             del value.cell_contents
-    elif isinstance(value, dict):
-        if part is not _MISSING:
-            value[key] = part
-        else:
-            del value[key]
-    elif isinstance(value, type):
+        return
+    if issubclass(kind, type):
         type.__delattr__(value, key) if part is _MISSING else type.__setattr__(value, key, part)
-    elif part is _MISSING:
-        object.__delattr__(value, key)
+        return
+    if key in slots_of(cast(Hashable, kind)):
+        object.__delattr__(value, key) if part is _MISSING else object.__setattr__(value, key, part)
+        return
+    parts = value.namespace if kind is Globals else value if issubclass(kind, dict) else vars(value)
+    if part is not _MISSING:
+        parts[key] = part
     else:
-        object.__setattr__(value, key, part)
+        del parts[key]
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
@@ -179,7 +178,7 @@ def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...]
     if type(value) in (list, tuple):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
-    if isinstance(value, dict) or _is_record(value):
+    if issubclass(type(value), dict) or _is_record(value):
         return any(stages(part) for _, part in parts_in(value))
     return type(value) in (int, float, bool, complex) or stages(value)
 
@@ -197,7 +196,7 @@ def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool]) -> bool:
 def is_container(value: Any) -> bool:
     """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
     dataclass or attrs class."""
-    return isinstance(value, (list, dict)) or hasattr(type(value), "__become__") or _is_record(value)
+    return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or _is_record(value)
 
 
 def _is_record(value: Any) -> bool:

@@ -244,7 +244,7 @@ def only_atoms(values: Iterable[Any]) -> bool:
 
 def is_users_object(value: Any) -> bool:
     """Whether `value` has attributes of its own, and is no class, module or function, and none of the tool's."""
-    if isinstance(value, (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
+    if issubclass(type(value), (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
         return False
     return _may_be_users(type(value))
 

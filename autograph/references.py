@@ -111,11 +111,12 @@ class Exchange:
         if pair is not None:
             self.found[id(value)] += 1
             return pair[1]
-        if isinstance(value, tuple):
+        kind = type(value)
+        if issubclass(kind, tuple):
             return self._tuple(value)
         if id(value) not in self._seen and len(self._seen) < _MOST and (
-                isinstance(value, (list, dict, FunctionType, MethodType)) or is_users_object(value)
-                or slots_of(cast(Hashable, type(value)))):
+                issubclass(kind, (list, dict, FunctionType, MethodType)) or is_users_object(value)
+                or slots_of(cast(Hashable, kind))):
             self._seen.add(id(value))
             self._pending.append(value)
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -341,6 +342,36 @@ def test_a_list_in_a_deque():
     assert error_of(f).splitlines()[0] == (
         "staged code changes 'queue' (list): that would happen once, while the code is traced, and not each time it "
         "runs")
+
+
+class Proxy:
+    """Stands for what is not there at present."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("nothing is there")
+
+    def __getattr__(self, name):
+        raise RuntimeError("nothing is there")
+
+
+PROXY = Proxy()
+
+
+def test_proxies_are_not_asked_what_they_are():
+    local = threading.local()
+
+    def change():
+        local.n += 1
+        return PROXY
+
+    def f(x):
+        local.n = 0
+        if x > 0:
+            change()
+        return x + local.n
+
+    assert [int(rt.function(f)(rt.constant(x))) for x in (3, -3)] == [4, -3]
 
 
 def test_what_is_marked_does_what_it_does_while_tracing():
