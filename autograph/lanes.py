@@ -292,10 +292,16 @@ class _Lanes(Remaking):
 
     def read_by(self, test: Any, place: Any) -> Any:
         """A function of what a test names, which is never called."""
-        nodes = [n for n in walk(test) if not getattr(n, "is_operators", False)]
-        values = [self.name(name, place) for name in dict.fromkeys(n.id for n in nodes if isinstance(n, gast.Name))]
-        for name in dict.fromkeys(n.attr for n in nodes if isinstance(n, gast.Attribute)):
-            values.append(placed(ast.Attribute, place, value=values[0], attr=name, ctx=LOAD))
+        names: dict[str, None] = {}
+        attributes: dict[str, None] = {}
+        for node in walk(test):
+            if isinstance(node, gast.Name) and not getattr(node, "is_operators", False):
+                names[node.id] = None
+            elif isinstance(node, gast.Attribute) and not getattr(node.value, "is_operators", False):
+                attributes[node.attr] = None
+        values = [self.name(name, place) for name in names]
+        for name in attributes:
+            values.append(placed(ast.Attribute, place, value=self.name(self.operators, place), attr=name, ctx=LOAD))
         return placed(ast.Lambda, place, args=no_parameters(), body=placed(ast.Tuple, place, elts=values, ctx=LOAD))
 
     def for_(self, node: Any) -> list[Any]:

@@ -477,3 +477,15 @@ def returns_only_in_the_last_branch_after_others(n, c):
         n = 7
     if c and n != 5:
         return n
+
+
+@program((3,), (0,))
+def methods_of_constants_in_the_test_of_a_loop(n):
+    parts, k = ["1"] * 3, n
+    while "-".join(parts) != "1":
+        parts = parts[1:]
+    while "a".isdigit():
+        k += 1
+    while {"a": k}.get("a") > 1 and [k].pop() < 10:
+        k -= 1
+    return len(parts), k
