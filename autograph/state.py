@@ -136,6 +136,21 @@ class State:
                     break
         return found
 
+    def shared(self) -> set[str]:
+        """The ways to lists, dicts and dataclass objects of which items or attributes are state, and which by now a
+        variable that is state has: then they are state as a whole."""
+        inner = [path for path in self.paths if len(path) > 1]
+        places: dict[int, tuple[Any, set[Any]]] = {}
+        if inner:
+            for path in self.paths:
+                _note_places(self.get(path), path, places)
+        found: set[str] = set()
+        for path in inner:
+            known = any(_name(path[:length]) in self.names for length in range(1, len(path)))
+            if not known and id(self.get(path[:-1])) in places:
+                found.add(_name(path[:-1]))
+        return found
+
     def held_elsewhere(self) -> list[Any]:
         """The lists, dicts and objects which are state, or in what is state, that other code refers to as well: they
         are state even where a body gives the variable another."""
@@ -343,6 +358,7 @@ class Body:
         self.begin()
         try:
             result = self.result(fn(*arguments))
+            state.discovered |= state.shared()
             if ambient.backend is not None:
                 ambient.backend.left_by(None)
             return result
