@@ -9,7 +9,7 @@ import dis
 import functools
 import sys
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from types import (
     BuiltinMethodType,
     CellType,
@@ -60,9 +60,10 @@ class Reach:
     def __init__(
         self, variables: Iterable[tuple[str, Any]], codes: Iterable[CodeType] = (),
         namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
+        assigned: Collection[str] = (),
     ) -> None:
         """`namespace`: the globals of the codes, with which paths may begin; `own`: the cells that are known, which
-        hide these."""
+        hide these; `assigned`: variables that may get another value, with which a path only begins if no other does."""
         self.held: list[Held] = []
         self.iterators: list[tuple[str, Any]] = []
         """Iterators, with a path to them or what to call them."""
@@ -79,7 +80,14 @@ class Reach:
         self._pending: deque[tuple[str | None, Any, int, str, bool]] = deque()
         for code in codes:
             self._code(code, namespace or {}, "module")
+        later: list[tuple[str, Any]] = []
         for name, value in variables:
+            if name in assigned:
+                later.append((name, value))
+            else:
+                self._meet(name, value, 0, name)
+        self.run()
+        for name, value in later:
             self._meet(name, value, 0, name)
         self.run()
 

@@ -79,7 +79,7 @@ class State:
                     yield name, self.globals[name]
 
     def reach(self) -> Reach:
-        return Reach(self.reachable(), self.codes, self.globals, self.cells)
+        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.names - self.roots.keys())
 
     def root(self, target: Any, hint: str) -> str:
         """The variable that has `target`, or that is it if it is a cell."""
@@ -134,21 +134,6 @@ class State:
                     if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
                         found[name] = _name(path[:length])
                     break
-        return found
-
-    def shared(self) -> set[str]:
-        """The ways to lists, dicts and dataclass objects of which items or attributes are state, and which by now a
-        variable that is state has: then they are state as a whole."""
-        inner = [path for path in self.paths if len(path) > 1]
-        places: dict[int, tuple[Any, set[Any]]] = {}
-        if inner:
-            for path in self.paths:
-                _note_places(self.get(path), path, places)
-        found: set[str] = set()
-        for path in inner:
-            known = any(_name(path[:length]) in self.names for length in range(1, len(path)))
-            if not known and id(self.get(path[:-1])) in places:
-                found.add(_name(path[:-1]))
         return found
 
     def held_elsewhere(self) -> list[Any]:
@@ -358,7 +343,6 @@ class Body:
         self.begin()
         try:
             result = self.result(fn(*arguments))
-            state.discovered |= state.shared()
             if ambient.backend is not None:
                 ambient.backend.left_by(None)
             return result

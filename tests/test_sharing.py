@@ -193,19 +193,6 @@ def grown_by_a_function_in_a_loop(x):
     return len(out)
 
 
-def taken_of_an_attribute_in_a_loop(x):
-    b, c, o = [x, x], [x + 1.0, x], Object()
-    d, o.held = {"k": c}, c
-    y, n = x, rt.constant(0)
-    if x > 0.0:
-        while n < 3:
-            n += 1
-            b = o.held
-            d["k"][0] = d["k"][1] + x
-        y = b[0]
-    return y, c[0], d["k"][0], o.held[0], b[1]
-
-
 def refusal(fn: Any) -> tuple[str, str]:
     """The first and last line of the error for `fn` of a float."""
     with pytest.raises(StagingError) as info:
@@ -221,7 +208,7 @@ def numbers(result: Any) -> list[float]:
 @pytest.mark.parametrize("fn", [
     variable, dict_in_a_branch, tuple_that_grows, named_tuple, attribute, slots, default_of_a_function, items_of_a_list,
     given_up_by_its_name, nested_branches, change_places, found_in_a_loop, returned_in_a_loop, returned_itself,
-    grown_by_a_function_in_a_loop, taken_of_an_attribute_in_a_loop,
+    grown_by_a_function_in_a_loop,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
