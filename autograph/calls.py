@@ -43,7 +43,7 @@ from .frames import is_converted, prune
 from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
-__all__ = ["at_work", "call", "functions", "hooks", "is_static", "makers", "remember", "watch"]
+__all__ = ["at_work", "call", "functions", "has_defaults_of", "hooks", "is_static", "makers", "remember", "watch"]
 
 
 def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
@@ -255,7 +255,7 @@ def _construct(
         if ambient.backend is not None:
             hooks.meet(cls)
         now = cls.__init__, cls.__new__
-        if now != (init, new) or not (_has_defaults_of(init, converted) and _has_defaults_of(new, making)):
+        if now != (init, new) or not (has_defaults_of(init, converted) and has_defaults_of(new, making)):
             (init, new), (converted, making) = now, map(_for, now)
         resume.get(type(tracer), id)(tracer)
         self = making(cls, *args, **kwargs)
@@ -270,7 +270,8 @@ def _construct(
         raise
 
 
-def _has_defaults_of(fn: Any, converted: Any) -> bool:
+def has_defaults_of(fn: Any, converted: Any) -> bool:
+    """Whether what stands for a function still has its defaults, which may be assigned to."""
     return fn is converted or (
         fn.__defaults__ is converted.__defaults__ and fn.__kwdefaults__ is converted.__kwdefaults__)
 

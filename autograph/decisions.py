@@ -15,8 +15,8 @@ from .tree import at, children, first_of, placed
 
 __all__ = [
     "AND", "DEPTH", "IS", "LOAD", "NESTED", "NOT", "NOWHERE", "OR", "PLAIN", "STAGED", "STORE", "WIDTH", "Decisions",
-    "constant_at", "first_place", "flags_of", "is_held", "name_at", "negation", "no_parameters", "nowhere", "one_line",
-    "operator_of",
+    "constant_at", "first_place", "flags_of", "is_held", "moved_to", "name_at", "negation", "no_parameters", "nowhere",
+    "one_line", "operator_of",
 ]
 
 STAGED, PLAIN, NESTED = 0, 1, 2
@@ -295,12 +295,17 @@ def _is_leaf(test: Any) -> bool:
 
 def nowhere(node: Any) -> Any:
     """A copy of `node` and all below it without a place."""
+    return moved_to(node, NOWHERE)
+
+
+def moved_to(node: Any, place: Any) -> Any:
+    """A copy of `node` and all below it at the place of another."""
     made = node.__class__.__new__(node.__class__)
     for name, value in node.__dict__.items():
         if value.__class__ is list:
-            value = [nowhere(v) if isinstance(v, ast.AST) else v for v in value]
-        made.__dict__[name] = nowhere(value) if isinstance(value, ast.AST) else value
-    return at(made, NOWHERE) if "lineno" in made.__dict__ else made
+            value = [moved_to(v, place) if isinstance(v, ast.AST) else v for v in value]
+        made.__dict__[name] = moved_to(value, place) if isinstance(value, ast.AST) else value
+    return at(made, place) if "lineno" in made.__dict__ else made
 
 
 def negation(test: Any) -> Any:

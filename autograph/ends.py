@@ -7,9 +7,10 @@ each way has an end of its own: `sink` puts a copy where the statements before i
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from typing import Any
+
+from .decisions import moved_to
 
 __all__ = ["guard", "passes_over_else", "sink", "staged_branch"]
 
@@ -64,7 +65,9 @@ def sink(body: list[Any], end: list[Any]) -> None:
         test = getattr(last, "test", None)
         if test is not None and not last.orelse and test.lineno == test.end_lineno:
             # Two ways lead there, from the first test and from the others: so it needs a line, the same for both.
-            last.orelse = [_placed(node, _place(test)) for node in end]
+            *others, closing = [moved_to(node, test) for node in end]
+            closing.is_end = True
+            last.orelse = [*others, closing]
         _close(last.orelse, end)
         _sink_breaks(last.body, end)
     elif isinstance(last, (ast.With, ast.AsyncWith)):
@@ -97,16 +100,6 @@ def _matches_all(pattern: Any) -> bool:
 
 def _place(node: Any) -> dict[str, Any]:
     return {name: getattr(node, name) for name in node._attributes}
-
-
-def _placed(node: Any, place: dict[str, Any]) -> Any:
-    """A copy of what ends a function, at another place."""
-    made = copy.deepcopy(node)
-    for inner in ast.walk(made):
-        if "lineno" in inner._attributes:
-            inner.__dict__.update(place)
-    made.is_end = True
-    return made
 
 
 def _sink_breaks(body: list[Any], end: list[Any], flags: Collection[str] | None = None) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from types import CellType, FunctionType, ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from .backend import UNBOUND
-from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms, slots_of
+from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms, put, take_out
 
-__all__ = ["Heap", "becomes_state", "fields_of", "is_container", "only_atoms", "parts_in"]
+__all__ = ["Heap", "becomes_state", "fields_of", "is_container", "parts_in"]
 
 _MISSING: Final = object()
 _OTHERS: Final = (deque, set, bytearray, list)
@@ -151,25 +151,11 @@ def _restore(value: Any, before: Any) -> None:
 
 
 def _put(value: Any, key: Any, part: Any) -> None:
-    """Give a part of an object, class, namespace or cell a value; `_MISSING`: take it away."""
-    kind = type(value)
-    if kind is CellType:
-        if part is not _MISSING:
-            value.cell_contents = part
-        else:
-            del value.cell_contents
-        return
-    if issubclass(kind, type):
-        type.__delattr__(value, key) if part is _MISSING else type.__setattr__(value, key, part)
-        return
-    if key in slots_of(cast(Hashable, kind)):
-        object.__delattr__(value, key) if part is _MISSING else object.__setattr__(value, key, part)
-        return
-    parts = value.namespace if kind is Globals else value if issubclass(kind, dict) else vars(value)
-    if part is not _MISSING:
-        parts[key] = part
+    """`put`, or `take_out` for `_MISSING`."""
+    if part is _MISSING:
+        take_out(value, key)
     else:
-        del parts[key]
+        put(value, key, part)
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:

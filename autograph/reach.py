@@ -28,10 +28,13 @@ from .classes import meet
 from .frames import is_converted, is_internal
 from .policy import left_alone
 
-__all__ = ["Globals", "Held", "Reach", "is_users_object", "only_atoms", "slots_of"]
+__all__ = [
+    "MOST", "Globals", "Held", "Reach", "cell_is_filled", "fields_in", "is_users_object", "only_atoms", "put",
+    "slots_of", "take_out",
+]
 
 _DEPTH: Final = 4  # steps of a path
-_MOST: Final = 20_000  # objects that are looked into
+MOST: Final = 20_000  # objects that are looked into
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = (set, frozenset, deque)
 """What is in these is not put in the place of something else."""
@@ -111,7 +114,7 @@ class Reach:
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
 
     def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
-        if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < _MOST:
+        if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
             self._pending.append((path if depth <= _DEPTH else None, value, depth, hint, fixed))
 
     def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
@@ -283,3 +286,40 @@ def fields_in(value: Any) -> dict[str, Any] | None:
         if hasattr(value, name):
             fields[name] = getattr(value, name)
     return fields
+
+
+def put(holder: Any, key: Any, part: Any) -> None:
+    """Let an object, class, dict, list, namespace or cell have `part` where it has what `key` tells."""
+    kind = type(holder)
+    if kind is CellType:
+        holder.cell_contents = part
+    elif issubclass(kind, type):
+        type.__setattr__(holder, key, part)
+    elif _is_in_slot(holder, key):
+        object.__setattr__(holder, key, part)
+    else:
+        _parts_by_key(holder)[key] = part
+
+
+def take_out(holder: Any, key: Any) -> None:
+    """Let it have nothing there."""
+    kind = type(holder)
+    if kind is CellType:
+        del holder.cell_contents
+    elif issubclass(kind, type):
+        type.__delattr__(holder, key)
+    elif _is_in_slot(holder, key):
+        object.__delattr__(holder, key)
+    else:
+        del _parts_by_key(holder)[key]
+
+
+def _is_in_slot(holder: Any, key: Any) -> bool:
+    return not issubclass(type(holder), (list, dict)) and key in slots_of(cast(Hashable, type(holder)))
+
+
+def _parts_by_key(holder: Any) -> Any:
+    kind = type(holder)
+    if kind is Globals:
+        return holder.namespace
+    return holder if issubclass(kind, (list, dict)) else vars(holder)

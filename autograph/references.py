@@ -16,12 +16,9 @@ from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, cast
 
 from .frames import is_internal
-from .reach import Globals, Reach, is_users_object, only_atoms, slots_of
+from .reach import MOST, Globals, Reach, cell_is_filled, fields_in, is_users_object, only_atoms, put, slots_of
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "within"]
-
-_MOST: Final = 20_000  # objects that are looked into
-
 
 outermost: Final[set[CodeType]] = set()
 """Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
@@ -114,7 +111,7 @@ class Exchange:
         kind = type(value)
         if issubclass(kind, tuple):
             return self._tuple(value)
-        if id(value) not in self._seen and len(self._seen) < _MOST and (
+        if id(value) not in self._seen and len(self._seen) < MOST and (
                 issubclass(kind, (list, dict, FunctionType, MethodType)) or is_users_object(value)
                 or slots_of(cast(Hashable, kind))):
             self._seen.add(id(value))
@@ -195,32 +192,18 @@ def _slots(holder: Any) -> list[tuple[Any, Any]]:
     if isinstance(holder, dict):
         return list(holder.items())
     if isinstance(holder, CellType):
-        try:
-            return [(None, holder.cell_contents)]
-        except ValueError:  # empty
-            return []
+        return [(None, holder.cell_contents)] if cell_is_filled(holder) else []
     if isinstance(holder, FunctionType):
         return [(None, holder.__defaults__)]
     if isinstance(holder, Globals):
         return [(name, holder.namespace[name]) for name in holder.names if name in holder.namespace]
     if isinstance(holder, type):
         return [(name, value) for name, value in vars(holder).items() if isinstance(value, (list, dict, tuple))]
-    attributes = dict(getattr(holder, "__dict__", ()))
-    slots = slots_of(cast(Hashable, type(holder)))
-    attributes |= {name: getattr(holder, name) for name in slots if hasattr(holder, name)}
-    return list(attributes.items())
+    return list((fields_in(holder) or {}).items())
 
 
 def _put(holder: Any, key: Any, value: Any) -> None:
-    if isinstance(holder, CellType):
-        holder.cell_contents = value
-    elif isinstance(holder, FunctionType):
+    if isinstance(holder, FunctionType):
         holder.__defaults__ = value
-    elif isinstance(holder, (list, dict)):
-        holder[key] = value
-    elif isinstance(holder, Globals):
-        holder.namespace[key] = value
-    elif isinstance(holder, type):
-        type.__setattr__(holder, key, value)
     else:
-        object.__setattr__(holder, key, value)
+        put(holder, key, value)

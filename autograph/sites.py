@@ -22,7 +22,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final, NoReturn
 
 from .backend import activity, is_plain, lengths, on_trace
-from .calls import at_work, call, functions, is_static, native
+from .calls import at_work, call, functions, has_defaults_of, is_static, native
 from .frames import prune
 from .unseen import unseen
 
@@ -181,7 +181,7 @@ def _keep(site: Site, fn: Any, found: Any) -> None:
                     site.code = fn.__code__
             elif fn.__defaults__ is None and fn.__kwdefaults__ is None:
                 site.to, site.of = found, fn
-            elif found.__defaults__ is fn.__defaults__ and found.__kwdefaults__ is fn.__kwdefaults__:
+            elif has_defaults_of(fn, found):
                 site.defaults, site.kwdefaults = fn.__defaults__, fn.__kwdefaults__
                 site.to, site.like = found, fn
         elif type(fn) is BuiltinFunctionType:
@@ -207,7 +207,7 @@ def _keep_class(site: Site, cls: Any, found: Any) -> None:
         made = functions[init]
         if site.init not in (None, _forget, init):  # another thread may be calling that
             return
-        if made.__defaults__ is init.__defaults__ and made.__kwdefaults__ is init.__kwdefaults__:
+        if has_defaults_of(init, made):
             site.init, site.new, site.to = init, new, made
             site.defaults, site.kwdefaults = init.__defaults__, init.__kwdefaults__
             site.made = cls
