@@ -121,6 +121,13 @@ class Backend(Protocol):
         """Told of each error that leaves a body while it is traced, and (None) of each end of a body, while the state
         is what it was there."""
 
+    def leaves(self, value: Any, origin: Any) -> None:
+        """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
+        before, or a copy of it as it was at the end."""
+
+    def may_be_others(self, value: Any) -> bool:
+        """Whether a list, dict or object is, for all that is known, one that another name has, too."""
+
     def is_staged_error(self, error: BaseException) -> bool:
         """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
 

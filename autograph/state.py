@@ -18,6 +18,7 @@ from .advancing import Place, line_of_use
 from .backend import UNBOUND, Backend, ambient
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
+from .left import Left
 from .reach import Reach, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
@@ -56,8 +57,8 @@ class State:
                 self.codes.append(fn.__code__)
         self.of_callees = _add_cells_of_callees(cells)
         cells.update(self.roots)
-        self.held = [CellType(value) for value in held]
-        cells.update((f"ag__held_{i}", cell) for i, cell in enumerate(self.held))
+        self.held = {f"ag__held_{i}": CellType(value) for i, value in enumerate(held)}
+        cells.update(self.held)
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
@@ -79,7 +80,8 @@ class State:
                     yield name, self.globals[name]
 
     def reach(self) -> Reach:
-        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.names - self.roots.keys())
+        assigned = self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
+        return Reach(self.reachable(), self.codes, self.globals, self.cells, assigned)
 
     def root(self, target: Any, hint: str) -> str:
         """The variable that has `target`, or that is it if it is a cell."""
@@ -92,6 +94,11 @@ class State:
             name = f"{hint}_{number}"
         self.roots[name] = target if isinstance(target, CellType) else CellType(target)
         return name
+
+    def lasting(self, name: str) -> str:
+        """What to call a part of what is held elsewhere when the statement is staged again: then another may be."""
+        root, *steps = _path(name)
+        return name if root not in self.held else _name((self.root(self.held[root].cell_contents, "held"), *steps))
 
     def read(self) -> tuple[Any, ...]:
         return tuple(self.get(path) for path in self.paths)
@@ -148,7 +155,9 @@ class State:
         if not places:
             return []
         counts = references(value for value, _ in places.values())
-        return [value for value, known in places.values() if counts[id(value)] > len(known)]
+        backend = ambient.backend
+        return [value for value, known in places.values() if counts[id(value)] > len(known)
+                or (backend is not None and backend.may_be_others(value))]
 
     def get(self, path: _Path) -> Any:
         root = path[0]
@@ -338,14 +347,13 @@ class Body:
         made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables
-        within.exchanges, within.variables = [], (*within.variables, *state.held)
+        within.exchanges, within.variables = [], (*within.variables, *state.held.values())
         hidden = False
         self.begin()
         try:
-            result = self.result(fn(*arguments))
+            left = Left(self.result(fn(*arguments)))
             if ambient.backend is not None:
                 ambient.backend.left_by(None)
-            return result
         except BaseException as error:
             if ambient.backend is not None:  # the state is still what it was where this was raised
                 ambient.backend.left_by(error)
@@ -380,6 +388,7 @@ class Body:
                 raise Turn
             if changed is not None and ambient.backend is not None:
                 raise ambient.backend.changed_unseen(type(changed[1]).__name__, changed[0], self.filename, self.lineno)
+        return left.values({id(held.value) for held in heap.reach.held})
 
     changes = False
     """Whether what is a test has changed the state."""
@@ -531,7 +540,7 @@ def staged(
             results = len(values) - len(names)
             variables.write(values[results:])
             return values[:results]
-        found = sorted(variables.discovered)
+        found = sorted(variables.lasting(name) for name in variables.discovered)
         inside = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")

@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 from autograph.operators import call
-from runtime.aliases import note_relations, originals
+from runtime.aliases import Way, settle
 from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value
@@ -54,16 +54,17 @@ class Traced:
 
         self.entry = entry
 
+        left: Origins = {}
+
         def begin() -> Sequence[Any]:
-            given(self.origins)
+            given(self.origins, left)
             return entry
 
         values = trace_body(self.graph, body, begin)
         with tracing(self.graph):
             self.values = None if values is None else passed_on(values, names, entry, body)
-        self.held = () if self.values is None else tuple(originals(value, self.origins) for value in self.values)
-        """For each variable, the containers that it may have after the branch, as the code around it knows them; none
-        if it raises."""
+        self.way = None if self.values is None else Way(self.values, self.origins, left)
+        """None if it raises."""
 
     def describe(self, i: int) -> Spec:
         assert self.values is not None
@@ -127,8 +128,7 @@ def _stage_cond(
     else:
         results = iter(())
     values = rebuild_all(specs, results, names)
-    note_relations(values, init, names, [branch.held for branch in (true, false) if branch.held])
-    return tuple(values)
+    return tuple(settle(values, init, names, [branch.way for branch in (true, false) if branch.way is not None]))
 
 
 def _join(

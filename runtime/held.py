@@ -24,8 +24,9 @@ from runtime.maybe import MaybeObject
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Changes", "after_return", "became", "began", "check_moved", "contents_of", "given", "holding", "is_returned",
-    "kin", "may_be", "may_be_which", "originals_of", "put", "read", "refuse_change", "take_part",
+    "Changes", "after_return", "apart", "became", "began", "check_moved", "contents_of", "given", "holding",
+    "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now", "originals_of", "put", "read",
+    "refuse_change", "take_part",
 ]
 
 
@@ -66,16 +67,21 @@ class _Relation:
 
 @dataclass
 class _Body:
-    """What became an element in a body, or was read as one; by id, what an iteration of it begins with, and what the
-    copies that it was given are copies of; what became a staged list; what may be the same, in it and in bodies in it.
+    """What became an element in a body, or was read as one; by id, what an iteration of it begins with, what the copies
+    that it was given are copies of, and what it leaves was before; what became a staged list; what may be the same, in
+    it and in bodies in it; what a variable has after a statement, and may have had before; copies that the body begins
+    with of one container, if they are several.
     """
 
     elements: list[_Element] = field(default_factory=list)
     start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
+    possible: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
+    apart: list[Any] = field(default_factory=list)
 
 
 class _Open(threading.local):
@@ -124,6 +130,7 @@ class holding(AbstractContextManager[Any]):
         if self.outer and not self.alone:
             self.outer[-1].elements += [element for element in body.elements if element.is_put]
             self.outer[-1].inner += body.relations + body.inner
+            self.outer[-1].possible.update(body.possible)
 
 
 class after_return(AbstractContextManager[None]):
@@ -188,10 +195,30 @@ def began(values: Iterable[Any]) -> None:
             (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
 
 
-def given(copies: dict[int, tuple[Any, Any]]) -> None:
-    """The body that is traced begins with these copies, which are given by id with what they are copies of."""
+def apart(copies: Iterable[Any]) -> None:
+    """The body that is traced begins with these, which are one container in an iteration that need not be this one."""
     if _open.bodies:
-        _open.bodies[-1].copies = copies
+        _open.bodies[-1].apart += copies
+
+
+def may_be_others(value: Any) -> bool:
+    """Whether a container is, for all that is known, one that another name has, too."""
+    return len(kin(value)) > 1 or any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
+
+
+def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]]) -> None:
+    """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `left` is
+    given what containers that it leaves were before."""
+    if _open.bodies:
+        _open.bodies[-1].copies, _open.bodies[-1].left = copies, left
+
+
+def leaves(value: Any, origin: Any) -> None:
+    """The body that is open leaves the container `value`, which is `origin`, that was there before, or a copy of it."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        body.left[id(value)] = value, origin
+        body.copies.setdefault(id(value), (value, body.copies.get(id(origin), (None, origin))[1]))
 
 
 def became(old: Any, new: Any) -> None:
@@ -203,6 +230,12 @@ def became(old: Any, new: Any) -> None:
         moved = _Moved(user_position())
         body.grown.append((old, list(old), moved, new))
         old[:] = [moved]
+
+
+def now(value: Any) -> Any:
+    """The staged list that took the place of a list in the body that is open, else `value`."""
+    grown = _open.bodies[-1].grown if _open.bodies else ()
+    return next((new for old, _, _, new in grown if old is value), value)
 
 
 def originals_of(value: Any) -> Iterator[Any]:
@@ -239,8 +272,9 @@ def may_be(value: Any, other: Any, name: str) -> None:
 
 
 def take_part(value: Any, other: Any) -> None:
-    """`value` takes the place of `other`, which may be an element."""
+    """`value` takes the place of `other`, which may be an element, and which it may be."""
     if _open.bodies:
+        _open.bodies[-1].possible.setdefault(id(value), (value, []))[1].append(other)
         elements = _open.bodies[-1].elements
         found = [element for element in elements if element.is_put and element.value is other]
         elements += [_Element(value, _contents(value), element.place, True) for element in found]
@@ -251,7 +285,8 @@ def may_be_which(value: Any) -> list[Any]:
     if not _open.bodies:
         return []
     body = _open.bodies[-1]
-    return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
+    related = [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
+    return related + body.possible.get(id(value), (None, []))[1]
 
 
 def kin(value: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from autograph.references import references
 from runtime import held
 from runtime import types as t
-from runtime.aliases import note_relations, originals
+from runtime.aliases import Way, settle
 from runtime.bodies import Branch, checkpoint, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value, user_position
@@ -39,6 +39,7 @@ from runtime.specs import (
     leaf_types,
     remedy_for_lists,
     shared,
+    targets,
     text,
     with_staged_lists,
 )
@@ -154,11 +155,14 @@ class _Loop:
             items = make_items(graph)
             self.inputs = self._add_inputs(graph)
         leaves = iter(self.inputs)
+        left: Origins = {}
 
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             held.began(copy for copy, _ in self.origins.values())
-            held.given(self.origins)
+            held.given(self.origins, left)
+            held.apart(copy for several in self._places().values() for _, copy in several
+                       if any(copy is not other for _, other in several))
             self.changes = [held.Changes(value) for value in self.entry]
             return [*(item() for item in items), *self.entry]
 
@@ -166,9 +170,7 @@ class _Loop:
         with tracing(graph):
             self.out: Sequence[Any] | None = (
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
-        self.held = [originals(value, self._copies()) for value in (self.entry if self.out is None else self.out)]
-        """For each variable, the containers that it may have after an iteration, as the code around the loop has them.
-        """
+        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self._copies())
         self.changed = list(map(bool, self.changes)) if self.out is not None else []
 
     def _copies(self) -> Origins:
@@ -240,26 +242,33 @@ class _Loop:
             return
         read = self._read()
         before = [held.contents_of(value) for value in self.init]
-        entry = [held.contents_of(value) for value in self.entry]
         own = [i for i, name in enumerate(self.names) if not held.is_returned(name)]
-        places: dict[int, list[tuple[int, Any]]] = {}
-        for i in own:
-            for place, value in before[i].items():
-                places.setdefault(id(value), []).append((i, entry[i].get(place)))
+        places = self._places()
         for several in places.values():
             for (i, one), (j, other) in itertools.combinations(several, 2):
                 if one is not other and self._meet(i, j, read):
                     self._refuse_change(i, self.init[i])
         for i in own:
-            for place, others in self.held[i].items():
+            for place, others in self.way.held[i].items():
                 for other in others:
                     if other is before[i].get(place):
                         continue
                     if self.changed[i] and references([other])[id(other)] > len(places.get(id(other), ())):
                         self._refuse_change(i, other)
                     for j in own:
-                        if self._meet(i, j, read) and any(x is other for found in self.held[j].values() for x in found):
+                        found = itertools.chain.from_iterable(self.way.held[j].values())
+                        if self._meet(i, j, read) and any(x is other for x in found):
                             self._refuse_change(i, other)
+
+    def _places(self) -> dict[int, list[tuple[int, Any]]]:
+        """By id, the containers before the loop, with the variables that have them and what these begin with."""
+        places: dict[int, list[tuple[int, Any]]] = {}
+        for i, (before, entry) in enumerate(zip(self.init, self.entry, strict=True)):
+            if not held.is_returned(self.names[i]):
+                found = held.contents_of(entry)
+                for place, value in held.contents_of(before).items():
+                    places.setdefault(id(value), []).append((i, found.get(place)))
+        return places
 
     def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
         """Whether the body changes what one of two variables begins with, and reads what the other does."""
@@ -373,9 +382,11 @@ class _Loop:
                 own = own[1:]
             kept += own
         values = rebuild_all(specs, iter(kept), self.names)
-        before = [originals(value, {}) for value in self.init]
-        note_relations(values, self.init, self.names, [self.held] if runs else [before, self.held])
-        return tuple(values)
+        stay = set(map(id, targets(self.specs)))
+        self.way.unsure |= {id(origin) for copy, origin in self.origins.values()
+                            if copy is not origin and id(origin) not in stay}
+        ways = [self.way] if runs else [Way(self.init), self.way]
+        return tuple(settle(values, self.init, self.names, ways))
 
     # Shape invariants.
 

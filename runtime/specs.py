@@ -11,14 +11,14 @@ they are as long as all paths agree on them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import MethodType
 from typing import Any, Final, TypeGuard
 
 import numpy as np
 
 from autograph.backend import UNBOUND
-from autograph.heap import fields_of
+from autograph.heap import fields_of, is_container
 from runtime import nest
 from runtime.errors import DTypeError
 from runtime.graph import Graph
@@ -33,7 +33,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "join", "leaf_types", "parts_of", "remedy_for_lists",
-    "shared", "text", "type_of", "with_staged_lists",
+    "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -132,7 +132,7 @@ def _same(a: Any, b: Any) -> bool:
 def shared(values: Sequence[Any], i: int) -> int | None:
     """The first variable before `i` that holds the same list, dict or other object that changes in place."""
     value = values[i]
-    if not (isinstance(value, (list, dict)) or hasattr(type(value), "__become__")):
+    if not is_container(value):
         return None
     return next((j for j in range(i) if values[j] is value), None)
 
@@ -181,7 +181,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
     if parts is None:
         return Static(value)
     inside |= {id(value)}
-    if not isinstance(value, (list, dict)):
+    if not is_container(value):
         target = None
     return Nested(value, tuple(parts), tuple(describe(v, origins, inside) for v in parts.values()), target)
 
@@ -246,6 +246,16 @@ def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
     elif isinstance(spec, (Nested, Custom)):
         for child in spec.children:
             yield from leaf_types(child, name)
+
+
+def targets(specs: Iterable[Spec]) -> Iterator[Any]:
+    """The containers that values go into."""
+    for spec in specs:
+        if isinstance(spec, Optional):
+            yield from targets([spec.child])
+        elif isinstance(spec, (Nested, Custom)):
+            yield spec.target if isinstance(spec, Nested) or spec.replaces is None else spec.replaces
+            yield from targets(spec.children)
 
 
 _BIT: Final = TensorType(as_dtype(bool))

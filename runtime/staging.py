@@ -14,6 +14,7 @@ from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, user_position
+from runtime.held import leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
@@ -211,6 +212,12 @@ class Staging:
 
     def left_by(self, error: BaseException | None) -> None:
         tell_watchers(error)
+
+    def leaves(self, value: Any, origin: Any) -> None:
+        leaves(value, origin)
+
+    def may_be_others(self, value: Any) -> bool:
+        return may_be_others(value)
 
     def is_staged_error(self, error: BaseException) -> bool:
         return is_caught(error)

@@ -234,10 +234,11 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
         new.clear()
         new.update(zip(spec.keys, children, strict=True))
         return new
-    new = copy.copy(like)
+    new = copy.copy(like) if target is None or copies is not None else target
     for key, child in zip(spec.keys, children, strict=True):
-        object.__setattr__(new, key, child)
-    return new
+        if getattr(new, key, None) is not child:
+            object.__setattr__(new, key, child)
+    return _noted(new, target, copies)
 
 
 def _noted(new: Any, target: Any, copies: Origins | None) -> Any:

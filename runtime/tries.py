@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
-from runtime.aliases import note_relations
+from runtime.aliases import settle
 from runtime.bodies import Branch, Unreachable, checkpoint, rollback, staging_error
 from runtime.branches import Traced
 from runtime.caught import error_for, is_caught
@@ -199,8 +199,7 @@ class _Try:
         if not ending:
             raise Unreachable
         values = rebuild_all(specs, iter(named(results, specs, self.names)), self.names)
-        note_relations(values, self.init, self.names, [part.held for part in ending])
-        return tuple(values)
+        return tuple(settle(values, self.init, self.names, [part.way for part in ending if part.way is not None]))
 
     def _join(self, parts: Sequence[Traced], i: int) -> Spec:
         values = [part.values[i] for part in parts if part.values is not None]

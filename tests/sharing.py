@@ -117,6 +117,40 @@ class OfObjects(Program):
         return f"{self.kind}(x, {other}.v)"
 
 
+class OfRows(Program):
+    """One with a list of lists, rows of which the names and places are."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        first, rest = self.text.split("\n    t = (", 1)
+        self.text = f"{first}\n    m = [{self.pick(*NAMES)}, {self.pick(*NAMES)}]\n    t = ({rest}"
+
+    def pick(self, *choices: str) -> str:
+        return super().pick(*choices, "m[0]", "m[1]") if choices == PLACES else super().pick(*choices)
+
+    def shown(self, place: str) -> str:
+        return f"total({place}), len({place})" + (", total(m[0]), total(m[1]), len(m)" if place == "a" else "")
+
+    def statement(self, depth: int) -> Iterator[str]:
+        place, name, row = self.pick(*PLACES), self.pick(*NAMES), self.pick("m[0]", "m[1]")
+        kind = self.random.randrange(24)
+        if kind < 3:
+            yield f"{row} = " + self.pick(name, self.new("x"), place)
+        elif kind == 3:
+            yield "m[0], m[1] = m[1], m[0]"
+        elif kind == 4:
+            yield f"for row in m[{self.pick('', '1')}:]:"
+            yield "    row[0] = row[1] + x"
+        elif kind == 5:
+            yield "m = " + self.pick(f"[{name}, {place}]", "m[::-1]", "list(m)", "[list(row) for row in m]")
+        elif kind == 6:
+            yield "for row in m:"
+            yield f"    if row[0] > {self.pick('x', '0.0')}:"
+            yield f"        {name} = row"
+        else:
+            yield from super().statement(depth)
+
+
 class OfKeys(Program):
     """One with a dict whose keys staged code sets and asks for, and an iterator."""
 
@@ -180,6 +214,7 @@ def total(values: Any) -> Any:
 PROGRAMS = {
     "lists": Program,
     "keys": OfKeys,
+    "rows": OfRows,
     "objects": lambda seed: OfObjects(seed, "Object"),
     "records": lambda seed: OfObjects(seed, "Record"),
 }
