@@ -41,13 +41,8 @@ def exchange(old: Any, new: Any) -> None:
     if within.exchanges is not None:
         within.exchanges.append(made)
     for frame in _frames():
-        variables = frame.f_locals
         reach.of_code(frame.f_code, frame.f_globals, "module")
-        changed = [(name, other) for name, value in variables.items() if (other := made.of(value)) is not value]
-        for name, other in changed:
-            variables[name] = other
-        if changed and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
-            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        made.in_frame(frame)
     reach.run()
     made.beyond(reach)
     made.cells(("", cell) for cell in within.variables)
@@ -150,6 +145,12 @@ class Exchange:
                 self._seen.add(id(cell))
                 self._within(cell)
 
+    def in_frame(self, frame: FrameType) -> None:
+        """The variables of a function that runs."""
+        changed = [(name, old, new) for name, old in frame.f_locals.items() if (new := self.of(old)) is not old]
+        _set(frame, {name: new for name, _, new in changed})
+        self._done += [(frame, old, new) for _, old, new in changed]
+
     def beyond(self, reach: Reach) -> None:
         """What functions and methods that may be called have of their own, and the classes that were met."""
         for names in reach.named:
@@ -181,9 +182,19 @@ class Exchange:
             if isinstance(holder, CellType):
                 holder.cell_contents = old
                 continue
+            if isinstance(holder, FrameType):
+                _set(holder, {name: old for name, value in holder.f_locals.items() if value is new})
+                continue
             for key, value in _slots(holder):
                 if value is new:
                     _put(holder, key, old)
+
+
+def _set(frame: FrameType, values: Mapping[str, Any]) -> None:
+    variables = frame.f_locals
+    variables.update(values)
+    if values and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
 def _slots(holder: Any) -> list[tuple[Any, Any]]:

@@ -12,7 +12,7 @@ from runtime.aliases import Way, settle
 from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value
-from runtime.held import after_return, given
+from runtime.held import after_return, contents_of, given
 from runtime.maybe import MaybeTensor
 from runtime.ops.control import COND, UNDEFINED
 from runtime.specs import (
@@ -51,9 +51,9 @@ class Traced:
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
         entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
-
+        for content in (content for value in entry for content in contents_of(value).values()):
+            self.origins.setdefault(id(content), (content, content))  # an object is no copy: its attributes are state
         self.entry = entry
-
         left: Origins = {}
 
         def begin() -> Sequence[Any]:

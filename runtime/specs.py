@@ -334,7 +334,7 @@ def _apart(spec: Spec) -> Spec:
 
 def _settled(spec: Nested | Custom) -> Spec:
     """An immutable container whose parts all stay what they are stays itself."""
-    changes = isinstance(spec.like, (list, dict, type)) or hasattr(type(spec.like), "__become__")
+    changes = isinstance(spec.like, type) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
     own: Sequence[Any] = (list((parts_of(spec.like) or {}).values()) if isinstance(spec, Nested)

@@ -278,6 +278,37 @@ def record_given_up(x):
     return d["k"].held, x
 
 
+def grown_by_another_name_in_a_branch(x):
+    a = [x, x]
+    t = (a, 1)
+    if x > 1.0:
+        b = a
+        for _ in rt.range(3):
+            b.append(x)
+    return t[0][0], len(t[0])
+
+
+def grown_in_the_loop_of_a_branch(x):
+    a = [x, x]
+    t = (a, 1)
+    if x > 1.0:
+        for _ in rt.range(3):
+            b = a
+            b.append(x)
+    return t[0][0], len(t[0])
+
+
+def record_in_one_branch(x):
+    a = Record(x)
+    o = Object()
+    o.held = a
+    if x > -2.0:
+        a = o.held
+        a.held = x * 3
+    o.held.held += 1.0
+    return a.held
+
+
 def refusal(fn: Any) -> tuple[str, str]:
     """The first and last line of the error for `fn` of a float."""
     with pytest.raises(StagingError) as info:
@@ -295,6 +326,7 @@ def numbers(result: Any) -> list[float]:
     given_up_by_its_name, nested_branches, change_places, found_in_a_loop, returned_in_a_loop, returned_itself,
     grown_by_a_function_in_a_loop, chosen_in_a_loop, chosen_in_a_loop_that_may_not_run, chosen_in_both_branches,
     grown_after_a_choice, given_up_after_a_choice, taken_while_an_item_changes, record_by_its_name, record_given_up,
+    grown_by_another_name_in_a_branch, grown_in_the_loop_of_a_branch, record_in_one_branch,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
@@ -411,6 +443,19 @@ def by_another_name_in_the_next_iteration(x):
     return c[0]
 
 
+def record_of_equal_parts(x):
+    a = Record(x)
+    c = a
+    if x > 1.0:
+        a.held += 1.0
+    else:
+        c = Record(a.held)
+        if x > 0.0:
+            c = a
+    a.held = a.held + x
+    return c.held
+
+
 def record_of_a_tuple(x):
     a = Record(x)
     c = Record(x + 1)
@@ -438,6 +483,7 @@ def record_of_a_tuple(x):
     (given_up_in_a_branch_in_a_loop, 3, "b", "list"),
     (record_in_the_first_iteration, 4, "b", "Record"),
     (by_another_name_in_the_next_iteration, 4, "d['k']", "list"),
+    (record_of_equal_parts, 3, "c", "Record"),
     (record_of_a_tuple, 3, "t", "Record"),
 ])
 def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str, kind: str) -> None:
