@@ -215,7 +215,7 @@ class Callees:
         if (node.keywords or len(arguments) != 1 or isinstance(arguments[0], gast.Starred) or lane != self.plain
                 or not _is_short(arguments)):
             return self.of(node, self.form("asking", function, parts), lane)
-        variable = self.variable("value_")
+        variable = self.variable("operand_")
         parts |= {"X": self.lanes.visit(arguments[0], lane), "V": variable, "S": self.site(function, name)}
         parts["KNOWN"] = self.form(f"{kind} value", function, parts)
         made = self.form("builtin of value", function, parts)

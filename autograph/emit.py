@@ -71,6 +71,8 @@ class Template:
         made = _function(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         if fn.__kwdefaults__:
             made.__kwdefaults__ = fn.__kwdefaults__
+        if made.__qualname__ != fn.__qualname__:  # assigned, as by functools.wraps; or that of a method in Python 3.10
+            made.__qualname__ = fn.__qualname__
         return made
 
 
@@ -246,6 +248,8 @@ class _Names:
                         outside + joint + of_child.co_name)))
                     continue
                 new = outside if is_body else outside + joint + child
+                if getattr(constant, "co_qualname", None) == child:  # declared global (Python 3.10 has it right)
+                    path = new = child
                 if not is_body or path not in qualified:  # the name of a lambda of the user's
                     qualified[path] = new
                 key = number_of(constant) if is_body else None

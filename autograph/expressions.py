@@ -125,12 +125,15 @@ class _Expressions:
                 return [self.set_item(target, self.visit(value), node)]
             # Python evaluates the value before the target and its key.
             name = self.scope.fresh("value_")
-            return [self.store(name, self.visit(value), node), self.set_item(target, load(name, value), node)]
+            item = self.set_item(target, load(name, value), node)
+            item.releases = [name]
+            return [self.store(name, self.visit(value), node), item]
         node.value = self.visit(value)
         if not any(self.is_item_of_local(leaf) for t in node.targets for leaf in _leaves(t)):
             node.targets = [self.visit(t) for t in node.targets]
             return [node]
-        # Several targets, items among them: unpack into names, then assign each in Python's order.
+        # Several targets, items among them: unpack into names, then assign each in Python's order. As with other
+        # temporaries, the plain lane lets go of what they hold after the last.
         out: list[Any] = []
         source = node.value
         if len(node.targets) > 1:
@@ -139,13 +142,13 @@ class _Expressions:
             source = load(name, node)
         taken: set[str] = {source.id} if len(node.targets) > 1 else set()
         for target in node.targets:
-            if not isinstance(target, (gast.Tuple, gast.List)):
-                out.append(self.assign_leaf(target, source, node))
-                continue
             pairs: list[tuple[Any, str]] = []
-            pattern = self.pattern(target, pairs, taken)
-            out.append(at(gast.Assign([pattern], source, None), node))
+            if isinstance(target, (gast.Tuple, gast.List)):
+                out.append(at(gast.Assign([self.pattern(target, pairs, taken)], source, None), node))
+            else:
+                out.append(self.assign_leaf(target, source, node))
             out += [self.assign_leaf(leaf, load(name, leaf), node) for leaf, name in pairs]
+        out[-1].releases = sorted(taken)
         return out
 
     def pattern(self, target: Any, pairs: list[tuple[Any, str]], taken: set[str]) -> Any:
@@ -205,6 +208,8 @@ class _Expressions:
         target.slice = again()
         made = self.set_item(target, changed, node)
         made.value.in_place = node.op
+        if out:
+            made.releases = [index]
         return [*out, made]
 
     def is_item_of_local(self, target: Any) -> bool:
@@ -277,8 +282,8 @@ class _Expressions:
         if isinstance(function, gast.Name):
             name = function.id
             bare = name in _BARE or (not self.recursive and name not in _BUILTINS)
-            if name == "super" and not node.args and not node.keywords and self.scope.first_parameter:
-                node.args = [load("__class__", node), load(self.scope.first_parameter, node)]
+            if name == "super" and not node.args and not node.keywords:
+                self.name_super(node)
         else:
             bare = not self.recursive or (
                 isinstance(function, gast.Attribute) and function.attr == "set_loop_options"
@@ -296,6 +301,13 @@ class _Expressions:
         else:
             node.func = function
         return node
+
+    def name_super(self, node: Any) -> None:
+        """Bodies made of a method have to say what its `super()` is of; in its own frame, `lanes` takes that out."""
+        scope = self.scope
+        if scope.class_name is not None and scope.first_parameter and "super" not in scope.locals:
+            node.args = [load("__class__", node), load(scope.first_parameter, node)]
+            node.bare_super = True
 
     def BoolOp(self, node: Any) -> Any:
         if self.never_tensor(node) or self.stays(*node.values):

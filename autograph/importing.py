@@ -13,7 +13,7 @@ import builtins
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -29,7 +29,7 @@ from .lanes import to_ast
 from .nodes import to_gast
 from .recursion import with_room
 from .sites import embed, extract
-from .tree import FUNCTIONS, children, walk
+from .tree import FUNCTIONS, children, outside, walk
 
 __all__ = ["compile_module", "install", "uninstall"]
 
@@ -104,8 +104,8 @@ class _Loader:
         created: ModuleType | None = self.found.create_module(spec)
         return created
 
-    def exec_module(self, module: ModuleType) -> None:
-        exec(self.get_code(module.__name__), module.__dict__)
+    exec_module = SourceFileLoader.exec_module
+    """Of `get_code`, in frames that Python passes over in warnings and tracebacks of an import."""
 
     def get_code(self, fullname: str) -> CodeType:
         filename = self.found.get_filename(fullname) if hasattr(self.found, "get_filename") else f"<{fullname}>"
@@ -173,15 +173,14 @@ def _outermost(tree: Any) -> Iterator[tuple[Any, str | None]]:
     while stack:
         node, class_name = stack.pop()
         if isinstance(node, FUNCTIONS):
-            outside = children(node.args)
-            if not isinstance(node, gast.Lambda):
-                outside += [*node.decorator_list, *([node.returns] if node.returns else [])]
-            stack += [(child, class_name) for child in outside]
+            stack += [(child, class_name) for child in outside(node)]
             if not any(_is_do_not_convert(d) for d in getattr(node, "decorator_list", ())):
                 yield node, class_name
         elif isinstance(node, gast.ClassDef):
             stack += [(child, node.name) for child in node.body]
             stack += [(child, class_name) for child in (*node.decorator_list, *node.bases, *node.keywords)]
+        elif isinstance(node, gast.AnnAssign):
+            stack += [(child, class_name) for child in (node.target, node.value) if child is not None]
         else:
             stack += [(child, class_name) for child in children(node)]
 

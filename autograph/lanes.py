@@ -97,6 +97,8 @@ class _Lanes(Remaking):
         """The statement that runs first in the function."""
         self.iterables: list[str] = []
         """Names in use for what the loops around run over."""
+        self.in_iterable = False
+        """Whether what a comprehension runs over is around, where Python allows no walrus, in lambdas neither."""
 
     def function(self, node: Any, lane: int) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
@@ -108,7 +110,7 @@ class _Lanes(Remaking):
         if self.scope is not None:
             self.owner = self.scope
         if isinstance(node, gast.Lambda):
-            made.body = self.visit(node.body, PLAIN)
+            made.body = self.visit(node.body, NESTED if self.in_iterable else PLAIN)
         elif self.scope is None:
             made.body = self.block(node.body, STAGED)
         else:
@@ -203,6 +205,9 @@ class _Lanes(Remaking):
                 made += statements
                 if jump is not None:
                     return made
+            if lane and "releases" in fields:
+                target = getattr(node.value, "item", node.targets[0])
+                made += [self.release(name, target) for name in fields["releases"]]
         return made
 
     def place_of_flag(self, body: list[Any]) -> Any:
@@ -228,9 +233,6 @@ class _Lanes(Remaking):
             expression.func = self.operator(operator, node)
         return [*made, at(ast.Expr(expression), call)]
 
-    def assign(self, name: str, value: Any, origin: Any) -> Any:
-        return placed(ast.Assign, origin, targets=[self.name(name, origin, True)], value=value)
-
     def if_(self, node: Any) -> list[Any]:
         test, name = self.decide(node.test, node)
         staged = self.staged(node, self.name(name, node.test))
@@ -253,7 +255,7 @@ class _Lanes(Remaking):
         name, place = node.subject_name, node.subject
         before: list[Any] = []
         staged = node.staged
-        if not isinstance(place, gast.Name):
+        if not node.has_variable:
             before = [self.assign(name, self.visit(place, PLAIN), place)]
             staged = staged[1:]
         native = self.generic(node, PLAIN, skip="subject")
@@ -351,7 +353,7 @@ class _Lanes(Remaking):
             if not isinstance(value, (gast.Name, gast.Constant)):
                 name = self.scope.fresh("value_")
                 before = [self.assign(name, held, place)]
-                after = [self.assign(name, placed(ast.Constant, NOWHERE, value=None), NOWHERE)]
+                after = [self.release(name, target)]
                 held = self.name(name, place)
             direct = placed(ast.Assign, node, targets=[native], value=held)
             arguments = [self.name(place.id, place), self.visit(index, PLAIN), held]
@@ -385,8 +387,10 @@ class _Lanes(Remaking):
     visit_SetComp = visit_DictComp = visit_ListComp
 
     def visit_comprehension(self, node: Any, lane: int) -> Any:
+        around, self.in_iterable = self.in_iterable, True
         made = self.generic(node, lane, skip="ifs")
         made.iter = self.visit(node.iter, NESTED if lane else STAGED)
+        self.in_iterable = around
         made.ifs = [self.condition(test) if lane == PLAIN else self.visit(test, lane) for test in node.ifs]
         return made
 
@@ -405,7 +409,7 @@ class _Lanes(Remaking):
         elif lane == NESTED:
             return placed(ast.IfExp, node, test=self.idle(node), body=native, orelse=self.generic(node, STAGED))
         else:  # it is taken out of a list: no walrus may stand in what a comprehension runs over
-            name = self.scope.fresh("value_")
+            name = self.scope.fresh("operand_")
             items, again = self.pop(name, source), self.pop(name, place)
             plain = self.plain(name, place)
             held = placed(ast.List, source, elts=[self.visit(source, lane)], ctx=LOAD)
@@ -421,13 +425,6 @@ class _Lanes(Remaking):
         if isinstance(node.native, gast.GeneratorExp):
             return placed(ast.IfExp, node, test=plain, body=native, orelse=staged)
         return placed(ast.IfExp, node, test=negation(plain), body=staged, orelse=native)  # no jump after the loop
-
-    def pop(self, name: str, origin: Any) -> Any:
-        method = placed(ast.Attribute, origin, value=self.name(name, origin), attr="pop", ctx=LOAD)
-        return placed(ast.Call, origin, func=method, args=[], keywords=[])
-
-    def only(self, items: Any, origin: Any) -> Any:
-        return placed(ast.Subscript, origin, value=items, slice=placed(ast.Constant, origin, value=0), ctx=LOAD)
 
     def idle(self, origin: Any) -> Any:
         """Whether no backend is tracing."""
@@ -462,6 +459,8 @@ class _Lanes(Remaking):
         operator = operator_of(node) if lane and self.scope is not None else None
         if operator is not None and hasattr(node, "native"):
             return self.comprehension(node, lane, operator)
+        if lane and getattr(node, "bare_super", False):
+            return placed(ast.Call, node, func=self.visit(node.func, lane), args=[], keywords=[])
         if operator is not None and hasattr(node, "plain"):  # a walrus, or an operand that assigns as it is called
             return self.visit(node.plain, lane)
         if lane and self.scope is not None and isinstance(node.func, gast.Call) and operator_of(node.func) == "call":
@@ -473,7 +472,7 @@ class _Lanes(Remaking):
         if operator in ("and_", "or_", "if_exp") and (len(node.args) > WIDTH or self.nested >= WIDTH):
             return self.generic(node, STAGED)  # in one lane: the code of both would grow with the square
         if operator == "not_":
-            name = self.scope.fresh("value_")
+            name = self.scope.fresh("operand_")
             known = self.is_plain(name, self.visit(node.args[0], PLAIN), node)
             operand = self.name(name, node) if is_held(node.args[0]) else self.last(name, node)
             direct = placed(ast.UnaryOp, node, op=NOT, operand=operand)
@@ -483,7 +482,7 @@ class _Lanes(Remaking):
             return self.member(node)
         if operator == "is_bool":
             value, wanted = node.args
-            name = self.scope.fresh("value_")
+            name = self.scope.fresh("operand_")
             kind = placed(ast.Call, node, func=self.operator("type", node), args=[
                 self.assign_in(name, self.visit(value, PLAIN), node)], keywords=[])
             known = placed(ast.Compare, node, left=kind, ops=[ast.In()], comparators=[self.operator("plain", node)])
@@ -521,7 +520,7 @@ class _Lanes(Remaking):
             self.nested -= 1
             staged = self.call("in_", [self.visit(value, PLAIN), self.visit(held, PLAIN)], node)
             return placed(ast.IfExp, node, test=self.idle(node), body=direct, orelse=staged)
-        name = self.scope.fresh("value_")
+        name = self.scope.fresh("operand_")
         left = self.name(name, value) if is_held(value) else self.last(name, value)
         direct = placed(ast.Compare, node, left=left, ops=[ast.In()], comparators=[self.visit(held, PLAIN)])
         staged = self.call("in_", [self.name(name, node), self.visit(held, PLAIN)], node)
@@ -530,7 +529,7 @@ class _Lanes(Remaking):
 
     def lazy(self, node: Any, first: Any, others: list[Any], operator: str, held: bool) -> Any:
         """`first and others...` where Python decides, the operator where a backend does."""
-        name = self.scope.fresh("value_")
+        name = self.scope.fresh("operand_")
         second, *more = others
         thunks = [placed(ast.Lambda, o, args=no_parameters(), body=self.visit(o, STAGED)) for o in others]
         staged = self.call(operator, [self.name(name, node), *thunks], node)

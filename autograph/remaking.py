@@ -137,3 +137,17 @@ class Remaking(Decisions):
         if found is None:
             found = self.named[name] = name_at(name, LOAD, origin)
         return found
+
+    def assign(self, name: str, value: Any, origin: Any) -> Any:
+        return placed(ast.Assign, origin, targets=[self.name(name, origin, True)], value=value)
+
+    def release(self, name: str, target: Any) -> Any:
+        """Let go of what a temporary holds, on the line of the target that it was assigned to."""
+        return self.assign(name, placed(ast.Constant, target, value=None), target)
+
+    def pop(self, name: str, origin: Any) -> Any:
+        method = placed(ast.Attribute, origin, value=self.name(name, origin), attr="pop", ctx=LOAD)
+        return placed(ast.Call, origin, func=method, args=[], keywords=[])
+
+    def only(self, items: Any, origin: Any) -> Any:
+        return placed(ast.Subscript, origin, value=items, slice=placed(ast.Constant, origin, value=0), ctx=LOAD)

@@ -171,9 +171,9 @@ class _Statements:
     def match(self, node: Any) -> tuple[Body, set[str]]:
         """`match` as a chain of `if`s on its subject."""
         out: Body = []
-        node.subject_name = node.subject.id if isinstance(node.subject, gast.Name) else self.scope.fresh(
-            "subject_", self.subjects)
-        if not isinstance(node.subject, gast.Name):
+        node.has_variable = isinstance(node.subject, gast.Name) and not self.may_change(node.subject.id, node.cases)
+        node.subject_name = node.subject.id if node.has_variable else self.scope.fresh("subject_", self.subjects)
+        if not node.has_variable:
             target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
             out.append(_at(gast.Assign([target], node.subject, None), node.subject))
         chain = match_chain(node, node.subject_name, node.live_out | self.scope.shared, self.more_cases)
@@ -182,6 +182,12 @@ class _Statements:
         converted, shared = self.block(chain)
         self.subjects.pop()
         return out + converted, shared
+
+    def may_change(self, name: str, cases: Body) -> bool:
+        """Whether patterns or guards may give the subject's variable another value: later cases keep the subject."""
+        guards = [case.guard for case in cases if case.guard is not None]
+        bound = scan(*(case.pattern for case in cases), *guards).binds
+        return name in bound or (bool(guards) and name in self.scope.shared)
 
     def more_cases(self) -> str:
         """The name of one more flag for the cases of a long `match`."""

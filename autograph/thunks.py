@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from .tree import FUNCTIONS, bound_to_frame, children, placed
+from .tree import FUNCTIONS, bound_to_frame, children, outside, placed
 
 __all__ = [
     "AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "parameters_for",
@@ -87,8 +87,8 @@ def walrus_names(*nodes: Any) -> set[str]:
         node = stack.pop()
         if isinstance(node, gast.NamedExpr):
             found.add(node.target.id)
-        if not isinstance(node, FUNCTIONS) or getattr(node, "immediate", False):
-            stack += children(node)
+        is_function = isinstance(node, FUNCTIONS) and not getattr(node, "immediate", False)
+        stack += outside(node) if is_function else children(node)
     return found
 
 
@@ -99,8 +99,8 @@ def bound_in_lambdas(body: Iterable[Any]) -> set[str]:
     while stack:
         node = stack.pop()
         found.add(getattr(node, "binds", ""))
-        if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) or getattr(node, "immediate", False):
-            stack += children(node)
+        is_scope = isinstance(node, (*FUNCTIONS, gast.ClassDef)) and not getattr(node, "immediate", False)
+        stack += outside(node) if is_scope else children(node)
     return found - {""}
 
 
@@ -117,7 +117,11 @@ def _getter(name: str, origin: Any) -> Any:
 
 def _bind(node: Any) -> Any:
     """The expression with each walrus of its own scope as `ag__.bind`."""
-    if not isinstance(node, gast.AST) or isinstance(node, FUNCTIONS):
+    if not isinstance(node, gast.AST):
+        return node
+    if isinstance(node, FUNCTIONS):
+        for defaults in (node.args.defaults, node.args.kw_defaults):
+            defaults[:] = map(_bind, defaults)
         return node
     for name, value in gast.iter_fields(node):
         if isinstance(value, list):

@@ -8,8 +8,8 @@ import gast
 
 __all__ = [
     "COMPREHENSIONS", "FUNCTIONS", "GUARDS", "JUMPS", "LOOPS", "at", "blocks_of", "body_of", "bound_to_frame",
-    "children", "escapes", "first_of", "functions_in", "has_blocks", "is_docstring", "own_nodes", "own_of",
-    "parameters_of", "placed", "suspends", "walk",
+    "children", "escapes", "first_of", "functions_in", "has_blocks", "is_docstring", "outside", "own_nodes",
+    "own_of", "parameters_of", "placed", "suspends", "walk",
 ]
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
@@ -110,8 +110,18 @@ def body_of(node: Any) -> list[Any]:
     return [node.body] if isinstance(node, gast.Lambda) else node.body
 
 
+def outside(node: Any) -> list[Any]:
+    """What of a function or class runs in the frame around it: decorators, defaults, bases; but neither annotations,
+    which may be kept as text, nor the bases of a class with type parameters, which have a scope of their own."""
+    if node.__class__ is gast.ClassDef:
+        own_scope = getattr(node, "type_params", ())
+        return [*node.decorator_list, *(() if own_scope else (*node.bases, *node.keywords))]
+    defaults = (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None))
+    return [*getattr(node, "decorator_list", ()), *defaults]
+
+
 def own_nodes(body: Iterable[Any]) -> list[Any]:
-    """All nodes that run in this scope's frame, statements and expressions, in source order."""
+    """All nodes that run in this scope's frame, statements and expressions but annotations, in source order."""
     found: list[Any] = []
     stack = [*body][::-1]
     while stack:
@@ -119,7 +129,9 @@ def own_nodes(body: Iterable[Any]) -> list[Any]:
         found.append(node)
         cls = node.__class__
         if cls in _SCOPES:
-            stack += getattr(node, "decorator_list", ())
+            stack += outside(node)[::-1]
+        elif cls is gast.AnnAssign:
+            stack += [node.target] if node.value is None else [node.value, node.target]
         elif cls is not _CONSTANT and (cls is not _NAME or node.annotation is not None):
             stack += children(node)[::-1]
     return found
@@ -203,10 +215,18 @@ def _holds(node: Any) -> int:
         found = _HOLDING.get(cls, 0)
         if cls is gast.comprehension and node.is_async:
             found = _SUSPENDS
-        for child in getattr(node, "decorator_list", ()) if cls in _SCOPES else children(node):
+        for child in _evaluated_outside(node) if cls in _SCOPES else children(node):
             if child.__class__ is not _CONSTANT and child.__class__ is not _NAME:
                 found |= _holds(child)
         node.holds = found
+    return found
+
+
+def _evaluated_outside(node: Any) -> list[Any]:
+    found = outside(node)
+    if node.__class__ is not gast.Lambda and node.__class__ is not gast.ClassDef:
+        found += [p.annotation for p in parameters_of(node.args) if p.annotation is not None]
+        found += [] if node.returns is None else [node.returns]
     return found
 
 

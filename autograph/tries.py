@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .backend import Backend, Handler, staging_backend
 from .calls import call
-from .frames import is_internal, prune, settle, stand_in
+from .frames import is_internal, own_errors, prune, settle, stand_in
 from .policy import left_alone
 from .state import Body, Restage, Snapshot, State, staged
 from .text_bodies import part
@@ -43,14 +43,17 @@ def run_try(
             part(body)()
         except BaseException as raised:
             error = settle(raised) or raised
-            if not _handle(error, ((classes_of(kinds), handler) for kinds, handler in handlers)):
-                if error is raised:
-                    raise
-                try:
-                    raise error
-                except UnboundLocalError as local:
-                    stand_in(local, raised)
-                    raise
+            try:
+                if not _handle(error, ((classes_of(kinds), handler) for kinds, handler in handlers)):
+                    if error is raised:
+                        raise
+                    try:
+                        raise error
+                    except UnboundLocalError as local:
+                        stand_in(local, raised)
+                        raise
+            finally:
+                del error  # its traceback refers to this frame
         else:
             if orelse is not None:
                 part(orelse)()
@@ -291,10 +294,16 @@ def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> No
     """`with manager as value: body(value)`; the body need not take the value."""
     swallowed = True
     with manager as value:
-        part(body)(*[value][:body.__code__.co_argcount])
+        _run_body(body, value)
         swallowed = False
     if swallowed:
         _end_jumps(body, jumps)
+
+
+@own_errors
+def _run_body(body: Callable[..., Any], value: Any) -> None:
+    """Run the body of a `with`: what it raises, `__exit__` sees as it would be without the tool."""
+    part(body)(*[value][:body.__code__.co_argcount])
 
 
 def _end_jumps(body: Callable[..., Any], jumps: Sequence[str]) -> None:

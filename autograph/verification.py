@@ -158,11 +158,15 @@ def copied(value: Any, keeps: Callable[[Any], bool] = lambda _: False) -> Any:
 def _same(expected: Any, got: Any) -> bool:
     if type(expected) is not type(got) and type(expected).__qualname__ != type(got).__qualname__:
         return False
-    if isinstance(expected, float):
-        return bool(expected == got) or (expected != expected and got != got)
+    if hasattr(expected, "__array__") and any(
+        getattr(expected, name, None) != getattr(got, name, None) for name in ("shape", "dtype")
+    ):
+        return False
     try:
         equal = expected == got
-        return bool(equal.all() if hasattr(equal, "all") else equal)
+        if hasattr(equal, "all"):
+            return bool((equal | (expected != expected) & (got != got)).all())
+        return bool(equal) or bool(expected != expected and got != got)  # not a number
     except Exception:
         return True  # what cannot be compared counts as the same
 

@@ -105,6 +105,78 @@ def test_super_and_class_cell():
     assert ag.convert(Child.step)(child, 1) == ((7, 3), "Child")
 
 
+class Base:
+    def value(self, *args):
+        return args
+
+
+class Supers(Base):
+    def shadowed(self, super):
+        return super() if self else 0
+
+    def assigned(self):
+        super = dict
+        return super() if self else 0
+
+    def deleted(self):
+        if self:
+            del self
+        return super().value()
+
+    def without_parameter(*_):
+        return super().value(2) if _ else 0
+
+    def in_generator(self):
+        return list(super().value(i) for i in range(1) if i < 1)
+
+    def in_comprehension(self):
+        return [super().value(i) for i in range(1)] if self else 0
+
+
+def super_of_no_class(self):
+    return super().value(1) if self else 0
+
+
+def test_super_without_arguments_is_pythons_own():
+    def outcome(fn, *args):
+        try:
+            return fn(*args)
+        except Exception as error:
+            return type(error), str(error)
+
+    child = Supers()
+    for name in ("assigned", "deleted", "without_parameter", "in_generator", "in_comprehension"):
+        fn = getattr(child, name)
+        assert outcome(ag.convert(fn)) == outcome(fn), name
+    assert ag.convert(child.shadowed)(lambda *args: args) == ()
+    assert outcome(ag.convert(super_of_no_class), child) == (RuntimeError, "super(): __class__ cell not found")
+
+
+def names_declared_global():
+    global made_global, MadeGlobal
+
+    def made_global(x):
+        return (lambda: x) if x else None
+
+    class MadeGlobal:
+        def method(self):
+            return [1] if self else []
+
+    def inner():
+        return made_global
+
+    return inner
+
+
+def test_what_is_declared_global_has_the_qualified_name_of_a_global():
+    inner = ag.convert(names_declared_global)()
+    assert inner.__qualname__ == "names_declared_global.<locals>.inner"
+    assert (made_global.__qualname__, MadeGlobal.method.__qualname__) == ("made_global", "MadeGlobal.method")
+    assert made_global(1).__qualname__ == "made_global.<locals>.<lambda>"
+    with pytest.raises(TypeError, match=r"^Child.step\(\) missing 1 required positional argument"):
+        ag.convert(lambda child: child.step() if child else 0)(Child(0))
+
+
 def test_decorator_forms():
     @ag.convert
     def f(x):

@@ -339,6 +339,44 @@ def set_item():
     print("after")
 
 
+@case
+def set_item_after_its_value():
+    x = {}
+    x[int("0")] = Noted("a").itself()
+    del x[0]
+    print("after")
+
+    def held():
+        return x
+
+    x[1] = Noted("b").itself()
+    held().clear()
+    print("after")
+
+
+@case
+def set_items_of_several_targets():
+    x = {}
+    x[0] = x[1] = Noted("a")
+    x.clear()
+    print("after")
+    (x[0], [x[1], *x[int("2")]]) = y = Noted("b"), (Noted("c"), Noted("d"))
+    del y
+    x.clear()
+    print("after")
+
+
+@case
+def index_of_augmented():
+    x = {}
+    x[Noted("a")] = 1
+    for key in list(x):
+        x[key.itself()] += 1
+    del key
+    x.clear()
+    print("after")
+
+
 def printed(fn: Callable[[], object]) -> list[str]:
     with contextlib.redirect_stdout(io.StringIO()) as out:
         fn()

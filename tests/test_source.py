@@ -361,6 +361,47 @@ def test_install(load: Any) -> None:
     assert not any(type(f).__module__ == "autograph.importing" for f in sys.meta_path)
 
 
+ANNOTATED = """\
+from __future__ import annotations
+
+
+def f(x: (lambda a: 1 if a else 2), y: [i for i in range(3) if i] = lambda b: 3 if b else 4) -> (lambda c: c and d):
+    class Local:
+        z: (lambda e: e or 5) = 6
+
+    return y(0), Local.__annotations__
+
+
+class K:
+    field: (lambda v: not v) = 7
+
+
+checked: (lambda w: 8 if w else 9) = lambda w: 8 if w else 9
+"""
+
+
+def test_annotations_that_are_kept_as_text_are_the_users(load: Any) -> None:
+    ag.install("annotated_module")
+    module = load("annotated_module", ANNOTATED)
+    expected = {"x": "lambda a: 1 if a else 2", "y": "[i for i in range(3) if i]", "return": "lambda c: c and d"}
+    for f in (module.f, ag.convert(load("annotated", ANNOTATED).f)):
+        assert f.__annotations__ == expected
+        assert f(1) == (4, {"z": "lambda e: e or 5"})
+    assert module.K.__annotations__ == {"field": "lambda v: not v"}
+    assert module.__annotations__ == {"checked": "lambda w: 8 if w else 9"} and module.checked(0) == 9
+    text = ag.convert_source(ANNOTATED)
+    assert "y: [i for i in range(3) if i] = lambda b: ag__.if_exp(b, lambda: 3, lambda: 4)) -> lambda c: c" in text
+    assert "field: lambda v: not v = 7" in text
+    assert "checked: lambda w: 8 if w else 9 = lambda w: ag__.if_exp(w, lambda: 8, lambda: 9)" in text
+
+
+def test_a_warning_of_an_installed_module_is_of_the_line_that_imports_it(load: Any) -> None:
+    ag.install("warning_module")
+    with pytest.warns(DeprecationWarning, match="gone soon") as caught:
+        load("warning_module", "import warnings\n\nwarnings.warn('gone soon', DeprecationWarning, stacklevel=2)\n")
+    assert [w.filename for w in caught] == [importlib.__file__]  # `load` calls `importlib.import_module`
+
+
 def test_files_are_read_though_a_mock_stands_for_open(tmp_path: Path) -> None:
     """A callee may be met first within `mock.patch("builtins.open")`, or within one of what linecache uses."""
     path = tmp_path / "mocked.py"

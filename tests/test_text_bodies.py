@@ -1,6 +1,9 @@
 """The bodies in the text of a converted module are parts of the user's functions: in names, errors and tracebacks."""
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
 import sys
 import textwrap
 import traceback
@@ -69,6 +72,27 @@ def test_a_handler_in_a_branch_catches_it() -> None:
     assert module["f"](1) == "UnboundLocalError"
 
 
+def test_a_context_manager_sees_it() -> None:
+    module = loaded("""\
+        def f(manager):
+            with manager:
+                print(late)
+            late = 1
+        """)
+    seen: list[Any] = []
+
+    class Manager:
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, kind: Any, error: Any, entries: Any) -> bool:
+            seen.append(kind)
+            return True
+
+    module["f"](Manager())
+    assert seen == [UnboundLocalError]
+
+
 def test_recursion_has_room() -> None:
     module = loaded("""\
         def f(n):
@@ -78,3 +102,62 @@ def test_recursion_has_room() -> None:
             return 0
         """)
     assert module["f"](150) == 150
+
+
+DEFAULTS = """\
+    def walrus(n):
+        def f(a=(d := n), *, b=(e := d + 1) if n else 0):
+            return a, b
+
+        g = n and (lambda a=(k := n): a) or (lambda a=(k := -1), *, b=(j := 5): a + b)
+        return f(), d, e if n else 0, g(), k
+
+    def own_frame(n):
+        late = 1 if n else 2
+
+        def f(names=sorted(locals())):
+            return names
+
+        return f()
+
+    def bases(n):
+        class C(*(lambda: (dict,) if n else ())(), **(lambda: {"metaclass": type} if n else {})()):
+            def m(self, choose=lambda x: "yes" if x else "no"):
+                return choose(n)
+
+        return C().m(), issubclass(C, dict)
+"""
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_defaults_and_bases_belong_to_the_function_around(n: int) -> None:
+    module = loaded(DEFAULTS)
+    original: dict[str, Any] = {}
+    exec(textwrap.dedent(DEFAULTS), original)
+    for name in ("walrus", "own_frame", "bases"):
+        assert module[name](n) == original[name](n), name
+    text = ag.convert_source(textwrap.dedent(DEFAULTS))
+    assert 'choose=lambda x: ag__.if_exp(x, lambda: "yes", lambda: "no")' in text
+    assert "(lambda: ag__.if_exp(n, lambda: (dict,), lambda: ()))()" in text
+
+
+def test_an_exception_goes_with_its_handler() -> None:
+    class Noted:
+        def __del__(self) -> None:
+            print("gone")
+
+    module = loaded("""\
+        def f(noted):
+            try:
+                raise ValueError(noted())
+            except ValueError as error:
+                found = type(error)
+            print("after", found.__name__)
+        """)
+    gc.disable()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            module["f"](Noted)
+    finally:
+        gc.enable()
+    assert out.getvalue() == "gone\nafter ValueError\n"

@@ -5,9 +5,11 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable
+from decimal import Decimal
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autograph as ag
@@ -114,6 +116,24 @@ def test_where_in_a_structure() -> None:
 
     with pytest.raises(ag.VerificationError, match=r"the result of .*make\['a'\]\[1\]\[0\] is 2 as Python, but 4"):
         mistaken(make, lambda: {"a": [1, (4, 3)]})()  # type: ignore[arg-type]
+
+
+def test_arrays_and_what_is_not_a_number() -> None:
+    @ag.convert(verify=True)
+    def same(x: float) -> Any:
+        return np.array([x, 1.0]), np.float32(x), complex(x, 1), Decimal(x), {"a": x}
+
+    assert np.isnan(same(float("nan"))[0][0])
+    runs = iter(["int32", "int64", (2, 1), (2,), (3,), (2,)])
+
+    @ag.convert(verify=True)
+    def other(kind: Any) -> Any:
+        run = next(runs)
+        return np.ones(2, run) if kind == "dtype" else np.ones(run)
+
+    for kind in ("dtype", "broadcast", "shape"):
+        with pytest.raises(ag.VerificationError, match=r"the result of other is array\("):
+            other(kind)
 
 
 def test_objects_compare_by_their_attributes() -> None:

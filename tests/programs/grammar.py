@@ -646,3 +646,10 @@ def recursion_through_a_branch_in_a_loop(depth):
         return found
 
     return down(depth)
+
+
+@program((3,), (0,))
+def items_set_among_others_on_a_line(n):
+    d = [0, 0]; d[0] = abs(n); d[1] = max(n, 1); e = 1  # noqa: E702
+    for i in range(n): d[0] = abs(i); d[1] = min(i, 2); e += 1  # noqa: E701, E702
+    return d, e

@@ -160,6 +160,51 @@ def match_capture_of_part_is_bound_though_the_guard_fails(pair):
     return r, y
 
 
+@program(((4, 0),), ((1, 0),), ((2, 3),), ((9, 9),))
+def match_captures_into_its_subject(pair):
+    match pair:
+        case (pair, 0) if pair > 3:
+            r = pair
+        case (1, 0):
+            r = 2
+        case (pair, y):
+            r = pair * 10 + y
+    return r
+
+
+@program((0,), (7,), (3,))
+def match_goes_on_with_its_subject(x):
+    match x:
+        case 0 if (x := 7) > 8:
+            r = 1
+        case 7:
+            r = 2
+        case n if (x := x + 1) < 8:
+            r = n
+        case _:
+            r = 3
+    return r, x
+
+
+@program((0,), (7,), (3,))
+def match_of_a_subject_that_a_guard_changes(x):
+    def changes(value):
+        nonlocal x
+        x = value
+        return value > 8
+
+    match x:
+        case 0 if changes(7):
+            r = 1
+        case 7:
+            r = 2
+        case 0:
+            r = 3
+        case _:
+            r = 4
+    return r, x
+
+
 class Color:
     RED = 1
     GREEN = 2

@@ -489,3 +489,35 @@ def methods_of_constants_in_the_test_of_a_loop(n):
     while {"a": k}.get("a") > 1 and [k].pop() < 10:
         k -= 1
     return len(parts), k
+
+
+def same(value):
+    return value
+
+
+@program((fixed(0), 7), (fixed(1), 5), (fixed(2), 6))
+def items_at_keys_that_hold_operators(i, v):
+    x, y, z = [0, 0, 0], [0, 0, 0], {}
+    x[i or 1] = y[int(not i)] = z[i in (1, 2)] = w = same(v)
+    x[i and 2] = same(v) + 1
+    y[len([i])], z[i and i - 1], *rest = y[i or 2], w, x[0], same(v)
+    z[same(i) or 5] = same(v) * 2
+    return x, y, w, rest, sorted(z), [z[key] for key in sorted(z)]
+
+
+@program(([0, 0, 0], fixed(0), 7), ([0, 0, 0], fixed(1), 5), ([3, 2, 1], fixed(2), 6))
+def items_of_an_array_at_keys_that_hold_operators(x, i, v):
+    x[i or 1] = same(v)
+    x[int(not i)] = same(v) + 1
+    x[i if i in (1, 2) else 0] += same(v) or 2
+    return x[0], x[1], x[2]
+
+
+@program((fixed(0),), (fixed(2),))
+def lambdas_with_operators_in_what_comprehensions_run_over(n):
+    rows = [[n, 1], [2, 0]]
+    keys = {y: x for x in rows for y in sorted(x, key=lambda v: v and -v)}
+    found = [y for x in rows for y in map(lambda v: v.bit_length() if not v else same(v or 1), x)]
+    every = list(y or n for y in [(lambda v: v or 5)(n), (lambda v: [w for w in range(v) if w or v])(2)])
+    some = any(y for x in rows for y in filter(lambda v: same(v) < 2 and v not in keys.values(), x))
+    return sorted(keys), found, every, some
