@@ -22,12 +22,12 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
-    MemberDescriptorType,
     MethodWrapperType,
 )
 from typing import Any, Final
 
 from .frames import is_internal
+from .holders import fields_in
 
 __all__ = ["Place", "is_iterator", "line_of_use"]
 
@@ -102,7 +102,7 @@ def _parts(iterator: Any) -> Iterable[Any]:
     if hasattr(kind, "__takes_from__"):
         return [iterator.__takes_from__()]
     if isinstance(getattr(kind, "__next__", None), FunctionType):
-        return _attributes(iterator)
+        return (fields_in(iterator) or {}).values()
     return gc.get_referents(iterator)
 
 
@@ -114,12 +114,6 @@ def _parts_of_generator(generator: Any) -> list[Any]:
     if sys.version_info < (3, 11):
         held += gc.get_referents(frame)
     return [frame.f_lasti, *(part for part in held if not isinstance(part, FrameType))]
-
-
-def _attributes(value: Any) -> list[Any]:
-    slots = [member.__get__(value) for base in type(value).__mro__ for name, member in vars(base).items()
-             if isinstance(member, MemberDescriptorType) and hasattr(value, name)]
-    return [*getattr(value, "__dict__", {}).values(), *slots]
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -7,15 +7,14 @@ when the trace is over, the classes are what they were. What another thread runs
 from __future__ import annotations
 
 import functools
-import sys
 import threading
-from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from .backend import ambient, staging_backend
 from .calls import call, hooks
-from .frames import is_internal
+from .holders import HEAP_TYPE, is_users_class
 from .policy import left_alone
 
 __all__ = ["meet", "meeting"]
@@ -31,8 +30,7 @@ SPECIAL = frozenset(
         "iter", "get", "set",
     )])
 """Methods that the interpreter calls by itself and whose result may be a tensor, besides `__next__`."""
-_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
-_DEPTH, _OBJECTS = 4, 2000
+_IMMUTABLE_TYPE = 1 << 8
 
 
 class _Met(threading.local):
@@ -57,10 +55,10 @@ def meet(cls: type) -> None:
         if each in _met.classes:
             continue
         _met.classes.add(each)
-        if each.__flags__ & _HEAP_TYPE and not each.__flags__ & _IMMUTABLE_TYPE:
+        if each.__flags__ & HEAP_TYPE and not each.__flags__ & _IMMUTABLE_TYPE:
             _change(each)
             for value in list(vars(each).values()):
-                if _is_users(type(value)):  # a descriptor
+                if is_users_class(type(value)):  # a descriptor
                     meet(type(value))
 
 
@@ -82,15 +80,10 @@ hooks.meet = meet
 
 
 class meeting:
-    """While a function is traced: the classes of these values, of what they hold, and of what the function names, down
-    to a depth, are met; and those of the objects that are made in the meantime."""
-
-    def __init__(self, fn: Any, values: Iterable[Any]) -> None:
-        self.values = [fn, *values]
+    """While a function is traced: the classes that are met are changed, as are those of the objects that calls make."""
 
     def __enter__(self) -> None:
         _met.depth += 1
-        _meet_all(self.values)
 
     def __exit__(self, *_: object) -> None:
         _met.depth -= 1
@@ -170,68 +163,3 @@ def _convert_next(fn: Any) -> Callable[..., Any]:
         return item
 
     return run
-
-
-# What a function can reach.
-
-def _meet_all(values: Iterable[Any]) -> None:
-    seen: set[int] = set()
-    level = list(values)
-    for _ in range(_DEPTH):
-        below: list[Any] = []
-        for value in level:
-            if id(value) not in seen and len(seen) < _OBJECTS:
-                seen.add(id(value))
-                below += _held_by(value)
-        level = below
-
-
-def _held_by(value: Any) -> Iterable[Any]:
-    """What a value holds, having met its class."""
-    cls = type(value)  # `isinstance` would run code of proxies
-    if issubclass(cls, type):
-        if _is_users(value):
-            meet(value)
-        return ()
-    if cls is FunctionType:
-        return [] if is_internal(value.__code__.co_filename) else _named_by(value)
-    if cls is MethodType:
-        return [value.__func__, value.__self__]
-    if cls in (list, tuple, set, frozenset):
-        return list(value)
-    if cls is dict:
-        return list(value.values())
-    if not _is_users(cls):
-        return ()
-    meet(cls)
-    held = list(vars(value).values()) if hasattr(value, "__dict__") else []
-    return [*held, *tuple.__iter__(value)] if issubclass(cls, tuple) else held
-
-
-def _named_by(fn: FunctionType) -> list[Any]:
-    """What a function closes over, and the globals that it and functions in it name."""
-    found: list[Any] = []
-    for cell in fn.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # not bound yet
-            pass
-    codes = [fn.__code__]
-    for code in codes:
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for name in code.co_names:
-            value = fn.__globals__.get(name)
-            if issubclass(type(value), ModuleType):
-                if not is_internal(getattr(value, "__file__", None) or ""):
-                    held = (vars(value).get(n) for n in code.co_names)
-                    found += [each for each in held if issubclass(type(each), (type, FunctionType))]
-            elif value is not None:
-                found.append(value)
-    return found
-
-
-def _is_users(cls: type) -> bool:
-    if not cls.__flags__ & _HEAP_TYPE or getattr(cls, "__autograph__", None) is not None:
-        return False
-    module = sys.modules.get(cls.__module__)
-    return not is_internal(getattr(module, "__file__", None) or "")

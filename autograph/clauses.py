@@ -23,9 +23,14 @@ class Clause(NamedTuple):
         return unpack(item, count) if count > 1 else (item,)
 
     @property
+    def is_nested(self) -> bool:
+        """Whether it gives a clause for each item: there is another `for` in it."""
+        return "nested" in self.element.__code__.co_names
+
+    @property
     def is_map(self) -> bool:
         """Whether it gives one value for each item."""
-        return self.test is None and "nested" not in self.element.__code__.co_names
+        return self.test is None and not self.is_nested
 
 
 def unpack(item: Any, count: int, /) -> tuple[Any, ...]:

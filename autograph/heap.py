@@ -13,7 +13,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from .backend import UNBOUND
-from .reach import Globals, Held, Reach, cell_is_filled, fields_in, only_atoms, put, take_out
+from .holders import Globals, fields_in, put, take_out
+from .reach import Held, Reach, cell_is_filled, only_atoms
 
 __all__ = ["Heap", "becomes_state", "fields_of", "is_container", "parts_in"]
 

@@ -266,11 +266,9 @@ class _Lowering:
         return [node], _End(frozenset().union(*(e.pending for e in ends)), falls)
 
     def loop(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
-        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and (
-            any(escapes(s) & {"break", "continue"} for s in node.orelse)
+        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and not (
+            any(escapes(s) & {"break", "continue"} for s in node.orelse)  # out of a loop around this one
         ):
-            node.python = "its test binds a name and its else jumps out of a loop around it"
-        if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test):
             # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
             leave = at(gast.Break(), node.test)
             leave.escapes, leave.implicit = frozenset({"break"}), True

@@ -27,28 +27,22 @@ In comes the tree that the passes left (gast), out goes a tree to compile (ast).
 from __future__ import annotations
 
 import ast
-import sys
 from typing import Any
 
 import gast
 
-from .callees import Callees
 from .decisions import (
     AND,
-    DEPTH,
     IS,
     LOAD,
     NESTED,
-    NOT,
     NOWHERE,
     OR,
     PLAIN,
     STAGED,
     STORE,
-    WIDTH,
     first_place,
     flags_of,
-    is_held,
     negation,
     no_parameters,
     nowhere,
@@ -56,7 +50,7 @@ from .decisions import (
     operator_of,
 )
 from .ends import guard, passes_over_else, sink, staged_branch
-from .remaking import Remaking
+from .plain_expressions import PlainExpressions
 from .repeated import stand_in
 from .thunks import AG
 from .tree import at, is_docstring, placed, walk
@@ -76,29 +70,20 @@ def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), on
     return made
 
 
-class _Lanes(Remaking):
+class _Lanes(PlainExpressions):
     def __init__(self, operators: str, free: frozenset[str], once: bool) -> None:
         super().__init__(operators)
         self.around = free
         """Variables of the functions around."""
-        self.callees = Callees(self, PLAIN)
         self.once = once
         self.stand_ins: dict[int, ast.FunctionDef] = {}
         """By id of a body that is in the tree, what is there where it comes again."""
-        self.scope: Any = None
         self.owner: Any = None
         """The scope of the user's function, also in the bodies that conversion made in it."""
-        self.nested = 0
-        """How many conditional expressions are around."""
-        self.place: Any = None
-        """Where the compiler has the jump on the operand of a test that is being made: before Python 3.12 on the line
-        of the statement, or of the last comparison; then on that of the operand."""
         self.opening: Any = None
         """The statement that runs first in the function."""
         self.iterables: list[str] = []
         """Names in use for what the loops around run over."""
-        self.in_iterable = False
-        """Whether what a comprehension runs over is around, where Python allows no walrus, in lambdas neither."""
 
     def function(self, node: Any, lane: int) -> Any:
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
@@ -170,8 +155,6 @@ class _Lanes(Remaking):
 
     def visit_Lambda(self, node: Any, lane: int) -> Any:
         return self.generic(node, STAGED) if getattr(node, "immediate", False) else self.function(node, lane)
-
-    # --- the plain lane ---
 
     def block(self, body: list[Any], lane: int) -> list[Any]:
         made: list[Any] = []
@@ -364,75 +347,6 @@ class _Lanes(Remaking):
             unknown, self.call("has_backend", [self.name(place.id, place)], place)])
         return [*before, placed(ast.If, place, test=test, body=[general], orelse=[direct]), *after]
 
-    def subscript(self, index: Any) -> Any:
-        """The index of an operator as it stands between brackets: a call of `ag__.slice` as a slice."""
-        if isinstance(index, gast.Tuple):
-            return placed(ast.Tuple, index, elts=[self.subscript(e) for e in index.elts], ctx=LOAD)
-        if isinstance(index, gast.Call) and operator_of(index) == "slice":
-            bounds = [self.visit(a, PLAIN) for a in index.args]
-            return placed(ast.Slice, index, lower=bounds[0], upper=bounds[1], step=bounds[2] if bounds[2:] else None)
-        return self.visit(index, PLAIN)
-
-    # --- expressions in the plain lane ---
-
-    def visit_ListComp(self, node: Any, lane: int) -> Any:
-        """A comprehension runs at once, so the temporaries of its parts may be variables of the function; but in what
-        it runs over, Python allows no walrus, and a generator expression may run at any time."""
-        made = self.generic(node, lane, skip="generators")
-        outer, self.place = self.place, one_line(node)
-        made.generators = [self.visit(g, lane) for g in node.generators]
-        self.place = outer
-        return made
-
-    visit_SetComp = visit_DictComp = visit_ListComp
-
-    def visit_comprehension(self, node: Any, lane: int) -> Any:
-        around, self.in_iterable = self.in_iterable, True
-        made = self.generic(node, lane, skip="ifs")
-        made.iter = self.visit(node.iter, NESTED if lane else STAGED)
-        self.in_iterable = around
-        made.ifs = [self.condition(test) if lane == PLAIN else self.visit(test, lane) for test in node.ifs]
-        return made
-
-    def visit_GeneratorExp(self, node: Any, lane: int) -> Any:
-        return self.generic(node, NESTED if lane else STAGED)
-
-    def comprehension(self, node: Any, lane: int, operator: str) -> Any:
-        native = getattr(self, f"visit_{type(node.native).__name__}")(node.native, lane)
-        source = node.native.generators[0].iter
-        place = source if sys.version_info >= (3, 12) and not isinstance(node.native, gast.GeneratorExp) else node
-        if isinstance(source, gast.Name):
-            items, again = self.name(source.id, source), self.name(source.id, place)
-            plain = self.plain(source.id, place)
-            if lane == PLAIN:
-                plain.values[0].left.args = [self.visit(source, lane)]
-        elif lane == NESTED:
-            return placed(ast.IfExp, node, test=self.idle(node), body=native, orelse=self.generic(node, STAGED))
-        else:  # it is taken out of a list: no walrus may stand in what a comprehension runs over
-            name = self.scope.fresh("operand_")
-            items, again = self.pop(name, source), self.pop(name, place)
-            plain = self.plain(name, place)
-            held = placed(ast.List, source, elts=[self.visit(source, lane)], ctx=LOAD)
-            plain.values[0].left.args = [self.only(self.assign_in(name, held, source), source)]
-            plain.values[1].args = [self.only(self.name(name, place), place)]
-        if lane == PLAIN:  # in its own node: where the comprehension is nested, the same stands with another iterable
-            first = native.generators[0]
-            native.generators[0] = ast.comprehension(first.target, again, first.ifs, first.is_async)
-        thunks = [self.visit(f, STAGED) for f in node.args[1:]]
-        staged = self.call(operator, [items, *thunks], node)
-        if node.dynamic:  # while a backend traces, a tensor may decide on items of a plain list, too
-            plain = placed(ast.BoolOp, place, op=AND, values=[plain, self.idle(place)])
-        if isinstance(node.native, gast.GeneratorExp):
-            return placed(ast.IfExp, node, test=plain, body=native, orelse=staged)
-        return placed(ast.IfExp, node, test=negation(plain), body=staged, orelse=native)  # no jump after the loop
-
-    def idle(self, origin: Any) -> Any:
-        """Whether no backend is tracing."""
-        origin = one_line(origin)
-        tracing = placed(ast.Attribute, origin, value=self.operator("activity", origin), attr="tracing", ctx=LOAD)
-        none = placed(ast.Constant, origin, value=None)
-        return placed(ast.Compare, origin, left=tracing, ops=[IS], comparators=[none])
-
     def either(self, value: Any, node: Any) -> Any:
         """`a if test else b` as a statement: each in its own, so that what follows comes after the line of either."""
         if not isinstance(value, ast.IfExp):
@@ -455,116 +369,15 @@ class _Lanes(Remaking):
         holds = placed(ast.BoolOp, test, op=OR, values=[self.truth(test, name), passed])
         return placed(ast.Assert, node, test=holds, msg=self.visit(message[0].body, PLAIN) if message else None)
 
-    def visit_Call(self, node: Any, lane: int) -> Any:
-        operator = operator_of(node) if lane and self.scope is not None else None
-        if operator is not None and hasattr(node, "native"):
-            return self.comprehension(node, lane, operator)
-        if lane and getattr(node, "bare_super", False):
-            return placed(ast.Call, node, func=self.visit(node.func, lane), args=[], keywords=[])
-        if operator is not None and hasattr(node, "plain"):  # a walrus, or an operand that assigns as it is called
-            return self.visit(node.plain, lane)
-        if lane and self.scope is not None and isinstance(node.func, gast.Call) and operator_of(node.func) == "call":
-            return self.callees.call(node, lane)
-        if lane == NESTED:
-            if operator in ("and_", "or_", "not_", "if_exp") and self.nested < DEPTH:
-                return self.natively(node, operator)
-            operator = None
-        if operator in ("and_", "or_", "if_exp") and (len(node.args) > WIDTH or self.nested >= WIDTH):
-            return self.generic(node, STAGED)  # in one lane: the code of both would grow with the square
-        if operator == "not_":
-            name = self.scope.fresh("operand_")
-            known = self.is_plain(name, self.visit(node.args[0], PLAIN), node)
-            operand = self.name(name, node) if is_held(node.args[0]) else self.last(name, node)
-            direct = placed(ast.UnaryOp, node, op=NOT, operand=operand)
-            staged = self.call("not_", [self.name(name, node)], node)
-            return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
-        if operator == "in_":
-            return self.member(node)
-        if operator == "is_bool":
-            value, wanted = node.args
-            name = self.scope.fresh("operand_")
-            kind = placed(ast.Call, node, func=self.operator("type", node), args=[
-                self.assign_in(name, self.visit(value, PLAIN), node)], keywords=[])
-            known = placed(ast.Compare, node, left=kind, ops=[ast.In()], comparators=[self.operator("plain", node)])
-            staged = self.call("is_bool", [self.name(name, node), self.visit(wanted, PLAIN)], node)
-            return placed(ast.IfExp, node, test=known, body=self.is_(name, wanted.value, node), orelse=staged)
-        if operator in ("and_", "or_"):
-            first, *others = node.args
-            return self.lazy(node, self.visit(first, PLAIN), [o.body for o in others], operator, is_held(first))
-        if operator == "if_exp":
-            test, then, orelse = node.args
-            name = self.scope.fresh("test_")
-            self.nested += 1
-            thunks = [self.visit(then, STAGED), self.visit(orelse, STAGED)]
-            staged = self.call("if_exp", [self.name(name, node), *thunks], node)
-            self.place = one_line(node)
-            made = self.three_ways(self.truth(test, name), self.visit(then.body, PLAIN), staged,
-                                   self.visit(orelse.body, PLAIN), name, test, node)
-            self.nested -= 1
-            return made
-        if lane == PLAIN and self.scope is not None:
-            chained = self.chained(node)
-            if chained is not None:
-                return self.lazy(node, chained[0], [chained[1]], "and_", True)
-        return self.generic(node, lane)
-
-    def member(self, node: Any) -> Any:
-        """`value in (1, 2)` where Python decides, the operator where a backend does."""
-        value, held = node.args
-        if not node.fixed:
-            if self.nested >= DEPTH or hasattr(held, "plain"):
-                return self.generic(node, STAGED)
-            self.nested += 1
-            direct = placed(ast.Compare, node, left=self.visit(value, PLAIN), ops=[ast.In()],
-                                     comparators=[self.visit(held, PLAIN)])
-            self.nested -= 1
-            staged = self.call("in_", [self.visit(value, PLAIN), self.visit(held, PLAIN)], node)
-            return placed(ast.IfExp, node, test=self.idle(node), body=direct, orelse=staged)
-        name = self.scope.fresh("operand_")
-        left = self.name(name, value) if is_held(value) else self.last(name, value)
-        direct = placed(ast.Compare, node, left=left, ops=[ast.In()], comparators=[self.visit(held, PLAIN)])
-        staged = self.call("in_", [self.name(name, node), self.visit(held, PLAIN)], node)
-        known = self.is_plain(name, self.visit(value, PLAIN), node)
-        return placed(ast.IfExp, node, test=known, body=direct, orelse=staged)
-
-    def lazy(self, node: Any, first: Any, others: list[Any], operator: str, held: bool) -> Any:
-        """`first and others...` where Python decides, the operator where a backend does."""
-        name = self.scope.fresh("operand_")
-        second, *more = others
-        thunks = [placed(ast.Lambda, o, args=no_parameters(), body=self.visit(o, STAGED)) for o in others]
-        staged = self.call(operator, [self.name(name, node), *thunks], node)
-        rest = self.visit(second, PLAIN)
-        if more:
-            rest = self.lazy(node, rest, more, operator, is_held(second))
-        value = self.name(name, node)
-        result = value if held else self.last(name, node)
-        rest = rest if held else self.after(name, rest, node)
-        true = self.is_value(self.assign_in(name, first, node), True, node)
-        decided = placed(ast.BoolOp, node, op=AND, values=[
-            self.is_(name, False, node, negated=True), self.plain(name, node), value])
-        true = placed(ast.BoolOp, node, op=OR, values=[true, decided])
-        unsure = placed(ast.BoolOp, node, op=AND, values=[
-            self.is_(name, False, node, negated=True), negation(self.plain(name, node))])
-        if operator == "and_":
-            failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=result)
-            return placed(ast.IfExp, node, test=negation(true), body=failed, orelse=rest)
-        failed = placed(ast.IfExp, node, test=unsure, body=staged, orelse=rest)
-        return placed(ast.IfExp, node, test=true, body=result, orelse=failed)
-
-    def is_plain(self, name: str, value: Any, origin: Any) -> Any:
-        """`(name := value) is True or name is False or` Python decides on it."""
-        walrus = placed(ast.NamedExpr, origin, target=self.name(name, origin, True), value=value)
-        values = [self.is_value(walrus, True, origin), self.is_(name, False, origin), self.plain(name, origin)]
-        return placed(ast.BoolOp, origin, op=OR, values=values)
-
 
 def _calls(test: Any) -> bool:
-    return any(isinstance(n, gast.Call) for n in walk(test))
+    return any(isinstance(n, (gast.Call, gast.NamedExpr)) for n in walk(test))
 
 
 def _may_change(test: Any) -> bool:
-    """Whether a test calls more than builtins that change nothing."""
-    return any(isinstance(n, gast.Call) and operator_of(n) is None and not _is_harmless(n.func) for n in walk(test))
+    """Whether a test assigns, or calls more than builtins that change nothing."""
+    return any(isinstance(n, gast.NamedExpr) or hasattr(n, "binds") or (
+        isinstance(n, gast.Call) and operator_of(n) is None and not _is_harmless(n.func)) for n in walk(test))
 
 
 def _is_harmless(callee: Any) -> bool:

@@ -12,7 +12,7 @@ import operator as _operator
 import sys as _sys
 import weakref as _weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any, cast
 
 from . import turned
@@ -35,6 +35,7 @@ from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
 from .tries import Except, classes_of, run_try, run_with, trace_try, trace_with
+from .unrolled import unroll
 from .unseen import unseen
 
 __all__ = [
@@ -139,7 +140,7 @@ def reduce(
                     break
                 backend = staging_backend(going)
                 if backend is not None:
-                    _unroll(backend, iterator, body, test, state)
+                    unroll(backend, iterator, body, test, state)
                     break
                 if not going:
                     break
@@ -215,14 +216,13 @@ def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequenc
 
 
 def _stage_cond(
-    backend: Backend, pred: Any, if_true: Thunk | None, if_false: Thunk | None, state: tuple[str, ...],
-    *item: Any,
+    backend: Backend, pred: Any, if_true: Thunk | None, if_false: Thunk | None, state: tuple[str, ...]
 ) -> None:
     if if_true is None and if_false is None:
         return
 
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        true_fn, false_fn = Body(if_true, variables, if_false, *item), Body(if_false, variables, if_true)
+        true_fn, false_fn = Body(if_true, variables, if_false), Body(if_false, variables, if_true)
         return backend.cond(pred, true_fn, false_fn, variables.read(), names)
 
     staged(state, backend, (if_true, if_false), run)
@@ -231,10 +231,7 @@ def _stage_cond(
 def _stage_while(
     backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any]
 ) -> None:
-    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        return turned.while_loop(backend, test, body, variables, names, options)
-
-    staged(state, backend, (test, body), run)
+    staged(state, backend, (test, body), turned.Loop(backend, test, body, options))
 
 
 def _stage_reduce(
@@ -246,23 +243,6 @@ def _stage_reduce(
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
     staged(state, backend, (body, test), run)
-
-
-def _unroll(
-    backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Thunk, state: tuple[str, ...]
-) -> None:
-    """The rest of a loop over Python values that a tensor may leave: each iteration under the test."""
-    for count, item in enumerate(iterator):
-        if count >= backend.unroll_budget:
-            code = cast(FunctionType, body).__code__
-            raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
-        going = test()
-        if staging_backend(going) is None:
-            if not going:
-                return
-            body(item)
-            continue
-        _stage_cond(backend, going, cast(Thunk, body), None, state, item)
 
 
 # --- The plain lane -------------------------------------------------------------------------------------------
@@ -292,7 +272,7 @@ def resume(
     """The rest of a `for` over Python values that a value to be staged on may leave."""
     backend = staging_backend(test())
     if backend is not None:
-        _unroll(backend, rest, body, test, state)
+        unroll(backend, rest, body, test, state)
 
 
 # --- Expressions --------------------------------------------------------------------------------------------
@@ -366,7 +346,7 @@ def in_(value: Any, container: Any, /) -> Any:
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
-    if backend is None and type(container) in keyed:
+    if backend is None and (type(container) in keyed or type(container) in _LAZY):
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
@@ -374,6 +354,10 @@ def in_(value: Any, container: Any, /) -> Any:
             found = call(method)(container, value)
             return found if staging_backend(found) is not None else _builtins.bool(found)
     return value in container if backend is None else backend.contains(container, value)
+
+
+_LAZY = frozenset({GeneratorType, map, filter, zip})
+"""Whose items are known when they are taken."""
 
 
 def members(*items: Any) -> Any:

@@ -9,42 +9,32 @@ import dis
 import functools
 import sys
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import (
     BuiltinMethodType,
     CellType,
     CodeType,
     FunctionType,
     MappingProxyType,
-    MemberDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from .advancing import is_iterator
 from .classes import meet
 from .frames import is_converted, is_internal
+from .holders import Globals, fields_in, is_users_class
 from .policy import left_alone
 
-__all__ = [
-    "MOST", "Globals", "Held", "Reach", "cell_is_filled", "fields_in", "is_users_object", "only_atoms", "put",
-    "slots_of", "take_out",
-]
+__all__ = ["MOST", "Held", "Reach", "cell_is_filled", "meet_all", "only_atoms"]
 
 _DEPTH: Final = 4  # steps of a path
 MOST: Final = 20_000  # objects that are looked into
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = (set, frozenset, deque)
 """What is in these is not put in the place of something else."""
-
-
-class Globals(NamedTuple):
-    """Variables of a module that a function assigns, or names."""
-
-    namespace: dict[str, Any]
-    names: frozenset[str]
 
 
 class Held(NamedTuple):
@@ -164,6 +154,8 @@ class Reach:
             self.held.append(Held(path, value, hint, fixed))
         elif issubclass(kind, (type, ModuleType)):
             if _is_users(value.__module__ if issubclass(kind, type) else value.__name__):
+                if issubclass(kind, type):
+                    meet(value)
                 self.held.append(Held(path, value, hint, fixed))
                 self._scopes.append((path, value, set()))
                 for base in value.__bases__ if issubclass(kind, type) else ():
@@ -171,11 +163,12 @@ class Reach:
         else:
             fields = fields_in(value)
             if fields is not None:
-                meet(kind)
                 self.held.append(Held(path, value, hint, fixed))
                 for name, item in fields.items():
                     self._meet(path and f"{path}.{name}", item, below, name)
-                self._meet(None, kind, below, kind.__name__)
+        if is_users_class(kind):
+            meet(kind)
+            self._meet(None, kind, below, kind.__name__)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
@@ -210,6 +203,11 @@ class Reach:
             self._names |= _names(code)
             if _stored(code):
                 self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
+
+
+def meet_all(*values: Any) -> None:
+    """Let the classes of these values, and of all that they lead to, run converted while a function is traced."""
+    Reach([("", value) for value in values])
 
 
 def cell_is_filled(cell: CellType) -> bool:
@@ -251,75 +249,3 @@ def _is_users(module: str) -> bool:
 def only_atoms(values: Iterable[Any]) -> bool:
     """Whether all of the values are numbers, text or None: nothing to look into."""
     return _ATOMS.issuperset(map(type, values))
-
-
-def is_users_object(value: Any) -> bool:
-    """Whether `value` has attributes of its own, and is no class, module or function, and none of the tool's."""
-    if issubclass(type(value), (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
-        return False
-    return _may_be_users(type(value))
-
-
-def _may_be_users(cls: type) -> bool:
-    if getattr(cls, "__autograph__", None) is not None:
-        return False
-    module = sys.modules.get(cls.__module__)
-    return not is_internal(getattr(module, "__file__", None) or "")
-
-
-@functools.cache
-def slots_of(cls: Any) -> tuple[str, ...]:
-    """The attributes that instances of a class of the user's have in slots."""
-    if not _may_be_users(cls):
-        return ()
-    return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
-                 if isinstance(member, MemberDescriptorType))
-
-
-def fields_in(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object of the user's, by name; None for any other value."""
-    slots = slots_of(cast(Hashable, type(value)))
-    if not slots and not is_users_object(value):
-        return None
-    fields = dict(getattr(value, "__dict__", ()))
-    for name in slots:
-        if hasattr(value, name):
-            fields[name] = getattr(value, name)
-    return fields
-
-
-def put(holder: Any, key: Any, part: Any) -> None:
-    """Let an object, class, dict, list, namespace or cell have `part` where it has what `key` tells."""
-    kind = type(holder)
-    if kind is CellType:
-        holder.cell_contents = part
-    elif issubclass(kind, type):
-        type.__setattr__(holder, key, part)
-    elif _is_in_slot(holder, key):
-        object.__setattr__(holder, key, part)
-    else:
-        _parts_by_key(holder)[key] = part
-
-
-def take_out(holder: Any, key: Any) -> None:
-    """Let it have nothing there."""
-    kind = type(holder)
-    if kind is CellType:
-        del holder.cell_contents
-    elif issubclass(kind, type):
-        type.__delattr__(holder, key)
-    elif _is_in_slot(holder, key):
-        object.__delattr__(holder, key)
-    else:
-        del _parts_by_key(holder)[key]
-
-
-def _is_in_slot(holder: Any, key: Any) -> bool:
-    return not issubclass(type(holder), (list, dict)) and key in slots_of(cast(Hashable, type(holder)))
-
-
-def _parts_by_key(holder: Any) -> Any:
-    kind = type(holder)
-    if kind is Globals:
-        return holder.namespace
-    return holder if issubclass(kind, (list, dict)) else vars(holder)

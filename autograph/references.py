@@ -16,7 +16,8 @@ from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, cast
 
 from .frames import is_internal
-from .reach import MOST, Globals, Reach, cell_is_filled, fields_in, is_users_object, only_atoms, put, slots_of
+from .holders import Globals, fields_in, is_users_object, put, slots_of
+from .reach import MOST, Reach, cell_is_filled, only_atoms
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "within"]
 

@@ -1,4 +1,5 @@
-"""From gast to ast, node by node: what is the same for all statements. `lanes.py` has what is not.
+"""From gast to ast, node by node: what is the same for all nodes. `lanes.py` and
+`plain_expressions.py` have what is not.
 
 A node becomes one node of each lane; a name or constant is the same node in all.
 """
@@ -144,10 +145,3 @@ class Remaking(Decisions):
     def release(self, name: str, target: Any) -> Any:
         """Let go of what a temporary holds, on the line of the target that it was assigned to."""
         return self.assign(name, placed(ast.Constant, target, value=None), target)
-
-    def pop(self, name: str, origin: Any) -> Any:
-        method = placed(ast.Attribute, origin, value=self.name(name, origin), attr="pop", ctx=LOAD)
-        return placed(ast.Call, origin, func=method, args=[], keywords=[])
-
-    def only(self, items: Any, origin: Any) -> Any:
-        return placed(ast.Subscript, origin, value=items, slice=placed(ast.Constant, origin, value=0), ctx=LOAD)

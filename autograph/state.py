@@ -532,7 +532,12 @@ def staged(
         before = Snapshot(variables, functions)
         variables.iterators = before.iterators
         try:
-            values = run(variables, names)
+            try:
+                values = run(variables, names)
+            except Turn:  # `run` stages the loop turned from now on
+                rollback(mark)
+                before.take_back()
+                values = run(variables, names)
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects

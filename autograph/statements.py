@@ -215,7 +215,7 @@ class _Statements:
         names = self.scan(body)
         outer = names.binds & (always_live | entry) | test_binds
         outer.difference_update(parameters)
-        state = (outer | test_binds) & always_live | self.symbols(names, outer | set(parameters))
+        state = outer & always_live | test_binds & (always_live | entry) | self.symbols(names, outer | set(parameters))
         out: Body = []
         keywords = options
         prefix = "for" if is_for else "while"

@@ -8,26 +8,32 @@ from __future__ import annotations
 from typing import Any
 
 from .backend import Backend
-from .state import Body, Operand, State, Test, Turn, checkpoint, rollback
+from .state import Body, Operand, State, Test, Turn
 
-__all__ = ["while_loop"]
+__all__ = ["Loop"]
 
 _GOING = "ag__going"
 
 
-def while_loop(
-    backend: Backend, test: Any, body: Any, variables: State, names: tuple[str, ...], options: dict[str, Any]
-) -> tuple[Any, ...]:
-    """The state after the loop."""
-    mark = checkpoint(test, body)
-    try:
-        return backend.while_loop(Test(test, variables), Body(body, variables), variables.read(), names, options)
-    except Turn:
-        rollback(mark)
-    operand = Operand(test, variables)
-    init = operand(*variables.read())
-    turned = _Turned(operand, Body(body, variables))
-    return backend.while_loop(_Going(operand), turned, init, (_GOING, *names), options)[1:]
+class Loop:
+    """Stages the loop; turned, once its test has raised Turn. After that it is to be called again, as things were."""
+
+    def __init__(self, backend: Backend, test: Any, body: Any, options: dict[str, Any]) -> None:
+        self.backend, self.test, self.body, self.options = backend, test, body, options
+        self.is_turned = False
+
+    def __call__(self, variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """The state after the loop."""
+        stage, body = self.backend.while_loop, Body(self.body, variables)
+        if not self.is_turned:
+            try:
+                return stage(Test(self.test, variables), body, variables.read(), names, self.options)
+            except Turn:
+                self.is_turned = True
+                raise
+        test = Operand(self.test, variables)
+        init = test(*variables.read())
+        return stage(_Going(test), _Turned(test, body), init, (_GOING, *names), self.options)[1:]
 
 
 class _Going:

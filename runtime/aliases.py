@@ -1,13 +1,14 @@
 """Lists that a variable has or has not: which it is, only the graph knows."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.heap import is_container, parts_in
-from autograph.reach import put
+from autograph.holders import put
 from autograph.references import references
-from runtime.held import contents_of, kin, may_be, may_be_which, now, originals_of, take_part
+from runtime.held import contents_of, is_apart, kin, may_be, may_be_which, now, originals_of, take_part
 from runtime.maybe import MaybeObject
 from runtime.specs import Origins
 
@@ -16,38 +17,90 @@ __all__ = ["Way", "settle"]
 Place = tuple[Any, ...]
 
 
+Held = Sequence[Mapping[Place, Sequence[Any]]]
+"""For each variable, by their place in it, the containers that it may have."""
+
+
 class Way:
     """What the variables hold at the end of a body, or (without `origins`) where it did not run.
 
-    `origins` has the copies that the body was given, `left` what others that it leaves were before, `first` what those
-    copies are copies of in the first iteration of a loop.
+    `origins` has the copies that the body was given, `left` what others that it leaves were before. An iteration of a
+    loop begins with `entry`: in the first one, copies of what `first` tells, in others what the one before has left.
     """
 
     def __init__(
         self, values: Sequence[Any], origins: Origins | None = None, left: Origins | None = None,
-        first: Origins | None = None,
+        entry: Sequence[Any] = (), first: Origins | None = None,
     ) -> None:
         self.origins, self.left, self.first = origins, left or {}, first or {}
-        self.unsure: set[int] = set()
-        """The ids of containers that the body made, or of which it has had another copy in another iteration."""
-        self.held = [{place: self._originals(content) for place, content in contents_of(value).items()}
-                     for value in values]
-        """For each variable, by their place in it, the containers that it may have, as the code around the body knows
-        them."""
+        self.made: set[int] = set()
+        """The ids of containers that the body made."""
+        self.replaced: set[int] = set()
+        """The ids of those of which a variable only begins the first iteration with a copy."""
+        found = [{place: self._candidates(content) for place, content in contents_of(value).items()}
+                 for value in values]
+        once = [{place: [original for _, original in each] for place, each in parts.items()} for parts in found]
+        self.iterations: list[Held] = [once, *self._more(found, once, entry)]
+        """What the variables may have after one iteration, after two, and so on, as the code around the body knows it.
+        """
+        self.held: Held = [{place: _distinct(x for held in self.iterations for x in held[i][place]) for place in parts}
+                           for i, parts in enumerate(found)]
+        """What they may have after any."""
 
-    def _originals(self, content: Any) -> list[Any]:
+    def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
         before = self.left.get(id(content), (None, content))[1]
-        return [self._original(one) for one in (before, *may_be_which(before))]
+        return [(one, self._original(one)) for one in (before, *may_be_which(before))]
 
     def _original(self, content: Any) -> Any:
+        """What a container is a copy of, in the first iteration at least."""
         if self.origins is None:
             return content
         _, original = self.origins.get(id(content), (None, None))
         if original is not None:
             return original
-        _, original = self.first.get(id(content), (None, content))
-        self.unsure.add(id(original))
+        if id(content) not in self.first:
+            self.made.add(id(content))
+            return content
+        _, original = self.first[id(content)]
+        self.replaced.add(id(original))
         return original
+
+    def _more(
+        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held, entry: Sequence[Any]
+    ) -> Iterator[Held]:
+        """What the variables may have after each further iteration, until what each had has come to all others."""
+        begins: dict[int, list[tuple[int, Place]]] = {}
+        for i, value in enumerate(entry):
+            for place, content in contents_of(value).items():
+                if (self.origins or {}).get(id(content), (None, None))[1] is None:
+                    begins.setdefault(id(content), []).append((i, place))
+        older: dict[int, _Older] = {}
+
+        def grown_old(value: Any) -> Any:
+            if id(value) not in self.made and not isinstance(value, _Older):
+                return value
+            return older.setdefault(id(value), _Older(value))
+
+        def after(held: Held, one: Any, original: Any) -> Iterable[Any]:
+            if id(one) not in begins:
+                return [original]
+            return (grown_old(value) for i, place in begins[id(one)] for value in held[i].get(place, ()))
+
+        for _ in range(sum(map(len, found)) if begins else 0):
+            held = [{place: _distinct(value for each in candidates for value in after(held, *each))
+                     for place, candidates in parts.items()} for parts in found]
+            yield held
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Older:
+    """What an earlier iteration has made."""
+
+    value: Any
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list({id(value): value for value in values}.values())
 
 
 def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Way]) -> list[Any]:
@@ -64,7 +117,7 @@ def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], way
                 for other in way.held[i].get(place, ()):
                     if other is not content:
                         take_part(content, other)
-                        _note(content, other, i, names, contents, earlier, way)
+                        _note(content, other, i, place, names, contents, earlier, way)
     return values
 
 
@@ -72,7 +125,7 @@ def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:
     """The container from outside of the bodies that variable `i` has in that place, whichever way was taken."""
     found = [(way, way.held[i][place]) for way in ways if place in way.held[i]]
     first = found[0][1][0] if found else None
-    return now(first) if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.unsure
+    return now(first) if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
                              for way, may_be in found) else None
 
 
@@ -98,15 +151,18 @@ def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
 
 
 def _note(
-    content: Any, other: Any, i: int, names: Sequence[str], contents: Sequence[Mapping[Place, Any]],
+    content: Any, other: Any, i: int, place: Place, names: Sequence[str], contents: Sequence[Mapping[Place, Any]],
     earlier: Sequence[Mapping[Place, Any]], way: Way,
 ) -> None:
     for same in kin(other):
         given_up = sum(before is same and after.get(place) is not same
                        for held, after in zip(earlier, contents, strict=True) for place, before in held.items())
-        if same is not content and references(originals_of(same)).total() > given_up:
+        if same is not content and (references(originals_of(same)).total() > given_up or is_apart(same)):
             may_be(content, same, names[i])
-    for held, also in zip(contents, way.held, strict=True):
-        for place, found in held.items():
-            if found is not content and any(x is other for x in also.get(place, ())):
-                may_be(content, found, names[i])
+    for held in way.iterations:
+        if not any(x is other for x in held[i].get(place, ())):
+            continue
+        for own, also in zip(contents, held, strict=True):
+            for there, found in own.items():
+                if found is not content and any(x is other for x in also.get(there, ())):
+                    may_be(content, found, names[i])

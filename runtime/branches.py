@@ -192,6 +192,11 @@ def _remedy(conflict: Conflict, name: str) -> str:
     left, right = conflict.left, conflict.right
     if list_remedy := remedy_for_lists(left, right):
         return list_remedy
+    values = [side.value for side in (left, right) if isinstance(side, Static)]
+    if values and all(isinstance(value, (str, bytes)) for value in values):
+        kind = type(values[0]).__name__
+        return (f"Make {subject(name)} a number or a tensor, and the {kind} of it in Python, outside of staged code; or"
+                f" use each {kind} in a branch of its own.")
     return (f"Make both branches give {subject(name)} the same type: "
             f"{text(left)} and {text(right)} do not fit together.")
 

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, overload
 import autograph as ag
 from autograph.classes import meeting
 from autograph.frames import prune
+from autograph.reach import meet_all
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -323,7 +324,9 @@ class Function:
                  if isinstance(leaf, EagerTensor)}
         with tracing(graph), Creation(first, known) as creation:
             args, kwargs = call.replace(inputs)
-            with meeting(fn if self.autograph else None, (args, kwargs) if self.autograph else ()):
+            with meeting():
+                if self.autograph:
+                    meet_all(fn, args, kwargs)
                 returned = trace_function(lambda: fn(*args, **kwargs))
             outputs: list[Any] = []
             pack = plan(returned, outputs, getattr(self.python_function, "__func__", self.python_function))

@@ -12,7 +12,7 @@ from autograph import operators
 from autograph.clauses import Clause, items_of
 from runtime.errors import StagingError, locate
 from runtime.graph import Graph
-from runtime.iterables import Counted, Staged, StagedEnumerate, StagedZip, as_iterable, is_staged
+from runtime.iterables import Counted, Staged, StagedEnumerate, StagedZip, as_iterable, counted, is_staged
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless
 from runtime.tensor import Tensor
@@ -20,7 +20,8 @@ from runtime.trace import apply, current_graph, user_position
 from runtime.types import int32
 
 __all__ = [
-    "StagedGenerator", "any_of", "collected", "enumerated", "first_of", "known_items", "mapped", "sum_of", "zipped",
+    "StagedGenerator", "all_at_once", "any_of", "can_be_enumerated", "collected", "enumerated", "filtered", "first_of",
+    "known_items", "mapped", "once", "side_by_side", "sum_of", "zipped",
 ]
 
 _FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
@@ -33,10 +34,12 @@ class StagedGenerator(Staged):
     Python code may take its items one by one as long as their number is known.
     """
 
-    __slots__ = ("_clause", "_graph", "_items", "_used")
+    __slots__ = ("_clause", "_graph", "_items", "_used", "counts")
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: Clause, counts: bool = False) -> None:
+        """`counts`: the clause has a number of its own that changes with each item."""
         self._clause = clause
+        self.counts = counts
         self._graph = current_graph()
         self._used = _FRESH
         self._items: Iterator[Any] | None = None
@@ -47,8 +50,8 @@ class StagedGenerator(Staged):
         return not is_staged(self._clause.iterable)
 
     def __takes_from__(self) -> Any:
-        """For the operators: the iterator that Python code advances, if it runs over one."""
-        return self._clause.iterable
+        """For the operators: the iterator that Python code advances, if there is one."""
+        return self._clause.iterable if self._items is None else self._items
 
     @property
     def began(self) -> bool:
@@ -71,11 +74,12 @@ class StagedGenerator(Staged):
         """The clause, to be run over in the current graph, to its end if `whole`. StagingError if it cannot be known
         whether it was run over before."""
         graph = current_graph()
-        if self.over_python:
-            if self._used is _LEFT:
-                _fail("it is known only when the graph runs how far this generator was run over before")
+        unknown = "it is known only when the graph runs how far this generator was run over before"
+        if self._used is _LEFT:
+            _fail(unknown)
+        if self.over_python or self._items is not None:
             self._used = _FRESH if whole else _LEFT
-            return self._clause
+            return self._clause if self.over_python else Clause(self._items, lambda item: item, None)
         if graph is not self._graph:
             if self._used not in (_ELSEWHERE, _FRESH) or _in_loop(graph, self._graph):
                 _fail("a generator that is made outside of a staged loop or branch has nothing left when it is run over"
@@ -86,8 +90,16 @@ class StagedGenerator(Staged):
         elif self._used is _FRESH:
             self._used = _DONE if whole else _LEFT
         else:
-            _fail("it is known only when the graph runs how far this generator was run over before")
+            _fail(unknown)
         return self._clause
+
+    def is_known(self) -> bool:
+        """Whether Python can take the items one by one: each of them is there, and their number is known."""
+        if not self._clause.is_map or self._used is not _FRESH or current_graph() is not self._graph:
+            return False
+        source = self._clause.iterable
+        found = None if self.over_python or isinstance(source, StagedGenerator) else as_iterable(source)
+        return isinstance(found, Counted) and isinstance(found.length, int)
 
     def __iterable__(self) -> Counted:
         clause = self.use()
@@ -95,7 +107,7 @@ class StagedGenerator(Staged):
             found = as_iterable(clause.iterable)
             if isinstance(found, Counted):
                 return Counted(found.length, lambda i: clause.element(*clause.arguments(found.item(i))))
-        items = as_iterable(_list_of(clause))
+        items = counted(all_at_once(clause), "list")
         assert isinstance(items, Counted)
         return items
 
@@ -133,6 +145,17 @@ def _list_of(clause: Clause) -> Any:
     return operators.list_comp(*clause)
 
 
+def all_at_once(clause: Clause) -> Any:
+    """The list for what takes the items of a generator one by one: StagingError if more is to be seen of each."""
+    graph = current_graph()
+    before = len(graph.nodes) if graph is not None else 0
+    items = _list_of(clause)
+    if graph is not None and any(node.effect for node in graph.nodes[before:]):
+        _fail("Python takes the items of this generator one at a time here, and what it prints, raises or assigns would"
+              " come for all of them at once", "Write it as a loop.")
+    return items
+
+
 def collected(generator: StagedGenerator) -> Any:
     """The list of what is left: of Python's, if Python values decide what it gives."""
     return _list_of(generator.use())
@@ -146,6 +169,11 @@ def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
     return (found.item(i) for i in range(found.length))
 
 
+def once(iterable: Any) -> StagedGenerator:
+    """A generator of the items of `iterable`, which can be run over once."""
+    return StagedGenerator(Clause(iterable, lambda item: item, None))
+
+
 def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
     """`map(function, *iterables)`, of which one at least is staged."""
     ag__function = function
@@ -157,25 +185,74 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
     inner = getattr(function, "__func__", function)
     if hasattr(inner, "__code__"):
         element.place = inner  # type: ignore[attr-defined]
-    source = StagedZip(*iterables) if several else iterables[0]
+    source = iterables[0]
+    if several:
+        parts = side_by_side(iterables)
+        source = zipped(parts, False) if any(isinstance(x, StagedGenerator) for x in parts) else StagedZip(*parts)
     return StagedGenerator(Clause(source, element, None))
 
 
-def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
-    """`enumerate(generator, start)` of one that gives an item for each of what it runs over."""
-    clause = generator.use()
-    ag__element = clause.element
+def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
+    """`filter(keep, iterable)` of Python values, on which tensors may decide."""
+    ag__keep = keep
 
     def element(item: Any) -> Any:
+        return item
+
+    def test(item: Any) -> Any:
+        return ag__keep(item)
+
+    inner = getattr(keep, "__func__", keep)
+    if hasattr(inner, "__code__"):
+        element.place = test.place = inner  # type: ignore[attr-defined]
+    return StagedGenerator(Clause(iter(iterable), element, test))
+
+
+def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
+    """`enumerate(generator, start)`."""
+    clause = generator.use()
+    ag__element, ag__test, ag__number = clause.element, clause.test, start
+
+    def paired(item: Any) -> Any:
         return start + item[0], ag__element(*clause.arguments(item[1]))
 
-    element.place = clause.element  # type: ignore[attr-defined]
-    return StagedGenerator(Clause(StagedEnumerate(clause.iterable), element, None))
+    def numbered(item: Any) -> Any:
+        nonlocal ag__number
+        value = ag__element(*clause.arguments(item))
+        ag__number = ag__number + 1
+        return ag__number - 1, value
+
+    def test(item: Any) -> Any:
+        assert ag__test is not None
+        return ag__test(*clause.arguments(item))
+
+    for function in (paired, numbered, test):
+        function.place = clause.element  # type: ignore[attr-defined]
+    if clause.is_map:
+        return StagedGenerator(Clause(StagedEnumerate(clause.iterable), paired, None))
+    return StagedGenerator(Clause(clause.iterable, numbered, test), counts=True)
+
+
+def can_be_enumerated(generator: StagedGenerator) -> bool:
+    """Whether `enumerated` takes a generator: not if Python code has taken items of it, if it has several `for`, or if
+    another number is counted in it."""
+    inner: Any = generator
+    while isinstance(inner, StagedGenerator):
+        if inner.counts or inner.began:
+            return False
+        inner = inner.clause.iterable
+    return not generator.clause.is_nested
+
+
+def side_by_side(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What runs side by side: of generators, those with an item for each of what they run over, and lists of others."""
+    return tuple([x if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began)
+                  else all_at_once(x.use(whole=False)) for x in iterables])
 
 
 def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
     """`zip(*iterables)`, of which some are generators that give an item for each of what they run over."""
-    clauses = [part.use() if isinstance(part, StagedGenerator) else None for part in iterables]
+    clauses = [part.use(whole=False) if isinstance(part, StagedGenerator) else None for part in iterables]
     sources = [part if clause is None else clause.iterable for part, clause in zip(iterables, clauses, strict=True)]
     place = next(clause.element for clause in clauses if clause is not None)
     return StagedGenerator(Clause(StagedZip(*sources, strict=strict), _items_of(clauses, place), None))
@@ -228,7 +305,7 @@ def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) 
 
 def first_of(generator: StagedGenerator, *default: Any) -> Any:
     """`next(generator, *default)`."""
-    if generator.began:
+    if generator.began or generator.is_known():
         return next(generator, *default)
     ag__found: Any = False
     ag__item: Any

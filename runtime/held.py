@@ -25,8 +25,8 @@ from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
     "Changes", "after_return", "apart", "became", "began", "check_moved", "contents_of", "given", "holding",
-    "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now", "originals_of", "put", "read",
-    "refuse_change", "take_part",
+    "is_apart", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now", "originals_of",
+    "put", "read", "refuse_change", "take_part",
 ]
 
 
@@ -69,8 +69,7 @@ class _Relation:
 class _Body:
     """What became an element in a body, or was read as one; by id, what an iteration of it begins with, what the copies
     that it was given are copies of, and what it leaves was before; what became a staged list; what may be the same, in
-    it and in bodies in it; what a variable has after a statement, and may have had before; copies that the body begins
-    with of one container, if they are several.
+    it and in bodies in it; copies that the body begins with of one container, if they are several.
     """
 
     elements: list[_Element] = field(default_factory=list)
@@ -80,7 +79,6 @@ class _Body:
     grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
-    possible: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
     apart: list[Any] = field(default_factory=list)
 
 
@@ -130,7 +128,6 @@ class holding(AbstractContextManager[Any]):
         if self.outer and not self.alone:
             self.outer[-1].elements += [element for element in body.elements if element.is_put]
             self.outer[-1].inner += body.relations + body.inner
-            self.outer[-1].possible.update(body.possible)
 
 
 class after_return(AbstractContextManager[None]):
@@ -203,7 +200,12 @@ def apart(copies: Iterable[Any]) -> None:
 
 def may_be_others(value: Any) -> bool:
     """Whether a container is, for all that is known, one that another name has, too."""
-    return len(kin(value)) > 1 or any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
+    return len(kin(value)) > 1 or is_apart(value)
+
+
+def is_apart(value: Any) -> bool:
+    """Whether the body that is open begins with several copies of what this is a copy of."""
+    return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
 
 
 def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]]) -> None:
@@ -272,9 +274,8 @@ def may_be(value: Any, other: Any, name: str) -> None:
 
 
 def take_part(value: Any, other: Any) -> None:
-    """`value` takes the place of `other`, which may be an element, and which it may be."""
+    """`value` takes the place of `other`, which may be an element."""
     if _open.bodies:
-        _open.bodies[-1].possible.setdefault(id(value), (value, []))[1].append(other)
         elements = _open.bodies[-1].elements
         found = [element for element in elements if element.is_put and element.value is other]
         elements += [_Element(value, _contents(value), element.place, True) for element in found]
@@ -285,8 +286,7 @@ def may_be_which(value: Any) -> list[Any]:
     if not _open.bodies:
         return []
     body = _open.bodies[-1]
-    related = [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
-    return related + body.possible.get(id(value), (None, []))[1]
+    return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
 
 
 def kin(value: Any) -> list[Any]:

@@ -120,7 +120,7 @@ class _Loop:
                 widened = self._widened()
                 if indices.asked:
                     widened = self._indexed(widened)
-                if widened == self.specs:
+                if widened == self.specs and [*map(id, targets(widened))] == [*map(id, targets(self.specs))]:
                     self.specs = widened
                     break
                 self.specs = widened
@@ -170,7 +170,7 @@ class _Loop:
         with tracing(graph):
             self.out: Sequence[Any] | None = (
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
-        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self._copies())
+        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, self._copies())
         self.changed = list(map(bool, self.changes)) if self.out is not None else []
 
     def _copies(self) -> Origins:
@@ -248,17 +248,20 @@ class _Loop:
             for (i, one), (j, other) in itertools.combinations(several, 2):
                 if one is not other and self._meet(i, j, read):
                     self._refuse_change(i, self.init[i])
+        for after in self.way.iterations:
+            for i, j in itertools.permutations(own, 2):
+                if self._meet(i, j, read):
+                    shared = {id(other) for others in after[j].values() for other in others}
+                    for place, others in after[i].items():
+                        for other in others:
+                            if other is not before[i].get(place) and id(other) in shared:
+                                self._refuse_change(i, other)
         for i in own:
-            for place, others in self.way.held[i].items():
+            for place, others in self.way.held[i].items() if self.changed[i] else ():
                 for other in others:
-                    if other is before[i].get(place):
-                        continue
-                    if self.changed[i] and references([other])[id(other)] > len(places.get(id(other), ())):
+                    known = len(places.get(id(other), ()))
+                    if other is not before[i].get(place) and references([other])[id(other)] > known:
                         self._refuse_change(i, other)
-                    for j in own:
-                        found = itertools.chain.from_iterable(self.way.held[j].values())
-                        if self._meet(i, j, read) and any(x is other for x in found):
-                            self._refuse_change(i, other)
 
     def _places(self) -> dict[int, list[tuple[int, Any]]]:
         """By id, the containers before the loop, with the variables that have them and what these begin with."""
@@ -382,9 +385,6 @@ class _Loop:
                 own = own[1:]
             kept += own
         values = rebuild_all(specs, iter(kept), self.names)
-        stay = set(map(id, targets(self.specs)))
-        self.way.unsure |= {id(origin) for copy, origin in self.origins.values()
-                            if copy is not origin and id(origin) not in stay}
         ways = [self.way] if runs else [Way(self.init), self.way]
         return tuple(settle(values, self.init, self.names, ways))
 

@@ -23,9 +23,9 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
         container = container.checked()
-    if isinstance(container, (dict, KeysView)):
+    if isinstance(container, (dict, KeysView)) and not isinstance(value, Tensor):
         return has_key(container, value)
-    if isinstance(container, (ItemsView, ValuesView)):
+    if isinstance(container, (dict, KeysView, ItemsView, ValuesView)):
         check_keys(container)
     if isinstance(container, (range, StagedRange)):
         return _within(container, value)

@@ -18,11 +18,15 @@ from runtime.errors import ShapeError, StagingError, locate
 from runtime.generators import (
     StagedGenerator,
     any_of,
+    can_be_enumerated,
     collected,
     enumerated,
+    filtered,
     first_of,
     known_items,
     mapped,
+    once,
+    side_by_side,
     sum_of,
     zipped,
 )
@@ -200,20 +204,18 @@ def _range(*args: Any) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
-    if _is_map(iterable):
+    if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
-    return StagedEnumerate(iterable, start) if _stages(iterable, start) else builtins.enumerate(iterable, start)
-
-
-def _is_map(x: Any) -> builtins.bool:
-    """Whether it is a generator with an item for each of what it runs over."""
-    return isinstance(x, StagedGenerator) and not x.began and x.clause.is_map
+    return once(StagedEnumerate(iterable, start)) if _stages(iterable, start) else builtins.enumerate(iterable, start)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    if any(map(_is_map, iterables)):
+    iterables = side_by_side(iterables)
+    if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
-    return StagedZip(*iterables, strict=strict) if _stages(*iterables) else builtins.zip(*iterables, strict=strict)
+    if _stages(*iterables):
+        return once(StagedZip(*iterables, strict=strict))
+    return builtins.zip(*iterables, strict=strict)
 
 
 def _map(function: Any, *iterables: Any) -> Any:
@@ -222,12 +224,12 @@ def _map(function: Any, *iterables: Any) -> Any:
 
 
 def _filter(function: Any, iterable: Any) -> Any:
-    """`filter`: staged, the list of the items that are kept."""
+    """`filter`: staged, the list of the items that are kept; of Python values, a generator."""
     keep = _bool if function is None else operators.call(function)
-    iterable = _settled(iterable)
-    if not _stages(iterable):
+    if current_graph() is None:
         return builtins.filter(keep, iterable)
-    return collect(iterable, keep)
+    iterable = _settled(iterable)
+    return once(collect(iterable, keep)) if _stages(iterable) else filtered(keep, iterable)
 
 
 def _settled(iterable: Any) -> Any:
@@ -236,7 +238,7 @@ def _settled(iterable: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    return StagedReversed(sequence) if _stages(sequence) else builtins.reversed(sequence)
+    return once(StagedReversed(sequence)) if _stages(sequence) else builtins.reversed(sequence)
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:

@@ -211,8 +211,7 @@ def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
             exchange(spec.replaces, new)
             became(spec.replaces, new)
         return new
-    origin = spec.replaces if spec.target is None else spec.target
-    return new if origin is None else _noted(new, origin, copies)
+    return _noted(new, spec.replaces if spec.target is None else spec.target, copies)
 
 
 def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:

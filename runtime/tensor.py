@@ -15,7 +15,7 @@ import numpy as np
 
 from autograph.backend import Backend
 from autograph.frames import is_converted, is_internal
-from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, locate
+from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.text import describe, placeholder, show
 from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
@@ -88,6 +88,21 @@ def _compares_containers() -> bool:
     return name == "COMPARE_OP" and not is_test
 
 
+def _calls_native_code() -> bool:
+    """Whether what asks for the truth of a tensor is a function or iterator in C that converted code uses."""
+    name, _ = _instruction()
+    code = sys._getframe(2).f_code
+    return name.startswith(("CALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
+
+
+def _formats() -> bool:
+    """Whether what asks for the number of a tensor is `text % values`."""
+    name, argument = _instruction()
+    return name == "BINARY_MODULO" or (name == "BINARY_OP" and argument == _MODULO)
+
+
+_MODULO: Final = 6
+"""The argument of BINARY_OP for `a % b`."""
 _SUBSCRIPT: Final = 26
 """The argument of BINARY_OP for `a[b]`, from Python 3.14 on."""
 
@@ -416,6 +431,12 @@ class GraphTensor(Tensor):
         raise _located(OperatorNotAllowedInGraphError(
             f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
 
+    def _refuse_format(self) -> NoReturn:
+        OPERATORS["reach"](self)
+        raise _located(UnimplementedError(  # for Python, a TypeError would say that this is no number
+            f"a tensor cannot be a number of a text with % here: {self!r} has no value while its function is traced",
+            remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
+
     def __getattr__(self, name: str) -> Any:
         if name == "numpy":
             error = AttributeError("a graph tensor has no numpy(): it has no value while its function is traced")
@@ -437,14 +458,22 @@ class GraphTensor(Tensor):
         if _compares_containers():
             self._refuse("containers of tensors cannot be compared here",
                          "Compare their items: a[0] == b[0] and a[1] == b[1].")
+        if _calls_native_code():
+            self._refuse("a function that is not converted asks here whether a tensor is true",
+                         "Write what it does as a loop, or with functions of rt. sorted(), min(), max(), any(), all(), "
+                         "filter() and `x in xs` are staged; methods such as list.sort() and list.index() are not.")
         self._refuse("a tensor cannot be used as a Python bool here",
                      "Decorate the function with @rt.function or autograph.convert. In a converted function this "
                      "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")
 
     def __int__(self) -> int:
+        if _formats():
+            self._refuse_format()
         self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")
 
     def __float__(self) -> float:
+        if _formats():
+            self._refuse_format()
         self._refuse("a tensor cannot become a Python float here",
                      "Use rt.cast(x, rt.float32), and rt.sqrt in place of math.sqrt.")
 
@@ -458,6 +487,12 @@ class GraphTensor(Tensor):
                          "Call a function of rt in place of this one, or give it a Python int.")
         self._refuse("a tensor cannot be a Python index here",
                      "Make what it indexes a tensor, with rt.constant or rt.stack.")
+
+    def __hash__(self) -> int:
+        self._refuse(
+            "a tensor cannot be a key of a dict or an item of a set here",
+            "For counts[x] += 1 make it a tensor, counts = rt.zeros([n], rt.int32). Or compare x with each key: for key"
+            " in counts: if x == key. If the tensor itself is the key, not its value, use x.ref().")
 
     def __len__(self) -> int:
         shape = self.type.shape

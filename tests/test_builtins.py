@@ -1,7 +1,9 @@
 """Python's builtins on tensors: the same as in Python, eager and staged."""
 from __future__ import annotations
 
+import itertools
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from runtime.errors import ShapeError, StagingError
+from runtime.errors import OpError, ShapeError, StagingError
 
 
 def plain(x: Any) -> Any:
@@ -219,6 +221,39 @@ def test_refusals(fn: Callable[..., Any], error: Any, message: str) -> None:
     with pytest.raises(error, match=message) as caught:
         rt.function(fn)(rt.constant([1, 2]))
     assert __file__ in str(caught.value) or error is TypeError
+
+
+def _printed(x: Any) -> Any:
+    print(x)
+    return x
+
+
+_NATIVE = ("a function that is not converted asks here whether a tensor is true",
+           "Write what it does as a loop, or with functions of rt. sorted(), min(), max(), any(), all(), filter() and "
+           "`x in xs` are staged; methods such as list.sort() and list.index() are not.")
+_PERCENT = ("a tensor cannot be a number of a text with % here",
+            "Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs.")
+
+
+@pytest.mark.parametrize(("fn", "texts"), [
+    (lambda x: [3, x[0], 1].sort(), _NATIVE),
+    (lambda x: [3, 1].index(x[0]), _NATIVE),
+    (lambda x: [y for y in itertools.takewhile(lambda v: v < x[0], [1, 2])], _NATIVE),
+    (lambda x: next(itertools.dropwhile(lambda v: v < x[0], [1, 2])), _NATIVE),
+    (lambda x: "%.2f" % x[0], _PERCENT),  # noqa: UP031
+    (lambda x: print("%d of %s" % (x[0], 3)), _PERCENT),  # noqa: UP031
+    (lambda x: [a for a, _ in zip((_printed(v) for v in x if v > 1), x)], (
+        "Python takes the items of this generator one at a time here, and what it prints, raises or assigns would come"
+        " for all of them at once", "Write it as a loop.")),
+])
+def test_full_messages(fn: Callable[..., Any], texts: tuple[str, str]) -> None:
+    with pytest.raises(OpError) as caught:
+        rt.function(fn)(rt.constant([1, 2]))
+    first, _, _, remedy = str(caught.value).split("\n")
+    what = f"{__file__}:{fn.__code__.co_firstlineno}: {texts[0]}"
+    why = r": <rt\.Tensor '\w+' shape=\(\) dtype=\w+> has no value while its function is traced"
+    assert first == what or re.fullmatch(re.escape(what) + why, first)
+    assert remedy == texts[1]
 
 
 def test_datasets() -> None:

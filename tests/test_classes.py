@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
+from typing import NamedTuple
 
 import pytest
 
@@ -102,19 +104,64 @@ class Hidden:
         return self.v if self.v > 0 else -self.v
 
 
+def with_value(cls, v):
+    made = object.__new__(cls)
+    vars(made)["v"] = v
+    return made
+
+
 def test_what_a_trace_does_not_meet_says_so():
-    stored = [[[[[[Hidden]]]]]]
+    stored = weakref.ref(Hidden)
 
     def make(x):
-        made = object.__new__(stored[0][0][0][0][0][0])
-        vars(made)["v"] = x
-        return made
+        return with_value(stored(), x)
 
     with pytest.raises(rt.errors.OperatorNotAllowedInGraphError) as caught:
         rt.function(lambda x: make(x).size)(rt.constant(-3))
     text = str(caught.value)
     assert "the property Hidden.size cannot decide on a tensor: reading an attribute runs its getter as it is" in text
     assert text.endswith("Put @autograph.convert between @property and the getter; or make it a method.")
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+    @property
+    def larger(self):
+        return self.a if self.a > self.b else self.b
+
+
+class Unit:
+    __slots__ = ()
+
+    def __add__(self, other):
+        return other if other > 0 else -other
+
+
+class Texts(dict):
+    @property
+    def mark(self):
+        return 1 if self["x"] > 0 else -1
+
+
+@pytest.mark.parametrize(("held", "use", "want"), [
+    (Hidden, lambda held, x: with_value(held, x).size, 4),
+    (Pair(3, 1), lambda held, x: held._replace(b=x).larger, 3),
+    (Unit(), lambda held, x: held + x, 4),
+    (Texts(x=0), lambda held, x: Texts(held, x=x).mark, -1),
+], ids=["class", "tuple", "slots", "dict"])
+def test_what_is_held_at_any_depth_is_met(held, use, want):
+    stored = [[[[[[held]]]]]]
+    cls = held if isinstance(held, type) else type(held)
+    before, seen = attributes(cls), []
+
+    @rt.function
+    def f(x):
+        seen.append(attributes(cls) != before)
+        return use(stored[0][0][0][0][0][0], x)
+
+    assert f(rt.constant(-4)) == want and seen == [True] and attributes(cls) == before
 
 
 def test_without_autograph_nothing_converts():

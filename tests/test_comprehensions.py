@@ -122,6 +122,18 @@ def left_and_again(xs):
     return first + sum(numbers)
 
 
+def after_zip(xs):
+    numbers = (x for x in xs)
+    products = [a * b for a, b in zip([1, 2], numbers)]
+    return products, list(numbers)
+
+
+def after_map(xs):
+    numbers = (x for x in xs)
+    products = list(map(lambda a, b: a * b, [1, 2], numbers))
+    return products, list(numbers)
+
+
 def outside_of_loop(xs):
     numbers = (x for x in xs)
     s = 0
@@ -148,10 +160,28 @@ def test_a_generator_is_run_over_once():
     unknown = "it is known only when the graph runs how far this generator was run over before"
     again = ("a generator that is made outside of a staged loop or branch has nothing left when it is run over again in"
              " it")
-    assert message(left_and_again, XS) == (unknown, remedy)
+    assert message(left_and_again, XS, input_signature=[UNKNOWN]) == (unknown, remedy)
+    assert rt.function(left_and_again)(XS) == 6
+    assert message(after_zip, XS) == message(after_map, XS) == (unknown, remedy)
     assert message(in_branch_and_after, XS) == (unknown, remedy)
     assert message(outside_of_loop, XS, input_signature=[UNKNOWN]) == (again, remedy)
     assert rt.function(in_branch)(XS) == 6
+
+
+def taken_in_branch(xs):
+    numbers = (x for x in xs)
+    first = next(numbers)
+    if first > 0:
+        first += next(numbers)
+    return first
+
+
+def test_items_of_a_generator_that_began_are_not_taken_in_a_branch():
+    text, remedy = message(taken_in_branch, XS)
+    assert text == (
+        "staged code takes items of 'numbers' (StagedGenerator), an iterator from outside of it: that would happen"
+        " once, while the code is traced, and not each time it runs")
+    assert remedy.startswith("Make the iterator in the code that uses it")
 
 
 def next_of_python(x):

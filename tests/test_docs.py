@@ -168,5 +168,5 @@ def test_the_limits_are_what_readme_says():
     def listed(n):
         return {n: 1}
 
-    with pytest.raises(TypeError, match="unhashable"):
+    with pytest.raises(TypeError, match="a tensor cannot be a key of a dict"):
         listed(rt.constant(1))

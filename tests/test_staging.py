@@ -992,7 +992,8 @@ def test_error_strings_of_branches():
     assert error_of(f, rt.constant(1.0)) == message(
         f, 1, f"'s' is the str 'yes' if the condition holds (line {line(f, 2)}), but the str 'no' if it does not "
         f"(line {line(f, 4)})",
-        "Make both branches give 's' the same type: the str 'yes' and the str 'no' do not fit together.")
+        "Make 's' a number or a tensor, and the str of it in Python, outside of staged code; or use each str in a "
+        "branch of its own.")
 
 
 def test_error_objects_of_branches():

@@ -432,3 +432,22 @@ def attribute_list(n):
     for i in range(n):
         log.items.append(i)
     return len(log.items), log.items[-1]
+
+
+@program(([2, 0, 2, 7, 1],), ([5],), eager="an eager tensor has no hash")
+def counts_by_the_keys_of_a_dict(xs):
+    counts = {0: 0, 1: 0, 2: 0}
+    others = 0
+    for x in xs:
+        if x not in counts:
+            others += 1
+        for key in counts:
+            if x == key:
+                counts[key] += 1
+    return counts[0], counts[1], counts[2], others
+
+
+@program((2, 1.0), (4, 1.5), (1, 0.0), eager="an eager tensor has no hash")
+def number_among_the_keys_of_a_dict(x, y):
+    names = {1: "one", 2: "two", "three": 3}
+    return x in names, y in names, x not in names.keys(), x in {}.keys()

@@ -1,6 +1,8 @@
 """Comprehensions and generator expressions: with tests, several `for`, in each other, with walrus and with effects."""
 from __future__ import annotations
 
+import itertools
+
 from programs import fixed, program
 
 
@@ -326,3 +328,100 @@ def tests_in_comprehensions_of_a_class_body(x):
             return [n for n in names if n]
 
     return Table.kept, Table.squares, Table.Inner.odd, Table().items(), x + 1 if x > 0 else x
+
+
+def noted(x):
+    print("item", x)
+    return x
+
+
+@program(([1, 2, 3], 1), ([4, 0], 9), ([2, 2, 5], 2))
+def enumerate_of_a_filtered_generator(xs, x):
+    s = 0
+    for i, v in enumerate((noted(v) for v in xs if v > x), 5):
+        print("body", i)
+        s += i * v
+    for i, v in enumerate(noted(v) for v in xs if v > x):
+        if v > 2:
+            break
+        s += 100 * i
+    else:
+        s = -s
+    return s, list(enumerate(v for v in xs if v > x))
+
+
+@program((1,), (2,), (7,))
+def enumerate_of_a_generator_of_python_values(x):
+    decided = [i * v + x for i, v in enumerate(v for v in [1, 2, 3] if v > 1)]
+    return decided, [i * v for i, v in enumerate(noted(v) for v in [1, 2, 3] if v > x)]
+
+
+@program(([1, 2, 3], 1), ([4, 0], 9))
+def enumerate_within_enumerate(xs, x):
+    pairs = [100 * i + 10 * j + v for i, (j, v) in enumerate(enumerate(v for v in xs if v > x))]
+    g = (v * i for i, v in enumerate(v for v in xs if v > x) if v != 2)
+    nested = [i * a + j * b for i, a in enumerate(v for v in xs if v > x) for j, b in enumerate(w for w in xs if w < a)]
+    parts = list(enumerate((p, q) for p in xs for q in xs if p > q))
+    return pairs, list(enumerate(g)), nested, [i + p + q for i, (p, q) in parts]
+
+
+@program(([1, 2, 3], 2), ([4, 0], 9))
+def zip_of_a_filtered_generator(xs, x):
+    products = [a * b for a, b in zip((v for v in xs if v >= x), [5, 6, 7])]
+    known = [a + b + x for a, b in zip((v for v in [0, 1, 2] if v), map(abs, [3, -4]))]
+    numbered = zip(enumerate(v for v in xs if v > x), enumerate(w for w in xs if w >= x))
+    return products, known, [i * a + j * b for (i, a), (j, b) in numbered]
+
+
+@program((2,), (9,), (0,))
+def filter_of_python_values_by_a_tensor(x):
+    def big(v):
+        if v == x:
+            return False
+        return v > 1
+
+    s = 0
+    for k in filter(lambda v: noted(v) < x, [1, 2, 3]):
+        print("body", k)
+        s += k
+    sums = [a + b for a, b in zip(filter(None, [1, 2]), map(lambda v: v * x, [3, 4]))]
+    return s, list(filter(big, range(5))), next(filter(lambda v: v > x, [1, 2, 3]), -1), any(filter(big, [0, 1])), sums
+
+
+@program((2,), (5,))
+def number_in_a_generator_of_tensors(x):
+    return 4 in (v * x for v in [1, 2]), 5 in map(lambda v: v + x, [3, 4]), 3 in (v for v in [1, 3])
+
+
+@program(([3, 1, 2],), ([5, 4],), relaxed="how many items are left has to be known")
+def items_taken_one_by_one(xs):
+    numbers = (x * 2 for x in xs)
+    first = next(numbers)
+    best = first
+    for v in numbers:
+        if v > best:
+            best = v
+    parts = map(lambda v: v + 1, xs)
+    a, = itertools.islice(parts, 1)
+    return first, best, next(numbers, -1), list(numbers), a, list(enumerate(parts)), list(parts)
+
+
+@program(([3, 1, 2],), ([5, 4],))
+def generators_side_by_side(xs):
+    products = [a * b for a, b in zip((x for x in xs), (x for x in xs if x > 1))]
+    sums = list(map(lambda a, b: a + b, (x for x in xs if x > 1), xs))
+    return products, sums, list(map(lambda a, b: a + b, (v for v in [1, 2, 3] if v > 1), xs))
+
+
+@program(([3, 1, 2], 1), ([5, 4], 4))
+def iterators_run_over_twice(xs, y):
+    pairs, numbered, back, kept = zip(xs, xs), enumerate(xs), reversed(xs), filter(lambda x: x > y, xs)
+    once = [a * b for a, b in pairs], [i * x for i, x in numbered], [x + 1 for x in back], [x + 1 for x in kept]
+    s = 0
+    for a, b in pairs:
+        s += 1
+    for x in kept:
+        s += 10
+    for x in back:
+        s += 100
+    return once, list(numbered), s

@@ -1,6 +1,8 @@
 """`break` and `continue`."""
 from __future__ import annotations
 
+import itertools
+
 from programs import dataset, fixed, program
 
 
@@ -251,6 +253,37 @@ def else_of_python_loop(n, ks):
     else:
         s += 100
     return s
+
+
+@program((9.0, 0.001), (2.0, 0.0), (2.0, 0.5))
+def endless_python_loop_that_python_leaves(x, tolerance):
+    guess = x
+    for step in itertools.count():
+        if step >= 6:
+            break
+        guess = 0.5 * (guess + x / guess)
+        if abs(guess * guess - x) < tolerance:
+            break
+    else:
+        guess = -1.0
+    return guess, step
+
+
+@program((9.0, 0.001), (2.0, 0.0), (2.0, 0.5))
+def endless_python_loop_that_raises_at_last(x, tolerance):
+    def guesses():
+        step = 0
+        while True:
+            yield step
+            step += 1
+
+    guess = x
+    for step in guesses():
+        if step >= 6:
+            raise ArithmeticError(f"no root of {x} after {step} steps")
+        guess = 0.5 * (guess + x / guess)
+        if abs(guess * guess - x) < tolerance:
+            return guess
 
 
 @program((2,), (3,), (9,))

@@ -521,3 +521,52 @@ def lambdas_with_operators_in_what_comprehensions_run_over(n):
     every = list(y or n for y in [(lambda v: v or 5)(n), (lambda v: [w for w in range(v) if w or v])(2)])
     some = any(y for x in rows for y in filter(lambda v: same(v) < 2 and v not in keys.values(), x))
     return sorted(keys), found, every, some
+
+
+@program((3, 1), (0, 4), (5, 0), (-2, 3))
+def walrus_in_a_test_whose_else_leaves_the_loop_around(a, b):
+    n = 0
+    while n < 3:
+        n += 1
+        m = 0
+        while (m := m + 1) < 5 and n >= b:
+            a += m
+        else:
+            if n <= a:
+                break
+        b -= 1
+    return a, b, n
+
+
+@program((1, 5), (2, 4), (0, 3), (4, 7), (1, 0))
+def walrus_in_a_test_with_a_break_whose_else_goes_on_with_the_loop_around(a, b):
+    out = 0
+    for k in range(4):
+        m = 0
+        while (m := m + 1) < 5 and k + m < b:
+            if m == a:
+                break
+            out += m
+        else:
+            if k < a:
+                out += 100
+                continue
+            break
+        out += 1000
+    else:
+        return a, -1, out
+    return a, b, out
+
+
+@program((5, 1), (2, 9), (-1, 0))
+def walrus_in_a_test_that_the_body_alone_reads(n, limit):
+    total = 0
+    for k in range(3):
+        while (x := n - k) > 0 and (y := x + limit) != 4:
+            total += y - x
+            n -= 1
+        else:
+            if total > limit:
+                continue
+            n += 5
+    return total, n

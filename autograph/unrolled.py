@@ -1,0 +1,64 @@
+"""A loop over Python values that a staged value may leave: each iteration is staged by itself, under the test."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, cast
+
+from .backend import Backend, staging_backend
+from .state import Body, State, staged
+
+__all__ = ["unroll"]
+
+Test = Callable[[], Any]
+
+
+def unroll(
+    backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Test, state: tuple[str, ...]
+) -> None:
+    """The rest of the loop: up to the iteration that leaves it for sure."""
+    for count, item in enumerate(iterator):
+        if count >= backend.unroll_budget:
+            code = cast(FunctionType, body).__code__
+            raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
+        going = test()
+        if staging_backend(going) is None:
+            if not going:
+                return
+            body(item)
+        elif _stage_iteration(backend, going, body, test, state, item):
+            return
+
+
+def _stage_iteration(
+    backend: Backend, going: Any, body: Callable[[Any], Any], test: Test, state: tuple[str, ...], item: Any
+) -> bool:
+    """`if going: body(item)`; whether no iteration can follow."""
+    leaves = False
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        nonlocal leaves
+        iteration = _Iteration(body, variables, item, test)
+        values = backend.cond(going, iteration, Body(None, variables, body), variables.read(), names)
+        leaves = iteration.leaves
+        return values
+
+    staged(state, backend, (body, test), run)
+    return leaves
+
+
+class _Iteration(Body):
+    """An iteration as a pure function of the state. `leaves`: it raises, or Python decides that it is the last."""
+
+    def __init__(self, body: Callable[[Any], Any], state: State, item: Any, test: Test) -> None:
+        super().__init__(body, state, item=item)
+        self.test, self.leaves = test, False
+
+    def __call__(self, *values: Any) -> Any:
+        self.leaves = True
+        return super().__call__(*values)
+
+    def result(self, returned: Any) -> Any:
+        going = self.test()
+        self.leaves = staging_backend(going) is None and not going
+        return super().result(returned)
