@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,39 @@ def test_offsets_of_64_bits(gib: int) -> None:
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a, b)
     assert got[0] == 10
+
+
+def added_up(n):
+    return rt.cumsum(rt.fill([n, n, 4], 1.0))[0, 0, 0]
+
+
+def drawn(n):
+    return rt.random.uniform([n, n, 4])[0, 0, 0]
+
+
+def carried(n):
+    x = rt.fill([n, n, 0], 0.0)
+    for i in rt.range(3):
+        x = rt.fill([n, n, 4], rt.cast(i, rt.float32))
+    return x[0, 0, 0]
+
+
+def listed(n):
+    rows = []
+    for i in rt.range(3):
+        rows.append(rt.fill([n, n, 4], rt.cast(i, rt.float32)))
+    return len(rows)
+
+
+def numbered(n):
+    return rt.reduce_sum(rt.TensorArray(rt.float32, size=n << 29, element_shape=[4]).stack())
+
+
+@pytest.mark.parametrize("fn", [added_up, drawn, carried, listed, numbered], ids=lambda fn: fn.__name__)
+def test_more_bytes_than_64_bits_can_say(fn: Callable[..., Any]) -> None:
+    concrete = rt.function(fn, executor="native").get_concrete_function(rt.TensorSpec([], rt.int64))
+    with pytest.raises(MemoryError, match="^native code got no memory$"):
+        concrete(rt.constant(1 << 31, rt.int64))
 
 
 def test_ten_thousand_nodes_compile_in_seconds() -> None:

@@ -43,6 +43,11 @@ def divides(s, a, b):
     return quotient
 
 
+def divides_by_known_arrays(s, x, y):
+    threes = rt.fill(rt.shape(x), 3)
+    return x // threes, x % rt.broadcast_to(rt.constant([4]), rt.shape(x)), x ** threes, x // (threes * y)
+
+
 def remainder(s, a, b):
     s.total.assign_add(1.0)
     return a % b
@@ -295,6 +300,7 @@ INTS, FLOATS = [3, 1, 2, 0], [1.0, 4.0, 2.0]
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (divides, (7, 0), (7, 2)), (remainder, (7, 0), (-7, 3)),
     (divides_arrays, (INTS, [1, 0, 2, 3]), (INTS, [1, 2, 3, -1])),
+    (divides_by_known_arrays, ([7, -9], [1, 0]), ([7, -9], [1, -1])),
     (power, (2, -1), (2, 5)), (fails_in_loop, (INTS, 6), (INTS, 4)), (fails_in_while, (9, 0), (8, -1)),
     (raises_in_branch, (3, 1), (1, 3)), (raises_unless_all, (FLOATS, 3.0), (FLOATS, 5.0)), (asserts, (5, 3), (1, 3)),
     (checks, ([1.0, 0.0], [2.0, 0.0]), ([1.0, 0.0], [2.0, 1.0])), (check_scalar, (1.0, 0.0), (1.0, 2.0)),

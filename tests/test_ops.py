@@ -381,6 +381,15 @@ def test_squeeze_all_and_unstack_need_known_shapes() -> None:
     check(lambda x: rt.split(x, [1, -1, 1]), lambda x: np.split(x, [1, 4]), V, unknown=False)
 
 
+@pytest.mark.parametrize(("dtype", "start", "limit", "delta"), [
+    ("uint16", 5, 3, 1), ("uint8", 250, 5, 2), ("int8", -100, 100, 3), ("int8", 100, -100, -128),
+    ("int64", 0, (1 << 62) + 1, 1 << 60), ("uint64", (1 << 63) + 5, (1 << 63) + 9, 1),
+])
+def test_ranges_whose_span_the_dtype_does_not_hold(dtype: str, start: int, limit: int, delta: int) -> None:
+    bounds = [np.array(x, dtype) for x in (start, limit, delta)]
+    check(rt.range, lambda *_: np.array(range(start, limit, delta), dtype), *bounds)
+
+
 @pytest.mark.parametrize("batch_dims", [1, 2])
 def test_gather_nd_with_batches(batch_dims: int) -> None:
     x = RNG.random((2, 3, 4, 5))

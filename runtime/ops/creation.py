@@ -91,7 +91,11 @@ _arange: Final[Any] = np.arange  # its stubs want to know the dtype
 def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> Any:
     if not delta:
         raise InvalidArgumentError("range takes a delta that is not 0")
-    return _arange(start, limit, delta, start.dtype)
+    if start.dtype.kind == "f":
+        return _arange(start, limit, delta, start.dtype)
+    first, step = int(start), int(delta)  # NumPy would count in the dtype, which may overflow, or in floats
+    count = len(builtins.range(first, int(limit), step))
+    return _arange(first, first + count * step, step, start.dtype)
 
 
 def _range_rule(start: TensorType, limit: TensorType, delta: TensorType, *, length: int | None) -> TensorType:
@@ -108,6 +112,10 @@ def _range_samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield scalars, {"length": None}
             yield scalars, {"length": len(builtins.range(start, limit, delta))}
     yield (np.int32(5), np.int32(0), np.int32(-2)), {"length": 3}
+    for scalars in ((np.uint16(5), np.uint16(3), np.uint16(1)), (np.int8(-100), np.int8(100), np.int8(3)),
+                    (np.int8(100), np.int8(-100), np.int8(-128)),
+                    (np.int64(-1 << 63), np.int64(1 << 62), np.int64(1 << 61))):
+        yield scalars, {"length": None}
 
 
 def _range_errors(node: Any) -> Errors:

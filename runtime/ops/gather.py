@@ -17,7 +17,7 @@ from runtime.ops.math import cast, negative
 from runtime.ops.shape import broadcast_to, dims, product, reshape
 from runtime.tensor import OPERATORS, Tensor
 from runtime.trace import apply, convert_to_tensor
-from runtime.types import TensorType, float32, int32, shape_text
+from runtime.types import TensorType, bool_, float32, int32, shape_text
 
 
 def _check_indices(op: str, indices: TensorType) -> None:
@@ -195,7 +195,7 @@ def _scatter_rule(x: TensorType, indices: TensorType, updates: TensorType, *, mo
 
 
 def _scatter_samples(rng: np.random.Generator) -> Iterable[Sample]:
-    for dtype in (float32, int32):
+    for dtype in (float32, int32, bool_):
         for mode in ("update", "add", "max", "min"):
             for depth, count in ((1, 3), (2, 4), (1, 0), (0, 2)):
                 indices = rng.integers(0, 3, (count, depth))

@@ -63,7 +63,7 @@ class Carried:
         else:
             slot = w.new_slot()
             self.slots[k] = slot
-            size = w.b.imul(w.b.product(x.dims), type.dtype.size)
+            size = w.b.room(x.dims, type.dtype.size)
             target = Leaf(type.dtype, x.dims, w.slot_memory(slot, size), scratch=True)
         self.own[k] = target.pointer
         if isinstance(x, Leaf) and x.flat:
@@ -240,7 +240,7 @@ class Carried:
             self.second[k] = w.new_slot()
         first, second = (b.offset(w.frame, FIRST_SLOT + 2 * s, "i64") for s in (slot, self.second[k]))
         pair = b.select(b.icmp("eq", x.pointer, b.load("ptr", first)), second, first)
-        return w.reserved(pair, b.imul(b.product(dims), x.dtype.size))
+        return w.reserved(pair, b.room(dims, x.dtype.size))
 
     def close(self, taken: Sequence[Sequence[Val]], end: str) -> None:
         for closing, vals in zip(self.closing, taken, strict=True):

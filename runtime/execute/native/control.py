@@ -20,12 +20,12 @@ from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import integer
 from runtime.execute.native.sites import StreamSite
 from runtime.execute.native.straight import type_of
-from runtime.execute.native.variables import Variable, variables_of
+from runtime.execute.native.variables import ASSIGN, Variable, changes_any, variables_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.types import ListType, TensorType, Type
 
-__all__ = ["assigned", "captured", "cost_of", "joined", "pack"]
+__all__ = ["captured", "changed", "cost_of", "joined", "pack"]
 
 
 def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[GraphValue, Value]]:
@@ -58,10 +58,12 @@ def _last(w: Lowering, node: Node, at: int) -> bool:
     return node.op.name == "cond" and w.last.get(value) == w.now and value not in node.operands
 
 
-def assigned(*graphs: Graph | None) -> list[Variable]:
-    """The variables that graphs assign."""
-    return variables_of(*[graph for graph in graphs if graph is not None],
-                        ops=("assign_variable", "accumulate_variable"))
+def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
+    """The variables that may have another value after graphs ran."""
+    given = [graph for graph in graphs if graph is not None]
+    if any(changes_any(node) for graph in given for node in graph.walk()):
+        return list(w.variables)
+    return variables_of(*given, ops=ASSIGN)
 
 
 def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
@@ -109,7 +111,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     true, false = node.params["true"], node.params["false"]
     now = w.env, w.last, w.now
     envs = captured(w, node, values)
-    storages = assigned(true, false)
+    storages = changed(w, true, false)
     before, dirty = dict(w.variables), dict(w.dirty)
     types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
     places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
@@ -211,29 +213,31 @@ def unpack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], val
 # Loops
 
 def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Value], first: int,
-           graphs: Sequence[Graph | None], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
-    """What a loop carries: its state, and the variables that it assigns."""
-    storages = assigned(*graphs)
+           graphs: Sequence[Graph], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
+    """What a loop carries: its state, and the variables that it may change."""
+    storages = list(w.variables) if changes_any(node) else changed(w, *graphs)
     before = [w.variables[s] for s in storages]
     fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
     carried = Carried(w, [*types, *[s.type for s in storages]], [*operands, *before],
                       [*range(first, first + len(operands)), *[None] * len(storages)],
                       [*fixed, *[False] * len(storages)])
-    for s in storages:
+    for s in variables_of(*graphs, ops=ASSIGN):
         w.dirty[s] = None  # some iteration makes it so
     return carried, storages
 
 
 @contextmanager
 def _inside(w: Lowering) -> Iterator[None]:
-    """In a loop."""
+    """In a loop, after which what Python does not know yet is what it was before the first iteration or more."""
     now = w.env, w.last, w.now
+    dirty = dict(w.dirty)
     w.loops += 1
     w.long = True
     with w.scope():
         yield
     w.loops -= 1
     w.env, w.last, w.now = now
+    w.dirty = dirty
 
 
 def _see(w: Lowering, storages: Sequence[Variable], values: Sequence[Value]) -> None:
@@ -344,13 +348,16 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
     turn, close_turn = b.open_phi("i64", const("i64", 0), before)
     carried.open(before)
     n = len(types)
+    exits: list[Exit] = []
     with _inside(w):
         _see(w, storages, carried.current[n:])
         if limit is not None:
             more = b.label("more")
+            exits.append((carried.vals(), b.block))
             b.branch(b.icmp("slt", turn, limit), more, after)
             b.start(more)
         (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, carried.current[:n], strict=True))})
+        exits.append((_as_now(w, carried, storages) if changed(w, test) else carried.vals(), b.block))
         b.branch(w.element(go), inside, after)
         b.start(inside)
         with w.scope():
@@ -362,9 +369,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
                 carried.close(taken, b.block)
                 close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
                 b.jump(head)
-    b.start(after)
-    _see(w, storages, carried.current[n:])
-    return carried.current[:n]
+    return _left(w, carried, storages, exits, after)
 
 
 @lowers("reduce")
@@ -392,9 +397,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
     count = len(node.operands) - sources
     items = len(body.inputs) - count
     types = [v.type for v in body.inputs[items:]]
-    carried, storages = _start(w, node, types, values[sources:sources + count], sources, (test, body), body, items)
     length: Val | None = None
-    index: Val | None = None
     place = 0
     if stream is None:
         length = integer(w, values[0])
@@ -404,6 +407,8 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
         words, specs = w.described(values[:sources])
         w.call_python(StreamSite(stream, place, specs, ()), words)
         w.reload()
+    graphs = [body] if test is None else [test, body]
+    carried, storages = _start(w, node, types, values[sources:sources + count], sources, graphs, body, items)
     ahead = None if length is None else hoisting.planned(w, node, length, envs["body"])
     cost = cost_of(w, test, body)
     head, inside, after = b.label("for"), b.label("do"), b.label("end")
@@ -412,7 +417,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
     index, close_index = b.open_phi("i64", const("i64", 0), before)
     carried.open(before)
     n = len(types)
-    exits: list[tuple[list[list[Val]], str]] = []
+    exits: list[Exit] = []
     with _inside(w):
         _see(w, storages, carried.current[n:])
         given: list[Value] = []
@@ -424,7 +429,10 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
             ty = llvm_type(dtype)
             given = [Scalar(dtype, index if ty == "i64" else b.convert("trunc", index, ty))]
         else:
-            given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]], exits, carried, inside, after)
+            found, given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]])
+            exits.append((_as_now(w, carried, storages), b.block))
+            b.branch(found, inside, after)
+            b.start(inside)
         with w.scope():
             env = {**envs["body"], **dict(zip(body.inputs, [*given, *carried.current[:n]], strict=True))}
             if ahead is not None:
@@ -444,33 +452,43 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
                 carried.close(taken, b.block)
                 close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
                 b.jump(head)
+    return _left(w, carried, storages, exits, after)
+
+
+Exit = tuple[list[list[Val]], str]  # what a loop's phis would take, and the block from which the loop is left
+
+
+def _as_now(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
+    """What a loop's phis hold, with the variables as they are now."""
+    state = carried.current[:len(carried.current) - len(storages)]
+    return carried.advance([*state, *[w.variables[s] for s in storages]])
+
+
+def _left(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Sequence[Exit], after: str
+          ) -> list[Value]:
+    """The values of a loop after it."""
+    b = w.b
     b.lines.append(f"{after}:")
     b.block, b.done = after, False
-    if len(exits) == 1:
-        final = carried.current
-    else:
-        joined = [[b.phi(vals[0].ty, *[(val, block) for val, (_, block) in zip(vals, exits, strict=True)])
-                   for vals in zip(*[taken[k] for taken, _ in exits], strict=True)]
-                  for k in range(len(carried.types))]
-        final = carried.rebuilt(joined)
+    blocks = [block for _, block in exits]
+    merged = [[vals[0] if len({val.ref for val in vals}) == 1 else b.phi(vals[0].ty, *zip(vals, blocks, strict=True))
+               for vals in zip(*of_one, strict=True)] for of_one in zip(*[taken for taken, _ in exits], strict=True)]
+    final = carried.rebuilt(merged)
+    n = len(final) - len(storages)
     _see(w, storages, final[n:])
     return final[:n]
 
 
-def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type], exits: list[tuple[list[list[Val]], str]],
-               carried: Carried, inside: str, after: str) -> list[Value]:
-    """The next element of a stream, whose code may look at variables; or leave the loop."""
-    b = w.b
+def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type]) -> tuple[Val, list[Value]]:
+    """Whether a stream, whose code may use variables, has a next element, and that, for where it has."""
     known = [type for type in types if isinstance(type, TensorType)]
     w.flush()
     words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))
-    exits.append((carried.vals(), b.block))
-    b.branch(b.icmp("ne", words[0], const("i64", 0)), inside, after)
-    b.start(inside)
+    w.reload()
     rest = iter(words[1:])
     values: list[Value] = []
     for type in known:
-        pointer = b.op("ptr", f"inttoptr {next(rest)} to ptr")
+        pointer = w.b.op("ptr", f"inttoptr {next(rest)} to ptr")
         sizes = [next(rest) for _ in type.shape]
         values.append(w.incoming(type, pointer, sizes))
-    return values
+    return w.b.icmp("ne", words[0], const("i64", 0)), values

@@ -8,6 +8,7 @@ scalars, written once, serves both. Text is several times cheaper to make than l
 """
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -433,6 +434,15 @@ class Builder:
         result: Index = 1
         for size in sizes:
             result = self.imul(result, size)
+        return result
+
+    def room(self, sizes: Sequence[Index], each: int) -> Index:
+        """The product of sizes and the bytes of each element, to get memory; at most 2**63 - 1, which is never got."""
+        known = min(math.prod([size for size in sizes if isinstance(size, int)], start=each), (1 << 63) - 1)
+        result: Index = known
+        for size in sizes:
+            if isinstance(size, Val):
+                result = self.intrinsic("smul.fix.sat", self.i64(result), size, const("i32", 0))
         return result
 
     # Structure.

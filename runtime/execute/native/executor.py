@@ -38,7 +38,7 @@ from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
 from runtime.execute.native.signals import RAISE
 from runtime.execute.native.sites import Call, RaiseSite
-from runtime.execute.native.variables import variables_of
+from runtime.execute.native.variables import ASSIGN, variables_of
 from runtime.graph import Graph
 from runtime.persistent import Items
 from runtime.types import ListType
@@ -190,8 +190,7 @@ class Native:
                 return run(*inputs)
 
         # of threads that update a variable each finds what the other left
-        locks = [lock_of(v.storage) for v in sorted(
-            variables_of(w.graph, ops=("assign_variable", "accumulate_variable")), key=hash)]
+        locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
         locks += [source.lock for source in sorted(w.sources, key=id)]
         if locks or not simple:
             return run_locked if locks else run

@@ -126,7 +126,7 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -
     assert isinstance(updates, Array)
     target = owned(w, x, 0, updates, indices)
     places, source, dtype = indices, updates, x.dtype
-    how = {"add": "reduce_sum", "max": "reduce_max", "min": "reduce_min"}.get(mode)
+    how = {"add": "reduce_any" if dtype is bool_ else "reduce_sum", "max": "reduce_max", "min": "reduce_min"}.get(mode)
 
     def row(place: Place) -> None:
         at: list[Index] = [wide(b, places.at(Context(b), [*place, k]), places.dtype) for k in range(depth)]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, remap, same
-from runtime.execute.native.emit import Index, Val, const
+from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.indexing import viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.padding import mirrored, widths
 from runtime.execute.native.pieces import Axis, join
 from runtime.execute.native.shapes import as_array, result_type, splat, wide
 from runtime.graph import Node
-from runtime.types import float16
+from runtime.types import DType, float16
 
 __all__: list[str] = []
 
@@ -178,6 +178,16 @@ def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence
     return x
 
 
+def _count(b: Builder, dtype: DType, first: Val, last: Val, step: Val) -> Val:
+    """How many integers `range` gives; for a step of 0 anything."""
+    one, order = const("i64", 1), "u" if dtype.is_unsigned else "s"
+    up = const("i1", 1) if dtype.is_unsigned else b.icmp("sgt", step, const("i64", 0))
+    low, high = b.select(up, first, last), b.select(up, last, first)
+    size = b.select(up, step, b.sub(const("i64", 0), step))
+    steps = b.op("i64", f"udiv {b.sub(b.sub(high, low), one)}, {b.intrinsic('umax', size, one).ref}")
+    return b.select(b.icmp(order + "lt", low, high), b.add(steps, one), const("i64", 0))
+
+
 @lowers("range")
 def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) -> Value:
     b = w.b
@@ -197,12 +207,7 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
         w.fail_if(b.fcmp("uno", steps, steps), node, [start, limit, delta])
         size = b.intrinsic("smax", b.op("i64", f"fptosi {steps} to i64"), const("i64", 0))
     else:
-        a, z, d = (wide(b, v, dtype) for v in (first, last, step))
-        up = b.icmp("sgt", d, const("i64", 0))
-        span = b.op("i64", f"sub {z}, {a.ref}")
-        adjusted = b.add(span, b.sub(d, b.select(up, const("i64", 1), const("i64", -1))))
-        safe = b.select(b.icmp("eq", d, const("i64", 0)), const("i64", 1), d)
-        size = b.intrinsic("smax", b.op("i64", f"sdiv {adjusted}, {safe.ref}"), const("i64", 0))
+        size = _count(b, dtype, *(wide(b, v, dtype) for v in (first, last, step)))
     half = dtype is float16  # which is counted in float32, from two numbers that are float16
     if dtype.is_floating:
         second = b.op(first.ty, f"fadd {first}, {step.ref}")

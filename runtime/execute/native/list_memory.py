@@ -56,7 +56,7 @@ class ListMemory:
     def unwritten(self, type: ListType, length: Val) -> Listed:
         """A list of elements that were not written. Of one shape, they read as zeros."""
         b, made = self.b, self.new_list(type, length)
-        pointer = self.reserved(made.pair, made.bytes(b, length))
+        pointer = self.reserved(made.pair, b.iadd(b.room([length], made.step), 8 * made.ragged))
         if made.ragged:
             b.store(const("i64", 0), pointer)
             blank(self, made, 0, length)

@@ -12,9 +12,9 @@ number of threads, three words of an exception, the time of the last look at sig
 capacity: memory that stays from call to call. What calls Python back is a numbered `Site`
 (`runtime.execute.native.sites`).
 
-Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state.
-They are written back when the function ends, before an exception leaves it, and before Python code runs that may
-look at them.
+Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state, or
+all of them if Python code runs in it. They are written back when the function ends, before an exception leaves it, and
+before Python code runs that may look at them; after that they are read again.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from runtime.execute.native.sites import (
     ReloadSite,
     Site,
 )
-from runtime.execute.native.variables import Variable, variables_of
+from runtime.execute.native.variables import Variable, changes_any, variables_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.types import DType, ListType, TensorType, Type, dtype_of
@@ -130,7 +130,7 @@ class Lowering(ListMemory):
         return self.finals.get(value) or self.memory(value.type.dtype, dims)
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
-        size = self.b.imul(self.b.product(dims), dtype.size)
+        size = self.b.room(dims, dtype.size)
         if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
             self.stack += size
             return self.b.alloca("i8", max(size, 1), 64)
@@ -305,8 +305,7 @@ class Lowering(ListMemory):
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
         """Call the op's NumPy kernel."""
-        sees = node.op.foreign or bool(node.subgraphs) or node.op.name.startswith("iterator_")
-        if sees:
+        if node.op.foreign or changes_any(node):
             self.flush()
         words, specs = self.described(values)
         types = [value.type for value in node.outputs]
@@ -326,7 +325,7 @@ class Lowering(ListMemory):
                 values.append(Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
             else:
                 values.append(Leaf(type.dtype, dims, pointer))
-        if sees and node.op.name != "raise":
+        if changes_any(node):
             self.reload()
         if why != "raises":
             self.long = True

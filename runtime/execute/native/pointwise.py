@@ -6,7 +6,7 @@ from typing import Final
 
 from runtime.execute.native import complexes, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar, broadcast, same
-from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.emit import Builder, Index, Val, const, like
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.scalars import ELEMENTWISE, FAILS, llvm_type, lower
 from runtime.graph import Node
@@ -76,8 +76,7 @@ def check_elements(w: Lowering, node: Node, values: Sequence[Value], dims: Seque
 
         def test(b: Builder, x: Val) -> Val:
             found = check(b, dtype, x, x)
-            assert found is not None
-            return found
+            return const(like(x.ty, "i1"), 0) if found is None else found  # which is known, and does not fail
 
         flags = Map("fails", bool_, settled.dims, test, [settled])
         total = loops.reduce(b, w.memory, "reduce_any", flags, range(len(settled.dims)), False, w.divide)

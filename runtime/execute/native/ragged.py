@@ -22,6 +22,7 @@ __all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written"
 
 _NOT_WRITTEN: Final = -1
 _NO_ROOM: Final = -2
+_MOST: Final = 1 << 56  # elements: more than any memory holds
 
 
 class Writer(Protocol):
@@ -88,7 +89,7 @@ def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
         mine = _entry(b, table, k, _width(x))
         for at, word in enumerate([b.imul(k, size), *shape]):
             b.store(b.i64(word), b.offset(mine, at, "i64"))
-    return w.reserved(b.offset(x.pair, 2, "i64"), b.imul(b.imul(count, size), x.dtype.size))
+    return w.reserved(b.offset(x.pair, 2, "i64"), b.room([count, *shape], x.dtype.size))
 
 
 def _count(b: Builder, entry: Val, rank: int) -> Val:
@@ -177,7 +178,7 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
     """Memory for element `at`, which gets the shape: where it was, if it had as many elements."""
     b = w.b
     rank = _width(x) - 1
-    count = b.i64(b.product(shape))
+    count = b.intrinsic("umin", b.i64(b.room(shape, 1)), const("i64", _MOST))
     mine = entry(b, x, at)
     old = begin(b, mine)
 

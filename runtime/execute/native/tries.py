@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
-from runtime.execute.native.control import assigned, captured, joined, pack
+from runtime.execute.native.control import captured, changed, joined, pack
 from runtime.execute.native.emit import Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
@@ -206,7 +206,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
     body, *handlers = node.subgraphs.values()
     now = w.env, w.last, w.now
     envs = captured(w, node, values)
-    storages = assigned(body, *handlers)
+    storages = changed(w, body, *handlers)
     before = dict(w.variables)
     types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
     places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]

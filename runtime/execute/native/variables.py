@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from runtime.graph import Graph
+from runtime.graph import Graph, Node
 from runtime.types import TensorType
 
-__all__ = ["Variable", "variables_of"]
+__all__ = ["ASSIGN", "Variable", "changes_any", "variables_of"]
+
+ASSIGN: Final = ("assign_variable", "accumulate_variable")
+_END: Final = ("raise", "raise_unless", "reraise")
 
 
 class Variable:
@@ -38,3 +41,10 @@ def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:
             if "variable" in node.params and (not ops or node.op.name in ops):
                 found.setdefault(Variable(node.params["variable"]))
     return list(found)
+
+
+def changes_any(node: Node) -> bool:
+    """Whether the node runs Python code that may change any variable, and go on."""
+    name = node.op.name
+    streams = name.startswith("iterator_") or node.params.get("stream") is not None
+    return streams or (node.op.foreign and name not in _END)
