@@ -9,7 +9,7 @@ import dis
 import functools
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import (
     BuiltinMethodType,
     CellType,
@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from .advancing import is_iterator
 from .classes import meet
+from .codes import inside, per_code
 from .frames import is_converted, is_internal
 from .holders import Globals, fields_in, is_users_class
 from .policy import left_alone
@@ -67,7 +68,7 @@ class Reach:
         self._seen: set[int] = set()
         self._names: set[str] = set()
         """The names in the code that was met."""
-        self._codes: set[CodeType] = set()
+        self._codes: dict[int, CodeType] = {}
         self._scopes: list[tuple[str | None, Any, set[str]]] = []
         """Classes and modules, with the names by which they have been looked into."""
         self._pending: deque[tuple[str | None, Any, int, str, bool]] = deque()
@@ -198,8 +199,8 @@ class Reach:
                 self._meet(name if nameable else None, namespace[name], 0, name)
 
     def _code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
-        if code not in self._codes:
-            self._codes.add(code)
+        if id(code) not in self._codes:
+            self._codes[id(code)] = code
             self._names |= _names(code)
             if _stored(code):
                 self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
@@ -218,23 +219,16 @@ def cell_is_filled(cell: CellType) -> bool:
     return True
 
 
-def _inside(code: CodeType) -> Iterator[CodeType]:
-    codes = [code]
-    for each in codes:
-        codes += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
-    return iter(codes)
-
-
-@functools.lru_cache(maxsize=4096)
+@per_code
 def _names(code: CodeType) -> frozenset[str]:
     """Globals and attributes that a code names."""
-    return frozenset(name for each in _inside(code) for name in each.co_names)
+    return frozenset(name for each in inside(code) for name in each.co_names)
 
 
-@functools.lru_cache(maxsize=4096)
+@per_code
 def _stored(code: CodeType) -> frozenset[str]:
     """The globals that a code assigns."""
-    return frozenset(i.argval for each in _inside(code) for i in dis.get_instructions(each)
+    return frozenset(i.argval for each in inside(code) for i in dis.get_instructions(each)
                      if i.opname == "STORE_GLOBAL")
 
 

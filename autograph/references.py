@@ -21,7 +21,7 @@ from .reach import MOST, Reach, cell_is_filled, only_atoms
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "within"]
 
-outermost: Final[set[CodeType]] = set()
+outermost: Final[list[CodeType]] = []
 """Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
 
 

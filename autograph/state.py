@@ -8,6 +8,7 @@ import ast
 import copy
 import dis
 import functools
+import itertools
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 from .advancing import Place, line_of_use
 from .backend import UNBOUND, Backend, ambient
+from .codes import inside, per_code
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
 from .left import Left
@@ -72,9 +74,7 @@ class State:
         for name, cell in (*self.roots.items(), *self.cells.items()):
             if cell_is_filled(cell):
                 yield name, cell.cell_contents
-        codes = list(self.codes)
-        for code in codes:
-            codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for code in itertools.chain.from_iterable(map(inside, self.codes)):
             for name in code.co_names:
                 if name in self.globals and name not in self.cells:
                     yield name, self.globals[name]
@@ -276,7 +276,7 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     return [name for name in cells if name not in known]
 
 
-@functools.lru_cache(maxsize=4096)
+@per_code
 def _assigned(code: CodeType) -> frozenset[str]:
     """The free variables that a body or one in it assigns or deletes."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}

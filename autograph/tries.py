@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from .backend import Backend, Handler, staging_backend
 from .calls import call
+from .codes import per_code
 from .frames import is_internal, own_errors, prune, settle, stand_in
 from .policy import left_alone
 from .state import Body, Restage, Snapshot, State, staged
@@ -358,7 +359,7 @@ def _cleans_up(manager: Any) -> bool:
     return not is_internal(generator.gi_code.co_filename) and guards_yield(generator.gi_code)
 
 
-@functools.lru_cache(maxsize=256)
+@per_code
 def guards_yield(code: CodeType) -> bool:
     """Whether a `yield` of a generator stands in a `try` or `with`."""
     instructions = list(dis.get_instructions(code))

@@ -117,7 +117,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
         return NEVER
 
 
-outermost.add(trace_function.__code__)
+outermost.append(trace_function.__code__)
 
 
 def _open_body(body: Branch) -> None:

@@ -17,6 +17,7 @@ import pytest
 from test_interpreters import FOUND, environment, pure_packages
 
 import autograph as ag
+import runtime as rt
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
 __all__ = ["pure_packages"]
@@ -126,6 +127,19 @@ def decorate(*functions: FunctionType) -> Callable[[FunctionType], list[Any]]:
     else 6][0])
 def decorated(x: int) -> int:
     return 7 if x else 8
+
+
+def test_a_cell_that_runs_again() -> None:
+    """Its code is equal to that of before; Python's comparison of such takes time that doubles with each level."""
+    lines = ["def deep(x):"]
+    for depth in range(1, 50):
+        lines += [" " * depth + f"if x > {depth}.0:", " " * (depth + 1) + f"x = x + {depth}.0"]
+    text = "\n".join([*lines, " return x", ""])
+    for _ in range(2):
+        linecache.cache["<cell>"] = len(text), None, text.splitlines(True), "<cell>"
+        cell: dict[str, Any] = {}
+        exec(compile(text, "<cell>", "exec"), cell)
+        assert float(rt.function(cell["deep"])(rt.constant(2.5))) == cell["deep"](2.5)
 
 
 def test_lambdas_of_a_decorator() -> None:
