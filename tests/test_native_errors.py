@@ -124,6 +124,15 @@ def gathers(s, xs, at):
     return rt.gather(xs, at)
 
 
+def gathers_again(s, xs, at):
+    picked = xs
+    if xs[0] > 0.0:
+        picked = rt.gather(xs, at)
+    s.row.assign(s.row - 1.0)
+    again = rt.gather(xs, at) + rt.gather(xs * 2.0, at)
+    return rt.reduce_sum(picked) + rt.reduce_sum(again)
+
+
 def sets_item(s, xs, at):
     xs[at] = 5
     return xs
@@ -306,6 +315,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (checks, ([1.0, 0.0], [2.0, 0.0]), ([1.0, 0.0], [2.0, 1.0])), (check_scalar, (1.0, 0.0), (1.0, 2.0)),
     (reshapes, (INTS, 3), (INTS, 2)), (gathers, (FLOATS, 3), (FLOATS, 2)),
     (gathers, (FLOATS, [0, -1]), (FLOATS, [2, 0])),
+    (gathers_again, (FLOATS, [0, 3]), (FLOATS, [2, 0])), (gathers_again, ([-1.0, 4.0], [0, 3]), ([-1.0, 4.0], [1, 0])),
     (sets_item, (INTS, -5), (INTS, -4)), (sliced_by_zero, (INTS, 0), (INTS, -2)),
     (adds_lengths, (INTS, [1, 2]), (INTS, [1])), (concatenates, ([[1, 2]], [[1]]), ([[1, 2]], [[3, 4]])),
     (stacks, (INTS, [1, 2]), (INTS, INTS)), (splits, ([1, 2, 3], 0), (INTS, 0)), (squeezes, (INTS, 1), (INTS, 3)),
@@ -385,3 +395,16 @@ def test_a_call_after_an_error_is_as_good_as_the_first() -> None:
                 f(xs, rt.constant(5 + k))
     assert count.numpy() == 50
     assert f.experimental_get_tracing_count() == 1
+
+
+def test_indices_are_checked_once() -> None:
+    def checks_of(times: int) -> int:
+        def f(xs, at):
+            for _ in range(times):
+                xs = rt.gather(xs, at)
+            return xs
+
+        concrete = rt.function(f, executor="native").get_concrete_function(rt.constant(FLOATS), rt.constant([2, 1, 0]))
+        return concrete.inspect_llvm(optimized=False).count("@runtime_ask")
+
+    assert checks_of(1) == checks_of(6) == 2  # its declaration and one call

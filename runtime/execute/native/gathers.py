@@ -17,8 +17,12 @@ from runtime.types import bool_
 __all__: list[str] = []
 
 
-def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequence[Value]) -> None:
-    """The kernel raises if an index is not one of an axis of that size."""
+def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequence[Value], column: int = 0) -> None:
+    """The kernel raises if one of `indices`, a column of the node's, is not one of an axis of that size."""
+    known = node.inputs[1], column, size
+    if known in w.passed:
+        return
+    w.passed.add(known)
     b = w.b
     assert isinstance(indices, (Scalar, Array))
     dtype = indices.dtype
@@ -41,7 +45,7 @@ def _all_bounds(w: Lowering, node: Node, rows: Leaf, sizes: Sequence[Index], val
     for k, size in enumerate(sizes):
         column: Value = Scalar(rows.dtype, rows.at(Context(w.b), [k])) if not lead else viewed(
             w, rows, [*[Axis(0, 1, d) for d in lead], Axis(k, 1, None)])
-        _bounds(w, node, column, size, values)
+        _bounds(w, node, column, size, values, k)
 
 
 @lowers("gather")

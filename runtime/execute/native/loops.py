@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from runtime.execute.native.arrays import CHEAP, Array, Context, Leaf, Map, Scalar, same_dims
 from runtime.execute.native.complexes import joined, parts
-from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.emit import Builder, Index, Val, const, lanes
 from runtime.execute.native.lines import Stores, Total, lanes_of, pieces, store, store_lines
 from runtime.execute.native.pieces import Joined, split
 from runtime.execute.native.scalars import combine, identity, llvm_type
@@ -537,9 +537,14 @@ def _tail(b: Builder, x: Array, place: Sequence[Index], begin: Val, end: Index, 
     return b.select(new, values, first)
 
 
+_LOGICAL: Final = {"reduce_any": "or", "reduce_all": "and"}
+
+
 def _across(b: Builder, name: str, dtype: DType, values: Val) -> Val:
     """The lanes combined."""
-    while (count := int(values.ty[1:].split(" ")[0])) > 1:
+    if llvm_type(dtype) == "i1" and name in _LOGICAL and values.ty[0] == "<":
+        return b.call("i1", f"llvm.vector.reduce.{_LOGICAL[name]}.v{lanes(values.ty)}i1", values)
+    while (count := lanes(values.ty)) > 1:
         half = count // 2
         ty = f"<{half} x {llvm_type(dtype)}>"
         low, high = (b.op(ty, f"shufflevector {values}, {values.ty} poison, <{half} x i32> <"

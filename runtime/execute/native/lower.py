@@ -106,6 +106,8 @@ class Lowering(ListMemory):
         self.regions: dict[Any, Any] = {}  # what is kept for the handlers of each `try` around
         self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
         self.forced: list[list[Map | Joined]] = [[]]
+        self.passed: set[tuple[GraphValue, int, Index]] = set()
+        """Which columns of indices are known to be below which sizes, in code of the graph that is being written."""
         self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
         self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
         self.added: list[Node] = []  # products that are added to memory
@@ -408,7 +410,13 @@ class Lowering(ListMemory):
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """The code of a graph's nodes; the values of its outputs."""
-        env = dict(env)  # what is read later
+        around, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
+        results = self._run(graph, dict(env))
+        self.passed = around
+        return results
+
+    def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
+        """`env` has what is read later."""
         uses: dict[GraphValue, int] = {}
         for node in graph.nodes:
             for value in node.inputs:
