@@ -1,7 +1,11 @@
 """Options of the test run."""
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which tests send; a shell lets what it runs with & ignore it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,13 +12,13 @@ from runtime.ops.creation import range as range_
 from runtime.ops.families import apply_one, named
 from runtime.ops.gather import gather
 from runtime.ops.known import axis_of, merge_shapes, static_int, static_ints
-from runtime.ops.math import mod
+from runtime.ops.math import cast, maximum, mod
 from runtime.ops.reduction import cumsum
 from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze
 from runtime.ops.sorting import searchsorted
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.trace import apply, convert_to_tensor
-from runtime.types import Shape, TensorType, compatible_shapes, shape_text
+from runtime.types import Shape, TensorType, compatible_shapes, int32, int64, shape_text
 
 # Concat.
 
@@ -274,10 +274,16 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved by `shift` along `axis`, those at the end to the start (`tf.roll`); several of each."""
+    """The elements moved by `shift` along `axis`, those at the end to the start (`tf.roll`).
+
+    Each is an int, or a list or tensor of as many: a `shift` may be known only when the graph runs.
+    """
     x = convert_to_tensor(input)
     places = static_ints("the axis of roll", axis)
-    for place, by in zip(places, numbers("the shift of roll", shift), strict=True):
+    shifts = numbers("the shift of roll", [shift] if getattr(shift, "ndim", None) == 0 else shift)
+    if len(shifts) != len(places):
+        raise ShapeError(f"roll takes a shift for each axis, not {len(shifts)} for {len(places)}")
+    for place, by in zip(places, shifts, strict=True):
         along = axis_of("roll", place, x.ndim)
         size = dim(x, along)
         if type(size) is int and not size:
@@ -287,6 +293,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
                 last, first = ((slice(None),) * along + (part,) for part in (slice(at, None), slice(at)))
                 x = concat([x[last], x[first]], along)
             continue
+        if type(by) is not int:
+            by = cast(mod(cast(by, int64), maximum(cast(size, int64), 1)), int32)
         x = gather(x, mod(range_(size) - by, size), axis=along)
     return named(x, name)
 
