@@ -16,7 +16,7 @@ from .backend import UNBOUND
 from .holders import Globals, fields_in, put, take_out
 from .reach import Held, Reach, cell_is_filled, only_atoms
 
-__all__ = ["Heap", "becomes_state", "fields_of", "is_container", "parts_in"]
+__all__ = ["Heap", "becomes_state", "fields_of", "fill", "is_container", "parts_in"]
 
 _MISSING: Final = object()
 _OTHERS: Final = (deque, set, bytearray, list)
@@ -213,3 +213,15 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
+
+
+def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
+    """Let a list, dict or object have these parts, as `parts_in` gives them."""
+    if isinstance(value, list):
+        value[:] = [part for _, part in parts]
+    elif isinstance(value, dict):
+        value.clear()
+        value.update(parts)
+    else:
+        for name, part in parts:
+            object.__setattr__(value, name, part)

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from typing import Any
 
 from .backend import ambient
-from .heap import is_container, parts_in
+from .heap import fill, is_container, parts_in
 
-__all__ = ["Left"]
+__all__ = ["Left", "same_parts"]
 
 
 class Left:
@@ -36,10 +36,10 @@ class Left:
         """The values, with copies of the containers that have changed since; `known` are the ids of those that the body
         has not made."""
         for key, (value, parts) in self._contents.items():
-            if not isinstance(value, tuple) and not _same(parts, parts_in(value)):
+            if not isinstance(value, tuple) and not same_parts(parts, parts_in(value)):
                 self._made[key] = copy.copy(value)
         for key, made in self._made.items():
-            _fill(made, [(name, self._of(part)) for name, part in self._contents[key][1]])
+            fill(made, [(name, self._of(part)) for name, part in self._contents[key][1]])
         backend = ambient.backend
         if backend is not None:
             for key, (value, _) in self._contents.items():
@@ -57,16 +57,5 @@ class Left:
         return value
 
 
-def _same(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+def same_parts(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
     return len(a) == len(b) and all(x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True))
-
-
-def _fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
-    if isinstance(value, list):
-        value[:] = [part for _, part in parts]
-    elif isinstance(value, dict):
-        value.clear()
-        value.update(parts)
-    else:
-        for name, part in parts:
-            object.__setattr__(value, name, part)

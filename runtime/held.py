@@ -219,6 +219,7 @@ def leaves(value: Any, origin: Any) -> None:
     """The body that is open leaves the container `value`, which is `origin`, that was there before, or a copy of it."""
     if _open.bodies:
         body = _open.bodies[-1]
+        origin = body.left.get(id(origin), (None, origin))[1]
         body.left[id(value)] = value, origin
         body.copies.setdefault(id(value), (value, body.copies.get(id(origin), (None, origin))[1]))
 

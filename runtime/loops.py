@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
+from autograph.heap import fill, is_container, parts_in
+from autograph.left import same_parts
 from autograph.references import references
 from runtime import held
 from runtime import types as t
@@ -55,7 +57,6 @@ from runtime.trace import (
     raising,
     set_outputs,
     tracing,
-    wrap,
 )
 from runtime.types import TensorShape, TensorType
 
@@ -156,11 +157,13 @@ class _Loop:
             self.inputs = self._add_inputs(graph)
         leaves = iter(self.inputs)
         left: Origins = {}
+        began: list[tuple[Any, Any, list[tuple[Any, Any]]]] = []
 
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             held.began(copy for copy, _ in self.origins.values())
             held.given(self.origins, left)
+            began.extend((copy, origin, parts_in(copy)) for copy, origin in self.origins.values())
             held.apart(copy for several in self._places().values() for _, copy in several
                        if any(copy is not other for _, other in several))
             self.changes = [held.Changes(value) for value in self.entry]
@@ -172,6 +175,10 @@ class _Loop:
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
         self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, self._copies())
         self.changed = list(map(bool, self.changes)) if self.out is not None else []
+        self.rewritten = {id(origin) for copy, origin, parts in began
+                          if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
+        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values() if value is not origin}
+        """The ids of containers that are others after the loop."""
 
     def _copies(self) -> Origins:
         """The copies of lists, dicts and objects that the body begins with, staged lists among them."""
@@ -363,7 +370,6 @@ class _Loop:
         for k in reversed(range(len(leaves))):
             if self.invariant[k]:
                 outer = capture(here, leaves[k])
-                leaves[k] = wrap(outer)
                 for graph in graphs:
                     _take_from_outside(graph, len(graph.inputs) - 1 - last + k, outer)
                 del self.graph.outputs[k]
@@ -384,7 +390,11 @@ class _Loop:
                 specs[i] = replace(spec, unbound=False) if spec.none else spec.child
                 own = own[1:]
             kept += own
+        as_they_were = [(target, parts_in(target)) for target in targets(specs)
+                        if is_container(target) and id(target) not in self.rewritten]
         values = rebuild_all(specs, iter(kept), self.names)
+        for target, parts in as_they_were:  # tensors of the graph would be the same, but others cannot use them
+            fill(target, parts)
         ways = [self.way] if runs else [Way(self.init), self.way]
         return tuple(settle(values, self.init, self.names, ways))
 

@@ -24,6 +24,8 @@ WRONG: list[tuple[str, Callable[..., Any], tuple[Any, ...], type[Exception], str
      "index 4 is out of bounds for axis 1 with size 4"),
     ("scatter", lambda x, i: rt.tensor_scatter_nd_update(x, i, [1.0]), (V, i32([[5]])), IndexError,
      "index 5 is out of bounds for axis 0 with size 5"),
+    ("roll", lambda x: rt.roll(x, [1, 2], 0), (V,), errors.ShapeError,
+     "roll takes a shift for each axis, not 2 for 1"),
     ("setitem", lambda x, i: setitem(x, i, 1.0), (V, i32(7)), IndexError,
      "index 7 is out of bounds for axis 0 with size 5"),
     ("setitem shape", lambda x: setitem(x, 0, [1.0, 2.0]), (V,), errors.ShapeError,

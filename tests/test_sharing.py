@@ -539,6 +539,31 @@ def test_a_list_from_outside_is_as_it_was_after_the_trace() -> None:
     assert kept == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(("make", "part"), [
+    (Record, lambda held: held.held), (lambda x: [x, 1.5], lambda held: held[0]),
+    (lambda x: {"k": x}, lambda held: held["k"]),
+], ids=["Record", "list", "dict"])
+def test_what_a_loop_does_not_change_keeps_what_it_has(make: Any, part: Any) -> None:
+    """It held tensors of the graph afterwards."""
+    outside = make(rt.constant(2.0))
+
+    @rt.function
+    def f(x):
+        held = outside
+        for _ in rt.range(3):
+            held, other = outside, held
+            x = x + part(other)
+        try:
+            held = outside
+            rt.debugging.assert_greater(x, 0.0)
+        except Exception:
+            x = x * 2.0
+        return x + part(held)
+
+    assert float(f(rt.constant(1.0))) == 9.0
+    assert part(outside).numpy() == 2.0
+
+
 class Rows(list):
     pass
 
