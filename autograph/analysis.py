@@ -47,15 +47,28 @@ class Decision(NamedTuple):
 
 
 def reads_frame(node: Any) -> str | None:
-    """The builtin by which the function looks at its own frame (`locals`, `eval`, ...), if it calls one."""
+    """The function by which this one looks at its own frame (`locals`, `eval`, ...), if it calls one."""
     bound: set[str] | None = None
     for n in own_of(node):
-        if isinstance(n, gast.Call) and isinstance(n.func, gast.Name):
+        if isinstance(n, gast.Attribute) and n.attr == "f_locals":
+            if (getter := _own_frame(node)) is not None:
+                return getter
+        elif isinstance(n, gast.Call) and isinstance(n.func, gast.Name):
             name: str = n.func.id
             if name in FRAME_READERS and not (name in ("vars", "dir") and n.args):
                 bound = scan(*body_of(node)).binds if bound is None else bound
                 if name not in bound:
                     return name
+    return None
+
+
+def _own_frame(node: Any) -> str | None:
+    """What gives the function its own frame, `sys._getframe()` or the like."""
+    for n in own_of(node):
+        if isinstance(n, gast.Call) and not n.args:
+            name: str = getattr(n.func, "attr", getattr(n.func, "id", ""))
+            if name in ("_getframe", "currentframe"):
+                return name
     return None
 
 

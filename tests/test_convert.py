@@ -382,6 +382,13 @@ def test_frame_readers_stay_verbatim():
     assert ag.convert(f)(0) == 2
     assert "locals()" in str(ag.explain(f)) or "eval()" in str(ag.explain(f))
 
+    def g(a):
+        b = a and len([a])
+        frame = sys._getframe()
+        return sorted(frame.f_locals)
+
+    assert ag.convert(g)(1) == g(1) == ["a", "b", "frame"]
+
 
 def test_to_code_of_everything():
     expected = ag.to_code(absolute)
