@@ -125,6 +125,10 @@ class Backend(Protocol):
         """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
         before, or a copy of it as it was at the end."""
 
+    def is_copy(self, value: Any, origin: Any) -> bool:
+        """Whether a list, dict or object with which a body begins is a copy of `origin` whenever the body runs: other
+        iterations of a loop may begin with copies of others."""
+
     def may_be_others(self, value: Any) -> bool:
         """Whether a list, dict or object is, for all that is known, one that another name has, too."""
 

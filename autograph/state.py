@@ -398,7 +398,9 @@ class Body:
 
     def _copies(self, before: tuple[Any, ...], values: tuple[Any, ...]) -> Exchange | None:
         """Let all by which the body reaches what `values` are copies of refer to these."""
-        pairs = dict(_pairs(before, values))
+        backend = ambient.backend
+        pairs = {key: (old, new) for key, (old, new) in _pairs(before, values)
+                 if backend is None or backend.is_copy(new, old)}
         if not pairs:
             return None
         copies = Exchange(pairs)

@@ -25,8 +25,8 @@ from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
     "Changes", "after_return", "apart", "became", "began", "check_moved", "contents_of", "given", "holding",
-    "is_apart", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now", "originals_of",
-    "put", "read", "refuse_change", "take_part",
+    "is_apart", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now",
+    "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
 
@@ -213,6 +213,11 @@ def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]]) 
     given what containers that it leaves were before."""
     if _open.bodies:
         _open.bodies[-1].copies, _open.bodies[-1].left = copies, left
+
+
+def is_copy(value: Any, origin: Any) -> bool:
+    """Whether the body that is open always begins with `value` as a copy of `origin`."""
+    return not _open.bodies or _open.bodies[-1].copies.get(id(value), (None, None))[1] is origin
 
 
 def leaves(value: Any, origin: Any) -> None:

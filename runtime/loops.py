@@ -344,9 +344,12 @@ class _Loop:
         graph = Graph("test", parent=current_graph())
         with tracing(graph):
             leaves = iter(self._add_inputs(graph))
+        origins: Origins = {}
 
         def values() -> list[Any]:
-            return rebuild_all(self.specs, leaves, self.names, {})
+            made = rebuild_all(self.specs, leaves, self.names, origins)
+            held.given(origins, {})
+            return made
 
         self.test = graph
         going = trace_body(graph, _Test(test_fn, truth), values)

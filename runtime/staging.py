@@ -14,7 +14,7 @@ from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, user_position
-from runtime.held import leaves, may_be_others
+from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
@@ -215,6 +215,9 @@ class Staging:
 
     def leaves(self, value: Any, origin: Any) -> None:
         leaves(value, origin)
+
+    def is_copy(self, value: Any, origin: Any) -> bool:
+        return is_copy(value, origin)
 
     def may_be_others(self, value: Any) -> bool:
         return may_be_others(value)

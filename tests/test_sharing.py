@@ -309,6 +309,23 @@ def record_in_one_branch(x):
     return a.held
 
 
+def in_the_test(x):
+    a = [x]
+    d = {"k": a}
+    while d["k"][0] < 4.0:
+        a[0] = a[0] + 1.0
+    return a[0], d["k"][0]
+
+
+def of_a_list_that_is_made_anew(x):
+    a = [x]
+    b = [x * 2]
+    m = [b, a]
+    for _ in rt.range(rt.cast(x, rt.int32) + 1):
+        m = [a, b]
+    return m[0][0], m[1][0], len(m)
+
+
 def refusal(fn: Any) -> tuple[str, str]:
     """The first and last line of the error for `fn` of a float."""
     with pytest.raises(StagingError) as info:
@@ -327,6 +344,7 @@ def numbers(result: Any) -> list[float]:
     grown_by_a_function_in_a_loop, chosen_in_a_loop, chosen_in_a_loop_that_may_not_run, chosen_in_both_branches,
     grown_after_a_choice, given_up_after_a_choice, taken_while_an_item_changes, record_by_its_name, record_given_up,
     grown_by_another_name_in_a_branch, grown_in_the_loop_of_a_branch, record_in_one_branch,
+    in_the_test, of_a_list_that_is_made_anew,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
