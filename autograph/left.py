@@ -35,9 +35,13 @@ class Left:
     def values(self, known: Collection[int]) -> Any:
         """The values, with copies of the containers that have changed since; `known` are the ids of those that the body
         has not made."""
-        for key, (value, parts) in self._contents.items():
-            if not isinstance(value, tuple) and not same_parts(parts, parts_in(value)):
-                self._made[key] = copy.copy(value)
+        count = -1
+        while count < len(self._made):  # what holds one that has changed needs a copy, too
+            count = len(self._made)
+            for key, (value, parts) in self._contents.items():
+                if not (isinstance(value, tuple) or key in self._made) and (
+                        not same_parts(parts, parts_in(value)) or any(self._of(part) is not part for _, part in parts)):
+                    self._made[key] = copy.copy(value)
         for key, made in self._made.items():
             fill(made, [(name, self._of(part)) for name, part in self._contents[key][1]])
         backend = ambient.backend

@@ -309,6 +309,20 @@ def record_in_one_branch(x):
     return a.held
 
 
+def held_while_an_item_changes(x):
+    a = [x]
+    r = Record((a, 1.0))
+    d = {"k": a}
+    q = Record(([x], 1.0))
+    n = x
+    if x > 0:
+        for _ in rt.range(rt.cast(x, rt.int32)):
+            q = r
+            d["k"][0] = d["k"][0] + 1
+        n = q.held[0][0]
+    return n, a[0]
+
+
 def in_the_test(x):
     a = [x]
     d = {"k": a}
@@ -344,7 +358,7 @@ def numbers(result: Any) -> list[float]:
     grown_by_a_function_in_a_loop, chosen_in_a_loop, chosen_in_a_loop_that_may_not_run, chosen_in_both_branches,
     grown_after_a_choice, given_up_after_a_choice, taken_while_an_item_changes, record_by_its_name, record_given_up,
     grown_by_another_name_in_a_branch, grown_in_the_loop_of_a_branch, record_in_one_branch,
-    in_the_test, of_a_list_that_is_made_anew,
+    held_while_an_item_changes, in_the_test, of_a_list_that_is_made_anew,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
