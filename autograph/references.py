@@ -54,6 +54,7 @@ def references(values: Iterable[Any]) -> Counter[int]:
     """By id, how many variables, items and attributes have each of the values in the code being traced."""
     pairs = {id(value): (value, value) for value in values}
     count = Exchange(pairs)
+    count.look_into(pair[0] for pair in pairs.values())
     variables: Counter[int] = Counter()
     free: dict[str, int] = {}  # variables of functions around the frames that were met
     for frame in _frames():
@@ -113,6 +114,13 @@ class Exchange:
             self._seen.add(id(value))
             self._pending.append(value)
         return value
+
+    def look_into(self, values: Iterable[Any]) -> None:
+        """Have `run` look into these, which are not to be replaced where they are met."""
+        for value in values:
+            if id(value) not in self._seen:
+                self._seen.add(id(value))
+                self._pending.append(value)
 
     def _tuple(self, value: tuple[Any, ...]) -> Any:
         known = self._tuples.get(id(value))

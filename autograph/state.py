@@ -515,15 +515,10 @@ def staged(
     run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
 ) -> tuple[Any, ...]:
     """Write the state that `run` gives; what it gives before that is returned."""
-    names = state
-    if not all(map(str.isidentifier, names)):  # what changes where these are set is found when it does
-        known = State(names, backend.stages, *functions)
-        places = known.names - known.no_places()
-        holders = known.holders(places)
-        names = tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
     tried: set[frozenset[str]] = set()
     found: list[str] = []
     roots: dict[str, CellType] = {}
+    names = _places_of(state, backend, functions, roots)
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
@@ -550,7 +545,22 @@ def staged(
         found = sorted(variables.lasting(name) for name in variables.discovered)
         inside = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
+        # What turned out to be state as a whole takes the place of parts of it.
+        names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *found)))
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
+
+
+def _places_of(
+    names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...], roots: dict[str, CellType]
+) -> tuple[str, ...]:
+    """The names, with the list or dict that is state as a whole where one is of a part of it, and without those of what
+    is no place of its own: what changes where these are set is found when it does."""
+    if all(map(str.isidentifier, names)):
+        return names
+    known = State(names, backend.stages, *functions, roots=roots)
+    places = known.names - known.no_places()
+    holders = known.holders(places)
+    return tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
 
 
 def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:

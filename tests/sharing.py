@@ -183,6 +183,48 @@ class OfKeys(Program):
             yield from super().statement(depth)
 
 
+class OfParts(Program):
+    """One in which records hold the lists, and a tuple, a dict and an object hold the records."""
+
+    LISTS = ("a", "b", "r.v", "s.v", "m[0]", "m[1]", "t[1]", "d['k']", "d['r'].v", "o.held.v", "t[0].v")
+    RECORDS = ("r", "s", "t[0]", "d['r']", "o.held")
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.count = 0
+        lines = ["    a, b = [x, x], [x * 2.0, x]", "    r, s = Record(a, 1.0), Record(b, x)", "    m = [a, b]",
+                 "    t = (r, a)", "    d = {'k': a, 'r': r}", "    o = Holder()", "    o.held = r"]
+        lines += self.block(1, 3, 5)
+        shown = [*(f"total({place})" for place in self.LISTS), *(f"{place}.w" for place in self.RECORDS)]
+        self.text = "def f(x):\n" + "\n".join(lines) + f"\n    return [{', '.join(shown)}]\n"
+
+    def statement(self, depth: int) -> Iterator[str]:
+        place, other, record = self.pick(*self.LISTS), self.pick(*self.LISTS), self.pick(*self.RECORDS)
+        kind = self.random.randrange(12 if depth < 3 else 7)
+        if kind < 3:
+            yield f"{place}{self.part()} = {other}{self.part()} + x"
+        elif kind == 3:
+            yield self.pick(f"a = {place}", f"b = {place}", f"r = {record}", f"s = {record}")
+        elif kind == 4:
+            yield self.pick(f"r.v = {place}", f"o.held = {record}", f"d['k'] = {place}", f"m{self.part()} = {place}",
+                            f"d['r'] = {record}")
+        elif kind == 5:
+            yield self.pick("m = [b, a]", "m = m[::-1]", "t = (s, b)", "a = [x, b[0]]", "r = Record(b, x)",
+                            "m[0], m[1] = m[1], m[0]", "a, b = b, a", "r, s = s, r")
+        elif kind == 6:
+            yield f"{record}.w = {place}[0] + x"
+        elif kind < 9:
+            yield f"if {self.pick('x', f'{place}[0]')} > {self.random.randrange(-1, 2)}.0:"
+            yield from self.inner(depth)
+            if self.random.random() < 0.5:
+                yield "else:"
+                yield from self.inner(depth)
+        else:
+            self.count += 1
+            yield f"for i{self.count} in rt.range({self.pick('3', '2', 'rt.cast(x, rt.int32)')}):"
+            yield from self.inner(depth)
+
+
 class Object:
     def __init__(self, v: Any, w: Any) -> None:
         self.v, self.w = v, w
@@ -216,6 +258,7 @@ PROGRAMS = {
     "keys": OfKeys,
     "rows": OfRows,
     "objects": lambda seed: OfObjects(seed, "Object"),
+    "parts": OfParts,
     "records": lambda seed: OfObjects(seed, "Record"),
 }
 

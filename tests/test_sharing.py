@@ -323,6 +323,26 @@ def held_while_an_item_changes(x):
     return n, a[0]
 
 
+def an_item_and_the_list(x):
+    a = [x, x]
+    r = Record(a)
+    t = (r, a)
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        t[0].held[0] = r.held[1] + x
+    return a[0], r.held[0]
+
+
+def in_a_list_that_is_made_anew(x):
+    a, b = [x, x], [x * 2, x]
+    r = Record(b)
+    m = [a, b]
+    b = a
+    if x > 0:
+        m[1][1] = a[0] + x
+        m = [b, a]
+    return r.held[1], m[1][1]
+
+
 def in_the_test(x):
     a = [x]
     d = {"k": a}
@@ -358,7 +378,8 @@ def numbers(result: Any) -> list[float]:
     grown_by_a_function_in_a_loop, chosen_in_a_loop, chosen_in_a_loop_that_may_not_run, chosen_in_both_branches,
     grown_after_a_choice, given_up_after_a_choice, taken_while_an_item_changes, record_by_its_name, record_given_up,
     grown_by_another_name_in_a_branch, grown_in_the_loop_of_a_branch, record_in_one_branch,
-    held_while_an_item_changes, in_the_test, of_a_list_that_is_made_anew,
+    held_while_an_item_changes, an_item_and_the_list, in_the_test,
+    in_a_list_that_is_made_anew, of_a_list_that_is_made_anew,
 ])
 def test_all_names_see_a_change(fn: Any) -> None:
     staged = rt.function(fn)
