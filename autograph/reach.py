@@ -154,7 +154,8 @@ class Reach:
         elif hasattr(kind, "__become__"):
             self.held.append(Held(path, value, hint, fixed))
         elif issubclass(kind, (type, ModuleType)):
-            if _is_users(value.__module__ if issubclass(kind, type) else value.__name__):
+            module = value.__module__ if issubclass(kind, type) else value.__name__
+            if isinstance(module, str) and _is_users(module):  # that of a class may be a descriptor, as Cython makes it
                 if issubclass(kind, type):
                     meet(value)
                 self.held.append(Held(path, value, hint, fixed))

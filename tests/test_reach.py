@@ -465,3 +465,20 @@ def test_the_test_of_a_loop_changes_state(case, executor):
         reset()
         assert int(rt.function(case, executor=executor)(rt.constant(x))) == expected
     reset()
+
+
+class NoModule:
+    __module__ = property(lambda self: "odd")  # type: ignore[assignment]  # as of the functions of Cython
+    step = 2.0
+
+
+no_module = NoModule()
+
+
+def test_a_class_whose_module_is_a_descriptor() -> None:
+    def f(x):
+        if x > 0:
+            x = x + no_module.step
+        return x
+
+    assert float(rt.function(f)(rt.constant(1.0))) == 3.0
