@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,6 @@ from runtime.specs import Origins
 __all__ = ["Way", "settle"]
 
 Place = tuple[Any, ...]
-
 
 Held = Sequence[Mapping[Place, Sequence[Any]]]
 """For each variable, by their place in it, the containers that it may have."""
@@ -68,7 +68,8 @@ class Way:
     def _more(
         self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held, entry: Sequence[Any]
     ) -> Iterator[Held]:
-        """What the variables may have after each further iteration, until what each had has come to all others."""
+        """What the variables may have after each further iteration, until one leaves them as an earlier one did, or all
+        that one had has come to all others."""
         begins: dict[int, list[tuple[int, Place]]] = {}
         for i, value in enumerate(entry):
             for place, content in contents_of(value).items():
@@ -86,7 +87,11 @@ class Way:
                 return [original]
             return (grown_old(value) for i, place in begins[id(one)] for value in held[i].get(place, ()))
 
+        known: set[tuple[tuple[int, ...], ...]] = set()
         for _ in range(sum(map(len, found)) if begins else 0):
+            if (ids := _ids(held)) in known:
+                return
+            known.add(ids)
             held = [{place: _distinct(value for each in candidates for value in after(held, *each))
                      for place, candidates in parts.items()} for parts in found]
             yield held
@@ -103,6 +108,10 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
 
 
+def _ids(held: Held) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(id, found)) for parts in held for found in parts.values())
+
+
 def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Way]) -> list[Any]:
     """The values that a statement gives its variables in place of `init`, with the containers that they surely have;
     noted is which containers may be what another name has, on one of the `ways` through the statement."""
@@ -111,13 +120,18 @@ def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], way
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))
-    for i in range(len(names)):
-        for place, content in contents[i].items():
-            for way in ways:
-                for other in way.held[i].get(place, ()):
-                    if other is not content:
-                        take_part(content, other)
-                        _note(content, other, i, place, names, contents, earlier, way)
+    shared: dict[int, list[Any]] = {}
+    for i, parts in enumerate(contents):
+        for place, content in parts.items():
+            for other in (other for way in ways for other in way.held[i].get(place, ()) if other is not content):
+                take_part(content, other)
+                if id(other) not in shared:
+                    shared[id(other)] = _held_elsewhere(other, contents, earlier)
+                for same in shared[id(other)]:
+                    if same is not content:
+                        may_be(content, same, names[i])
+    for i, content, found in _meeting(contents, ways):
+        may_be(content, found, names[i])
     return values
 
 
@@ -150,19 +164,32 @@ def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
     return value
 
 
-def _note(
-    content: Any, other: Any, i: int, place: Place, names: Sequence[str], contents: Sequence[Mapping[Place, Any]],
-    earlier: Sequence[Mapping[Place, Any]], way: Way,
-) -> None:
+def _held_elsewhere(
+    other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
+) -> list[Any]:
+    """What a container may be, as far as another name than the variables that gave it up has that."""
+    found = []
     for same in kin(other):
         given_up = sum(before is same and after.get(place) is not same
                        for held, after in zip(earlier, contents, strict=True) for place, before in held.items())
-        if same is not content and (references(originals_of(same)).total() > given_up or is_apart(same)):
-            may_be(content, same, names[i])
-    for held in way.iterations:
-        if not any(x is other for x in held[i].get(place, ())):
-            continue
-        for own, also in zip(contents, held, strict=True):
-            for there, found in own.items():
-                if found is not content and any(x is other for x in also.get(there, ())):
-                    may_be(content, found, names[i])
+        if references(originals_of(same)).total() > given_up or is_apart(same):
+            found.append(same)
+    return found
+
+
+def _meeting(contents: Sequence[Mapping[Place, Any]], ways: Sequence[Way]) -> Iterator[tuple[int, Any, Any]]:
+    """Pairs of containers that variables have, and that may be one after some iteration; with the number of the first
+    one's variable."""
+    met: set[tuple[int, int]] = set()
+    for held in (held for way in ways for held in way.iterations):
+        holders: dict[int, list[tuple[int, Any]]] = {}
+        for i, parts in enumerate(held):
+            for place, others in parts.items():
+                content = contents[i].get(place)
+                for other in others if content is not None else ():
+                    holders.setdefault(id(other), []).append((i, content))
+        for key, several in holders.items():
+            for (i, content), (_, found) in itertools.permutations(several, 2):
+                if content is not found and id(content) != key and (id(content), id(found)) not in met:
+                    met.add((id(content), id(found)))
+                    yield i, content, found

@@ -263,11 +263,12 @@ class _Loop:
                         for other in others:
                             if other is not before[i].get(place) and id(other) in shared:
                                 self._refuse_change(i, other)
-        for i in own:
-            for place, others in self.way.held[i].items() if self.changed[i] else ():
+        changed = [i for i in own if self.changed[i]]
+        counts = references(other for i in changed for others in self.way.held[i].values() for other in others)
+        for i in changed:
+            for place, others in self.way.held[i].items():
                 for other in others:
-                    known = len(places.get(id(other), ()))
-                    if other is not before[i].get(place) and references([other])[id(other)] > known:
+                    if other is not before[i].get(place) and counts[id(other)] > len(places.get(id(other), ())):
                         self._refuse_change(i, other)
 
     def _places(self) -> dict[int, list[tuple[int, Any]]]:

@@ -63,6 +63,18 @@ class Program:
     def inner(self, depth: int) -> list[str]:
         return [line.removeprefix("    " * depth) for line in self.block(depth + 1, 1, 3)]
 
+    def branches(self, value: str, depth: int) -> Iterator[str]:
+        yield f"if {value} > {self.random.randrange(-1, 2)}.0:"
+        yield from self.inner(depth)
+        if self.random.random() < 0.5:
+            yield "else:"
+            yield from self.inner(depth)
+
+    def loop(self, depth: int) -> Iterator[str]:
+        self.count += 1
+        yield f"for i{self.count} in rt.range({self.pick('3', '2', 'rt.cast(x, rt.int32)')}):"
+        yield from self.inner(depth)
+
     def statement(self, depth: int) -> Iterator[str]:
         place, other, name = self.pick(*PLACES), self.pick(*PLACES), self.pick(*NAMES)
         kind = self.random.randrange(10 if depth < 3 else 6)
@@ -77,15 +89,9 @@ class Program:
         elif kind == 5:
             yield self.pick(f"d['k'] = {name}", f"o.held = {name}", f"t = ({name}, 2)")
         elif kind < 8:
-            yield f"if {self.pick('x', f'{place}{self.part()}')} > {self.random.randrange(-1, 2)}.0:"
-            yield from self.inner(depth)
-            if self.random.random() < 0.5:
-                yield "else:"
-                yield from self.inner(depth)
+            yield from self.branches(self.pick("x", f"{place}{self.part()}"), depth)
         elif kind == 8:
-            self.count += 1
-            yield f"for i{self.count} in rt.range({self.pick('3', '2', 'rt.cast(x, rt.int32)')}):"
-            yield from self.inner(depth)
+            yield from self.loop(depth)
         else:
             self.count += 1
             yield f"n{self.count} = rt.constant(0)"
@@ -214,15 +220,9 @@ class OfParts(Program):
         elif kind == 6:
             yield f"{record}.w = {place}[0] + x"
         elif kind < 9:
-            yield f"if {self.pick('x', f'{place}[0]')} > {self.random.randrange(-1, 2)}.0:"
-            yield from self.inner(depth)
-            if self.random.random() < 0.5:
-                yield "else:"
-                yield from self.inner(depth)
+            yield from self.branches(self.pick("x", f"{place}[0]"), depth)
         else:
-            self.count += 1
-            yield f"for i{self.count} in rt.range({self.pick('3', '2', 'rt.cast(x, rt.int32)')}):"
-            yield from self.inner(depth)
+            yield from self.loop(depth)
 
 
 class Object:

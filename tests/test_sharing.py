@@ -617,6 +617,19 @@ def test_what_a_loop_does_not_change_keeps_what_it_has(make: Any, part: Any) -> 
     assert part(outside).numpy() == 2.0
 
 
+@pytest.mark.parametrize("turn", [lambda m: m[1:] + m[:1], lambda m: [[row[0] + 1.0, row[1]] for row in m]],
+                         ids=["others", "new"])
+def test_many_rows(turn: Any) -> None:
+    """What three hundred lists in a list may share is found without comparing all with all in each iteration."""
+    def f(x):
+        m = [[x + i, x] for i in range(300)]
+        for _ in rt.range(3):
+            m = turn(m)
+        return m[0][0]
+
+    assert float(rt.function(f)(rt.constant(1.0))) == f(1.0)
+
+
 class Rows(list):
     pass
 
