@@ -96,7 +96,7 @@ class Backend(Protocol):
         options: Mapping[str, Any],
     ) -> Values: ...
 
-    def changed_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
         """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
         once, however often it runs."""
 

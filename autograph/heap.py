@@ -7,36 +7,34 @@ item that was given a number or a staged value turns out to be state too: the st
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from .backend import UNBOUND
 from .holders import Globals, fields_in, put, take_out
+from .others import Other, is_other
 from .reach import Held, Reach, cell_is_filled, only_atoms
 
 __all__ = ["Heap", "becomes_state", "fields_of", "fill", "is_container", "parts_in"]
 
 _MISSING: Final = object()
-_OTHERS: Final = (deque, set, bytearray, list)
-"""With the subclasses of list, what changes in place and cannot be state."""
 
 
 class Heap:
     """A shallow copy of each object and container that is within reach."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: Reach, names: Collection[str] = ()) -> None:
+        """`names`: what the statement names."""
         self.reach = reach
         self.records: list[tuple[Held, Any]] = []
-        self.others: list[tuple[Held, list[Any]]] = []
+        self.others: list[tuple[Held, Other]] = []
         self.unseen: Held | None = None
         """What `take_back` found to have changed, but has no name for."""
         for held in reach.held:
-            if _is_other(held.value):
-                self.others.append((held, list(held.value)))
-            else:
-                self.records.append((held, self._copy(held.value)))
+            if is_other(held.value, held.path in names):
+                self.others.append((held, Other(held.value)))
+            self.records.append((held, self._copy(held.value)))
 
     def _copy(self, value: Any) -> Any:
         if type(value) is list:
@@ -124,20 +122,10 @@ class Heap:
     def changed(self) -> tuple[str, Any] | None:
         """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""
         found = self.unseen
-        for held, before in self.others:
-            value = held.value
-            if len(value) != len(before) or any(a is not b for a, b in zip(value, before)):
+        for held, other in self.others:
+            if other.put_back():
                 found = held
-                if isinstance(value, (set, deque)):
-                    value.clear()
-                    (value.update if isinstance(value, set) else value.extend)(before)
-                else:
-                    value[:] = bytearray(before) if isinstance(value, bytearray) else before
-        return None if found is None else (found.path or found.hint, found.value)
-
-
-def _is_other(value: Any) -> bool:
-    return issubclass(type(value), _OTHERS) and type(value) is not list
+        return None if found is None else ((found.path or found.hint).removesuffix(".__self__"), found.value)
 
 
 def _is_literal(key: Any) -> bool:

@@ -532,5 +532,5 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
             frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
             name = next((name for name, held in frame.f_locals.items() if held is target), "array")
             raise backend.changed_unseen(
-                type(target).__name__, name, frame.f_code.co_filename, frame.f_lineno) from None
+                type(target), name, frame.f_code.co_filename, frame.f_lineno) from None
         raise

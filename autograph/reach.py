@@ -27,6 +27,7 @@ from .classes import meet
 from .codes import inside, per_code
 from .frames import is_converted, is_internal
 from .holders import Globals, fields_in, is_users_class
+from .others import generators_of, is_other
 from .policy import left_alone
 
 __all__ = ["MOST", "Held", "Reach", "cell_is_filled", "meet_all", "only_atoms"]
@@ -162,11 +163,13 @@ class Reach:
                 self._scopes.append((path, value, set()))
                 for base in value.__bases__ if issubclass(kind, type) else ():
                     self._meet(None, base, below, base.__name__)
+            elif issubclass(kind, ModuleType):
+                self._scopes.append((None, generators_of(value), set()))
         else:
             fields = fields_in(value)
-            if fields is not None:
+            if fields is not None or is_other(value, named=True):
                 self.held.append(Held(path, value, hint, fixed))
-                for name, item in fields.items():
+                for name, item in (fields or {}).items():
                     self._meet(path and f"{path}.{name}", item, below, name)
         if is_users_class(kind):
             meet(kind)

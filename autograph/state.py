@@ -21,6 +21,7 @@ from .codes import inside, per_code
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
 from .left import Left
+from .others import is_array
 from .reach import Reach, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
@@ -125,10 +126,11 @@ class State:
         return found
 
     def holders(self, names: frozenset[str]) -> dict[str, str]:
-        """For those of the names that are items of a list or dict that is state as a whole: the way to that, as a name.
+        """For those of the names that are items of a list or dict that is state as a whole, or of an array: the way to
+        that, as a name.
 
-        It is if another name stands for it, since then all ways to it have to lead to the copy that a body has; or if
-        it is a list and the index is known in the body only, or is staged."""
+        A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
+        has; or if it is a list and the index is known in the body only, or is staged."""
         values = [self.get(_path(name)) for name in names]
         wholes = {id(value) for value in values if type(value) in (list, dict)}
         found: dict[str, str] = {}
@@ -137,7 +139,8 @@ class State:
             for length, (kind, key) in enumerate(path[1:], 1):
                 holder = self.get(path[:length])
                 index = self.key(kind, key) if kind == "[name]" and type(holder) is list else None
-                if id(holder) in wholes or index is UNBOUND or (index is not None and self.stages(index)):
+                if id(holder) in wholes or index is UNBOUND or is_array(holder) or (
+                        index is not None and self.stages(index)):
                     if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
                         found[name] = _name(path[:length])
                     break
@@ -341,9 +344,7 @@ class Body:
         before = state.read()
         state.write(values)
         copies = self._copies(before, values)
-        heap = Heap(state.reach())
-        arrays = [(name, value, value.copy()) for name, value in zip(map(_name, state.paths), values)
-                  if hasattr(type(value), "__array_interface__")]
+        heap = Heap(state.reach(), state.names)
         made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables
@@ -379,7 +380,7 @@ class Body:
                     cell.cell_contents = value
                 elif cell_is_filled(cell):
                     del cell.cell_contents
-            changed = heap.changed() or _changed_array(arrays)
+            changed = heap.changed()
             if not hidden:
                 _refuse_advanced(state.iterators, functions)
             if state.discovered:  # at once: a result that is made of it would be in other variables, too
@@ -387,7 +388,7 @@ class Body:
             if self.changes:
                 raise Turn
             if changed is not None and ambient.backend is not None:
-                raise ambient.backend.changed_unseen(type(changed[1]).__name__, changed[0], self.filename, self.lineno)
+                raise ambient.backend.changed_unseen(type(changed[1]), changed[0], self.filename, self.lineno)
         return left.values({id(held.value) for held in heap.reach.held})
 
     changes = False
@@ -421,16 +422,6 @@ def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable
         if place.is_left() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
             raise ambient.backend.advanced_unseen(type(place.iterator).__name__, name, filename, line)
-
-
-def _changed_array(arrays: Sequence[tuple[str, Any, Any]]) -> tuple[str, Any] | None:
-    """The array of a variable that has changed; it is changed back."""
-    found: tuple[str, Any] | None = None
-    for name, value, before in arrays:
-        if value.tobytes() != before.tobytes():
-            found = name, value
-            value[...] = before
-    return found
 
 
 def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, tuple[Any, Any]]]:

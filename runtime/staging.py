@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import Body, Handler, Values, announce
 from autograph.clauses import Clause
+from autograph.others import draws_random_numbers
 from runtime import trace
 from runtime.bodies import Mark, Step, checkpoint, rollback, staging_error
 from runtime.branches import stage_cond, stage_logical
@@ -178,11 +179,14 @@ class Staging:
             "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
             " budget with rt.config.set_autograph_unroll_budget(n).")
 
-    def changed_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
+        draws = draws_random_numbers(kind)
+        remedy = "Use a list, a tensor or an rt.Variable, or change it outside of staged code."
         error = StagingError(
-            f"staged code changes {name!r} ({kind}): that would happen once, while the code is traced, and not each"
-            " time it runs",
-            remedy=_INSTEAD.get(kind, "Use a list, a tensor or an rt.Variable, or change it outside of staged code."))
+            f"staged code {'draws random numbers from' if draws else 'changes'} {name!r} ({kind.__name__}): that would"
+            " happen once, while the code is traced, and not each time it runs",
+            remedy="Draw them with rt.random, or outside of staged code." if draws
+            else _INSTEAD.get(kind.__name__, remedy))
         locate(error, Position(filename, lineno))
         return error
 

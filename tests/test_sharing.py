@@ -1,7 +1,6 @@
 """Lists that several names refer to: a change by one name is seen by all, or an error names the line."""
 from __future__ import annotations
 
-import collections
 import contextlib
 import dataclasses
 from typing import Any, NamedTuple
@@ -628,55 +627,6 @@ def test_many_rows(turn: Any) -> None:
         return m[0][0]
 
     assert float(rt.function(f)(rt.constant(1.0))) == f(1.0)
-
-
-class Rows(list):
-    pass
-
-
-@pytest.mark.parametrize(("make", "change", "kind", "remedy"), [
-    (collections.deque, lambda xs: xs.append(1), "deque", "Use a list."),
-    (set, lambda xs: xs.add(1), "set", "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
-    (bytearray, lambda xs: xs.append(1), "bytearray",
-     "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
-    (Rows, lambda xs: xs.append(1), "Rows",
-     "Use a list, a tensor or an rt.Variable, or change it outside of staged code."),
-])
-def test_changes_of_what_is_no_state(make: Any, change: Any, kind: str, remedy: str) -> None:
-    xs = make()
-
-    def f(x):
-        for _ in rt.range(3):
-            change(xs)
-        return x
-
-    first, last = refusal(f)
-    assert first == (
-        f"{__file__}:{f.__code__.co_firstlineno + 1}: staged code changes 'xs' ({kind}): that would happen once, while"
-        " the code is traced, and not each time it runs")
-    assert last == remedy
-    assert len(xs) == 0
-
-
-def test_changes_of_arrays() -> None:
-    array = np.zeros(3)
-
-    def f(x):
-        a = array
-        own = np.zeros(2)
-        if x > 0:
-            own = np.ones(2)
-            own[0] = 2
-        if x > 1:
-            a[0] = 1
-        return a[0] + own[0]
-
-    first, last = refusal(f)
-    assert first == (
-        f"{__file__}:{f.__code__.co_firstlineno + 6}: staged code changes 'a' (ndarray): that would happen once, while"
-        " the code is traced, and not each time it runs")
-    assert last == "Use a tensor, for example rt.zeros(shape) or rt.constant(array)."
-    assert not array.any()
 
 
 def test_the_remedy_works() -> None:

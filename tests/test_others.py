@@ -1,0 +1,211 @@
+"""What changes in place and is no state: an error where staged code changes it, and it is what it was before."""
+from __future__ import annotations
+
+import collections
+import random
+from random import Random, gauss
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.errors import StagingError
+
+ONCE = "that would happen once, while the code is traced, and not each time it runs"
+INSTEAD = "Use a list, a tensor or an rt.Variable, or change it outside of staged code."
+DRAW = "Draw them with rt.random, or outside of staged code."
+
+
+def refusal(fn: Any) -> tuple[str, str]:
+    """The first and last line of the error for `fn` of a float."""
+    with pytest.raises(StagingError) as info:
+        rt.function(fn)(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    return first, last
+
+
+class Rows(list):
+    pass
+
+
+@pytest.mark.parametrize(("make", "change", "kind", "remedy"), [
+    (collections.deque, lambda xs: xs.append(1), "deque", "Use a list."),
+    (set, lambda xs: xs.add(1), "set", INSTEAD),
+    (bytearray, lambda xs: xs.append(1), "bytearray", INSTEAD),
+    (Rows, lambda xs: xs.append(1), "Rows", INSTEAD),
+])
+def test_collections(make: Any, change: Any, kind: str, remedy: str) -> None:
+    xs = make()
+
+    def f(x):
+        for _ in rt.range(3):
+            change(xs)
+        return x
+
+    first, last = refusal(f)
+    assert first == f"{__file__}:{f.__code__.co_firstlineno + 1}: staged code changes 'xs' ({kind}): {ONCE}"
+    assert last == remedy
+    assert len(xs) == 0
+
+
+def test_arrays() -> None:
+    array = np.zeros(3)
+
+    def f(x):
+        a = array
+        own = np.zeros(2)
+        if x > 0:
+            own = np.ones(2)
+            own[0] = 2
+        if x > 1:
+            a[0] = 1
+        return a[0] + own[0]
+
+    first, last = refusal(f)
+    assert first == f"{__file__}:{f.__code__.co_firstlineno + 6}: staged code changes 'a' (ndarray): {ONCE}"
+    assert last == "Use a tensor, for example rt.zeros(shape) or rt.constant(array)."
+    assert not array.any()
+
+
+class Simulation:
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(1)
+        self.marks = np.zeros(4)
+
+    def noise(self):
+        return self.random.normal()
+
+    def mark(self, i):
+        self.marks[i] = 1.0
+
+
+SIMULATION = Simulation()
+LARGE = np.zeros(1 << 18)
+
+
+def test_arrays_that_a_method_changes() -> None:
+    def f(x):
+        for _ in rt.range(3):
+            SIMULATION.mark(2)
+        return x
+
+    first, _ = refusal(f)
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 1}: staged code changes 'SIMULATION.marks' (ndarray): {ONCE}")
+    assert not SIMULATION.marks.any()
+
+
+def test_large_arrays() -> None:
+    """They are not compared, but where the statement names them."""
+    large = LARGE
+
+    def write(k):
+        LARGE[k] = 1.0
+
+    def called(x):
+        if x > 0:
+            write(0)
+        return x
+
+    def named(x):
+        if x > 0:
+            large[0] = 2.0
+        return x
+
+    rt.function(called)(rt.constant(1.0))
+    assert LARGE[0] == 1.0
+    first, _ = refusal(named)
+    assert "staged code changes 'large' (ndarray)" in first
+    assert LARGE[0] == 1.0
+
+
+class Counting(Random):
+    """A generator of the user's."""
+
+    drawn = 0
+
+    def random(self):
+        self.drawn += 1
+        return super().random()
+
+
+GENERATOR, OWN, COUNTING = np.random.default_rng(0), Random(3), Counting()
+
+
+def helper():
+    return np.random.normal()
+
+
+DRAWS: dict[str, tuple[Any, str, str]] = {
+    "module": (lambda: random.random(), "random", "Random"),
+    "function": (lambda: gauss(0, 1), "gauss", "Random"),
+    "function of the module": (lambda: random.uniform(0, 1), "random", "Random"),
+    "own": (lambda: OWN.choice([1.0, 2.0]), "OWN", "Random"),
+    "subclass": (lambda: COUNTING.random(), "COUNTING", "Counting"),
+    "numpy": (lambda: GENERATOR.normal(), "GENERATOR", "Generator"),
+    "numpy's own": (lambda: np.random.rand(), "random", "RandomState"),
+    "in a function": (lambda: helper(), "random", "RandomState"),
+    "in an object": (lambda: SIMULATION.noise(), "SIMULATION.random", "Generator"),
+}
+
+
+def states() -> list[Any]:
+    generators = [np.random.random.__self__, GENERATOR, SIMULATION.random]
+    return [random.getstate(), OWN.getstate(), COUNTING.getstate(), *(repr(
+        g.get_state() if hasattr(g, "get_state") else g.bit_generator.state) for g in generators)]
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_random_numbers(kind: str) -> None:
+    draw, name, cls = DRAWS[kind]
+
+    def in_a_loop(x):
+        for _ in rt.range(3):
+            x += draw()
+        return x
+
+    def in_a_branch(x):
+        if x > 0:
+            x += draw()
+        return x
+
+    def in_a_test(x):
+        while x + draw() < 3:
+            x += 1
+        return x
+
+    before = states()
+    for f in (in_a_loop, in_a_branch, in_a_test):
+        first, last = refusal(f)
+        assert first.startswith(f"{__file__}:{f.__code__.co_firstlineno + 1}: ")
+        assert first.endswith(f" staged code draws random numbers from {name!r} ({cls}): {ONCE}")
+        assert last == DRAW
+        assert states() == before
+    assert not COUNTING.drawn
+
+
+def test_random_numbers_that_are_the_same_each_time() -> None:
+    """One number for all iterations, drawn before; a generator that each iteration makes anew; and the remedy."""
+    def drawn_before(x):
+        r = OWN.choice([1.0, 2.0, 4.0, 8.0])
+        for _ in rt.range(3):
+            x += r
+        return x
+
+    def made_anew(x):
+        for _ in rt.range(3):
+            x += int(np.random.default_rng(7).integers(100)) + Random(7).randrange(100)
+        return x
+
+    def staged(x):
+        for _ in rt.range(1000):
+            x += 1.0 if rt.random.uniform([]) < 0.5 else 0.0
+        return x
+
+    OWN.seed(5)
+    expected = drawn_before(1.0)
+    OWN.seed(5)
+    assert float(rt.function(drawn_before)(rt.constant(1.0))) == expected
+    assert float(rt.function(made_anew)(rt.constant(1.0))) == made_anew(1.0)
+    assert 300 < float(rt.function(staged)(rt.constant(0.0))) < 700
