@@ -247,7 +247,7 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
     array, weak = constant_array(values)
     if not weak:
         return lambda i: convert_to_tensor(array)[i]
-    dtype = type_of_array(array).dtype
+    dtype = type_of_array(array, weak).dtype
     return lambda i: apply(CAST, convert_to_tensor(array)[i], dtype=dtype, weak=True)
 
 

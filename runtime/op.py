@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.errors import DTypeError, ShapeError
-from runtime.types import DType, TensorType, Type, as_dtype, dtype_of, type_of_array
+from runtime.types import DType, TensorType, Type, Weak, as_dtype, dtype_of, type_of_array
 
 __all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "unknown_shape"]
 
@@ -79,11 +79,11 @@ def unknown_shape(node: Any) -> Errors:
 
 # The two ops that tracing itself needs.
 
-def _const_kernel(*, value: Any, weak: bool = False) -> Any:
+def _const_kernel(*, value: Any, weak: Weak = False) -> Any:
     return value
 
 
-def _const_rule(*, value: Any, weak: bool = False) -> TensorType:
+def _const_rule(*, value: Any, weak: Weak = False) -> TensorType:
     return type_of_array(value, weak)
 
 

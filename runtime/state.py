@@ -25,7 +25,7 @@ from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec,
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
 from runtime.tensor import Tensor
-from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, hint, raising
+from runtime.trace import adapt, adapt_weakly, apply, constant_array, convert_to_tensor, current_graph, hint, raising
 from runtime.types import ListType, Type
 
 __all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles"]
@@ -81,12 +81,16 @@ def _as_type(value: Any, type: Type) -> Any:
     """`value` as a tensor or list of this dtype: what is weak adapts."""
     if isinstance(type, ListType):
         return value if value.type.element.dtype is type.element.dtype else list_cast(value, type.element)
-    weak: dict[str, Any] = {"weak": True} if type.weak else {}
     if not isinstance(value, Tensor):
         if not isinstance(value, (int, float, complex, np.ndarray, np.generic)):
             return convert_to_tensor(value)
         array, is_weak = constant_array(value)
-        return apply(CONST, value=adapt(array, type.dtype) if is_weak else array, **weak)
+        if is_weak and type.weak:
+            array, is_weak = adapt_weakly(array, type.dtype)
+            return apply(CONST, value=array, weak=is_weak)
+        array = adapt(array, type.dtype) if is_weak else array
+        return apply(CONST, value=array, weak=True) if type.weak else apply(CONST, value=array)
+    weak: dict[str, Any] = {"weak": True} if type.weak else {}
     return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **weak)
 
 

@@ -17,10 +17,23 @@ from runtime.errors import DTypeError, InaccessibleTensorError, ShapeError, loca
 from runtime.graph import Graph, Value, user_position
 from runtime.op import CAST, CONST, Errors, Op
 from runtime.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
-from runtime.types import ALL, DType, ListType, TensorType, Type, as_dtype, dtype_of, promote, type_of_array
+from runtime.types import (
+    ALL,
+    DType,
+    ListType,
+    TensorType,
+    Type,
+    Weak,
+    as_dtype,
+    dtype_of,
+    float32,
+    float64,
+    promote,
+    type_of_array,
+)
 
 __all__ = [
-    "adapt", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
+    "adapt", "adapt_weakly", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
     "current_graph", "hint", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers", "tracing",
     "user_position", "watching", "wrap",
 ]
@@ -145,19 +158,19 @@ def init_scope() -> tracing:
 
 # Python values as arrays.
 
-def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, bool]:
+def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
-    Weak is what holds only Python numbers: int is int32 (int64 or uint64 if too big), float is float32, complex is
-    complex128; with `dtype` they take that. NumPy values keep their dtype, and are copied. ValueError for what
-    is no array, DTypeError for what does not fit `dtype`.
+    Weak is what holds only Python numbers: int is int32 (int64 or uint64 if too big), float is float32 with all bits
+    of a float64 (see `Weak`), complex is complex128; with `dtype` they take that. NumPy values keep their dtype, and
+    are copied. ValueError for what is no array, DTypeError for what does not fit `dtype`.
     """
     if isinstance(value, EagerTensor):
         array, weak = value._array, False
     elif isinstance(value, (np.ndarray, np.generic)):
         array, weak = np.array(value), False
     else:
-        array, weak = _python_array(value)
+        array, weak = _python_array(value)  # type: ignore[assignment]
     try:
         found = dtype_of(array)
     except TypeError:
@@ -167,7 +180,7 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, bool]
     if array.dtype.byteorder not in "=|":
         array = array.astype(found.np)
     if dtype is None or dtype is found:
-        return array, weak and dtype is None
+        return array, dtype is None and weak
     if weak:
         return adapt(array, dtype), False
     raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
@@ -177,11 +190,11 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, bool]
 _ARRAY_LIKE: Final = (int, float, complex, str, bytes, list, tuple, range)
 
 
-def _python_array(value: Any) -> tuple[Array, bool]:
+def _python_array(value: Any) -> tuple[Array, Weak]:
     kind = type(value)
     if kind is int or kind is float:
         if kind is float:
-            return np.array(value, np.float32), True
+            return np.array(value), float32
         return np.array(value, _int_dtype(value, value)), True
     if kind is bool:
         return np.array(value), False
@@ -203,7 +216,7 @@ def _python_array(value: Any) -> tuple[Array, bool]:
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         return array.astype(_int_dtype(low, high)), True
     if array.dtype.kind == "f":
-        return array.astype(np.float32), True
+        return array.astype(np.float64, copy=False), float32
     if array.dtype.kind == "c":
         return array.astype(np.complex128), True
     return array, False
@@ -240,6 +253,11 @@ def _unsupported(value: Any) -> ValueError:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def adapt_weakly(array: Array, dtype: DType) -> tuple[Array, Weak]:
+    """A weak array as weak `dtype`."""
+    return (adapt(array, float64), float32) if dtype is float32 else (adapt(array, dtype), True)
 
 
 def adapt(array: Array, dtype: DType) -> Array:
@@ -306,22 +324,22 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
         raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
                          remedy=f"Cast it: rt.cast(x, rt.{want.name}).")
     array: Array
+    array, weak = constant_array(value, want)
     if want is None and dtype_hint is not None:
-        array, weak = constant_array(value)
         hinted = as_dtype(dtype_hint)
         if weak and (dtype_of(array).kind <= hinted.kind or not array.size):
-            array = adapt(array, hinted)
-    else:
-        array, _ = constant_array(value, want)
+            array, weak = adapt(array, hinted), False
+    if isinstance(weak, DType):
+        array = adapt(array, weak)
     graph = _state.graph
     if graph is None:
         return EagerTensor.own(array)
     return GraphTensor(_constant(graph, array, False, name))
 
 
-def _constant(graph: Graph, array: Array, weak: bool, name: str | None = None) -> Value:
+def _constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
     array.setflags(write=False)
-    params: dict[str, Any] = {"value": array, "weak": True} if weak else {"value": array}
+    params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
     value = graph.add_node(CONST, (), params, type_of_array(array, weak), user_position()).outputs[0]
     value.hint = name
     return value
@@ -432,7 +450,7 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
     return wrap(node.outputs[0]) if node.single else tuple(map(wrap, node.outputs))
 
 
-Operand = Value | tuple[Array, bool]  # a value of the graph, or a constant's array and whether it is weak
+Operand = Value | tuple[Array, Weak]  # a value of the graph, or a constant's array and whether it is weak
 
 
 def _operand(graph: Graph, x: Any) -> Operand:
@@ -454,11 +472,11 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
     for i, type in zip(positions, types, strict=True):
         x = operands[i]
         if not isinstance(x, Value):
-            operands[i] = adapt(x[0], dtype), weak and x[1]
+            operands[i] = adapt_weakly(x[0], dtype) if weak and x[1] else (adapt(x[0], dtype), False)
         elif type.dtype is not dtype:
             constant = x.constant
             operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if constant is None
-                           else (adapt(constant, dtype), weak))
+                           else adapt_weakly(constant, dtype) if weak else (adapt(constant, dtype), False))
 
 
 def _cast(graph: Graph, x: Value, type: TensorType) -> Value:
@@ -473,7 +491,7 @@ _rules: Final[dict[Any, Any]] = {}  # results of rules, by op, types and params
 def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     arrays: list[Any] = []  # or for lists, tuples of arrays
     lists: dict[int, ListType] = {}
-    weak: list[int] = []
+    weak: dict[int, Weak] = {}
     for i, x in enumerate(inputs):
         if type(x) is EagerTensor:
             arrays.append(x._array)
@@ -494,20 +512,21 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
             array, is_weak = constant_array(x)
             arrays.append(array)
             if is_weak:
-                weak.append(i)
-    if weak and op.agree is not None:
-        positions = range(len(arrays))[op.agree]
-        what = f"the operands of {op.name}"
-        dtype, _ = promote([type_of_array(arrays[i], i in weak) for i in positions], what)
+                weak[i] = is_weak
+    if weak:
+        wanted = {i: type_of_array(arrays[i], kind).dtype for i, kind in weak.items()}
+        if op.agree is not None:
+            positions = range(len(arrays))[op.agree]
+            types = [type_of_array(arrays[i], weak.get(i, False)) for i in positions]
+            wanted |= dict.fromkeys(positions, promote(types, f"the operands of {op.name}")[0])
         for i in weak:
-            if i in positions:
-                arrays[i] = adapt(arrays[i], dtype)
-    types = _infer(op, arrays, lists, params)
+            arrays[i] = adapt(arrays[i], wanted[i])
+    found = _infer(op, arrays, lists, params)
     with np.errstate(all="ignore"):
         result = op.kernel(*arrays, **params)
-    if not isinstance(types, tuple):
-        return _eager(result, types)
-    return tuple(map(_eager, result, types)) if types else ()
+    if not isinstance(found, tuple):
+        return _eager(result, found)
+    return tuple(map(_eager, result, found)) if found else ()
 
 
 def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:

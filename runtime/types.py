@@ -20,6 +20,7 @@ __all__ = [
     "TensorSpec",
     "TensorType",
     "Type",
+    "Weak",
     "as_dtype",
     "broadcast_shapes",
     "compatible_shapes",
@@ -247,9 +248,13 @@ class ListType:
 Type = TensorType | ListType
 
 
-def type_of_array(array: Any, weak: bool = False) -> TensorType:
+Weak = bool | DType
+"""Whether a constant is weak; or its dtype, if it is and its array has more bits than that: a Python float's."""
+
+
+def type_of_array(array: Any, weak: Weak = False) -> TensorType:
     """The TensorType of a NumPy array or scalar."""
-    return TensorType(dtype_of(array), array.shape, weak)
+    return TensorType(weak if isinstance(weak, DType) else dtype_of(array), array.shape, bool(weak))
 
 
 def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType, bool]:

@@ -62,9 +62,15 @@ def observe(call: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
 # --- Arguments ----------------------------------------------------------------------------------------------
 
 
+class Double(float):
+    """A float that tensors have as float64."""
+
+
 def as_python(value: Any) -> Any:
     if isinstance(value, Fixed):
         return as_python(value.value)
+    if isinstance(value, Double):
+        return float(value)
     if isinstance(value, Dataset):
         return list(value.items)
     if isinstance(value, tuple):
@@ -81,6 +87,8 @@ def as_tensors(value: Any) -> Any:
         if items and isinstance(items[0], tuple):
             return rt.data.Dataset.from_tensor_slices(tuple(list(column) for column in zip(*items)))
         return rt.data.Dataset.from_tensor_slices(items)
+    if isinstance(value, Double):
+        return rt.constant(value, rt.float64)
     if isinstance(value, (bool, int, float, list)):
         return rt.constant(value)
     if isinstance(value, tuple):
@@ -138,7 +146,9 @@ def run_staged(executor: str, program: Program, arguments: tuple[Any, ...]) -> O
     function = staged(program.fn, executor)
     outcome = observe(function, tuple(as_tensors(a) for a in arguments))
     if outcome.error is None:
-        function.get_concrete_function(*(as_tensors(a) for a in arguments)).graph.verify()
+        concrete = function.get_concrete_function(*(as_tensors(a) for a in arguments))
+        concrete.graph.verify()
+        concrete.optimized.verify()
     return outcome
 
 
@@ -217,6 +227,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unequal(expected: Any, got: Any, where: str, exact: bool) -> str | None:
+    tolerance = (1e-13, 0.0) if getattr(got, "dtype", None) == "float64" else (1e-5, 1e-6)
     if exact:
         if type(expected) is not type(got) and not _same_class(expected, got):
             return f"{where}: expected {expected!r}, got {got!r} of another type"
@@ -238,7 +249,7 @@ def _unequal(expected: Any, got: Any, where: str, exact: bool) -> str | None:
             same = expected == got or (expected != expected and got != got)
         else:
             both_nan = math.isnan(expected) and math.isnan(got)
-            same = both_nan or math.isclose(expected, got, rel_tol=1e-5, abs_tol=1e-6)
+            same = both_nan or math.isclose(expected, got, rel_tol=tolerance[0], abs_tol=tolerance[1])
     elif hasattr(expected, "__dict__") and _same_class(expected, got):
         return _unequal(vars(expected), vars(got), where, exact)
     else:

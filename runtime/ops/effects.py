@@ -381,9 +381,11 @@ def _checked(name: str, x: Any, type: TensorType) -> Any:
     if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
         x = convert_to_tensor(x)
     array, weak = constant_array(x)
-    found = type_of_array(array)
+    found = type_of_array(array, weak)
     if weak and found.dtype is not type.dtype and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
         array = adapt(array, type.dtype)
+    elif found.dtype is type.dtype and weak:
+        array = adapt(array, found.dtype)
     elif found.dtype is not type.dtype:
         raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")
     if not compatible_shapes(array.shape, type.shape):

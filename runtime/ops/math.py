@@ -190,8 +190,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real drops the rest."""
-    value = convert_to_tensor(x)
     want = as_dtype(dtype)
+    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # Python's floats have all of their bits
     if value.dtype is want and not value.type.weak:
         return value
     return named(_cast(value, want), name)

@@ -149,13 +149,13 @@ class Expressions:
         r = self.random
         name = r.choice(self.names.floats)
         return self.pick(
-            (2, lambda: f"{name} {r.choice('+-')} {r.randint(0, 8) / 4}"),
+            (2, lambda: f"{name} {r.choice('+-')} {r.randint(0, 8) / 10}"),
             (1, lambda: f"{r.choice(['min', 'max'])}({name}, {r.choice(self.names.floats)})"),
             (1, lambda: f"-{name}"),
             (1, lambda: f"float({self.read()} % 9)"),
-            (1, lambda: f"({name} if {self.bool(1)} else {r.randint(-8, 8) / 4})"),
-            (0.5, lambda: f"{'float' if self.tensor else ''}({self.read()} % 8) / {r.choice([2, 4])}"),
-            (0.5, lambda: f"{name} {r.choice(['//', '%'])} {r.choice([0.5, 1.0, 3])}"),
+            (1, lambda: f"({name} if {self.bool(1)} else {r.randint(-8, 8) / 10})"),
+            (0.5, lambda: f"{'float' if self.tensor else ''}({self.read()} % 8) / {r.choice([2, 3, 10])}"),
+            (0.5, lambda: f"{name} {r.choice(['//', '%'])} {r.choice([0.3, 1.0, 3])}"),
             (0.5, lambda: f"abs({name})"),
         )
 
@@ -172,7 +172,7 @@ class Expressions:
             (1, lambda: f"(not {sub()})"),
             (0.7, lambda: f"{self.int(0)} < {self.int(1)} {r.choice(['<', '<='])} {self.int(0)}"),
             (0.3, lambda: f"{self.int(0)} {r.choice(['==', '!=', '>'])} {self.read()} != {self.int(1)} < 30"),
-            (0.7, lambda: f"{r.choice(self.names.floats)} {r.choice(['<', '>='])} {r.randint(-8, 8) / 4}"),
+            (0.7, lambda: f"{r.choice(self.names.floats)} {r.choice(['<', '>='])} {r.randint(-8, 8) / 10}"),
             (0.7, lambda: r.choice(self.names.bools or ["True"])),
             (0.3, lambda: f"{r.choice(self.names.maybe)} is {r.choice(['', 'not '])}None"
              if self.names.maybe else "True"),

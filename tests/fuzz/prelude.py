@@ -1,10 +1,12 @@
 """What every program begins with, and the arguments that it is called with."""
 from __future__ import annotations
 
+from ways import Double
+
 __all__ = ["ARGUMENTS", "ERRORS", "HANDLED", "PRELUDE"]
 
-ARGUMENTS: tuple[tuple[int, int, float, list[int]], ...] = (
-    (3, -2, 0.5, [4, 7, 1]), (0, 5, -1.25, [2, -3, 8, 5, 6]), (12, 1, 2.0, [0]),
+ARGUMENTS: tuple[tuple[int, int, Double, list[int]], ...] = (
+    (3, -2, Double(0.5), [4, 7, 1]), (0, 5, Double(-1.3), [2, -3, 8, 5, 6]), (12, 1, Double(2.1), [0]),
 )
 PRELUDE = '''\
 import contextlib
