@@ -18,6 +18,7 @@ __all__ = [
     "InaccessibleTensorError",
     "IndexOutOfRangeError",
     "InvalidArgumentError",
+    "MissingKeyError",
     "NotFoundError",
     "NotIterableError",
     "OpError",
@@ -85,6 +86,13 @@ class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
     """An index outside of the dimension that it indexes: TF2's error, and Python's."""
+
+
+class MissingKeyError(NotFoundError, KeyError):
+    """A key that a dict turned out not to have when the graph ran."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError shows it as Python would write it
 
 
 class StagingError(OpError, TypeError):

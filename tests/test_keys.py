@@ -189,9 +189,24 @@ def test_an_item_that_is_not_there() -> None:
         d = {}
         if x > 0:
             d["b"] = x
-        return d.get("b", 7.0)
+        return d["b"]
 
     g = rt.function(f)
     assert float(g(rt.constant(2.0))) == 2
-    with pytest.raises(UnboundLocalError, match=r"local variable 'd\['b'\]'"):
+    with pytest.raises(KeyError) as info:
         g(rt.constant(-2.0))
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 2}: 'd' has no key 'b'"
+
+
+def test_an_attribute_that_is_not_there() -> None:
+    def f(x):
+        o = Object()
+        if x > 0:
+            o.d = x
+        return o.d + 1
+
+    g = rt.function(f)
+    assert float(g(rt.constant(2.0))) == 3
+    with pytest.raises(AttributeError) as info:
+        g(rt.constant(-2.0))
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'o' has no attribute 'd'"

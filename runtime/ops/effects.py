@@ -5,6 +5,7 @@ are resolved when the effect runs.
 """
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
 import functools
@@ -18,7 +19,7 @@ import numpy as np
 
 from autograph.frames import is_internal
 from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.graph import user_position
 from runtime.op import Op
 from runtime.ops.tries import RERAISE, Region, caught_by
@@ -329,11 +330,25 @@ def stage_assert(condition: Any, *message: Any) -> None:
 
 # Variables that may be unbound or None
 
+def _errors(name: str, kind: str) -> type[Exception]:
+    """What Python raises where there is no such variable, item or attribute, or where it is None."""
+    if kind == "none":
+        return TypeError
+    return MissingKeyError if name.endswith("]") else AttributeError if "." in name else UnboundLocalError
+
+
 def _bound_kernel(bit: Any, *, name: str, kind: str) -> None:
     if bit:
         return
-    if kind == "none":
+    missing = _errors(name, kind)
+    if missing is TypeError:
         raise TypeError(f"'{name}' is None here")
+    if missing is MissingKeyError:
+        item: Any = ast.parse(name, mode="eval").body
+        raise MissingKeyError(f"'{ast.unparse(item.value)}' has no key {ast.unparse(item.slice)}")
+    if missing is AttributeError:
+        holder, _, attribute = name.rpartition(".")
+        raise AttributeError(f"'{holder}' has no attribute '{attribute}'")
     if sys.version_info >= (3, 11):
         text = f"cannot access local variable '{name}' where it is not associated with a value"
     else:
@@ -350,12 +365,13 @@ def _bound_rule(bit: Type, *, name: str, kind: str) -> tuple[()]:
 
 
 CHECK_BOUND: Final = Op("check_bound", _bound_kernel, _bound_rule, effect=True,
-                        errors=lambda node: (TypeError if node.params["kind"] == "none" else UnboundLocalError,),
+                        errors=lambda node: (_errors(node.params["name"], node.params["kind"]),),
                         doc="Raise what reading a variable raises that is unbound (or None, where it is used).")
 
 
 def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
-    """Unless the bool scalar `bit` holds, raise UnboundLocalError for `name`, or if `kind` is "none" TypeError."""
+    """Unless the bool scalar `bit` holds, raise what Python does for `name` (a variable, `d['k']` or `o.x`) that is not
+    there: UnboundLocalError, KeyError, AttributeError; or if `kind` is "none" TypeError."""
     apply(CHECK_BOUND, bit, name=name, kind=kind)
 
 
