@@ -92,7 +92,7 @@ class Generator(Statements):
             (0.5, lambda: f"range({self.read()} % 4, 6, 2)"), (0.3, lambda: f"range({self.read()} % 6, -1, -2)"),
             (0.7, lambda: "enumerate(xs)"), (0.5, lambda: "zip(xs, range(9))"), (0.2, lambda: "enumerate(zip(xs, xs))"),
             (0.3, lambda: "reversed(xs)"), (0.3, lambda: "(1, 2)"), (0.2, lambda: "range(len(xs))"),
-            (0.2, lambda: f"{r.choice(self.names.lists)}[:]" if self.names.lists else "xs"),
+            (0.2, lambda: f"{r.choice(self.names.lists)}[:]" if self.names.lists and not self.names.loops else "xs"),
             (self.plain(0.4), lambda: f"({self.comprehension()})"), (self.plain(0.2), lambda: "sorted(d)"),
             (self.plain(0.2), lambda: "box"), (self.plain(0.2), lambda: "[]"), (self.plain(0.3), lambda: "list(xs)"),
             (self.plain(0.2), lambda: "d.copy().items()"),
