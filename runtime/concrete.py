@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import weakref
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -42,8 +43,8 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_executable", "_pack", "_signature", "graph", "name", "optimized", "raises", "run",
-        "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_arrays", "_executable", "_pack", "_signature", "findable", "graph", "name", "optimized",
+        "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -54,14 +55,16 @@ class ConcreteFunction:
         self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
         self.structured_outputs = result_specs(returned)
         self.raises = returned is NEVER  # whenever it is called
-        self.used = 0  # when, by the count of calls of its function
+        self.used = array("q", [0])  # when, by the count of calls of its function: native code writes it, too
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
         self.optimized = rewrite(with_python_floats(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
-        self.run = self._runner(isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor))
+        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor)
+        self.run = self._runner(single)
+        self.findable = self._executable.findable(self.run, single)
 
     def _runner(self, single: bool) -> Callable[..., Any]:
         """The function from arrays to results: the last step of each call, so without detours."""

@@ -9,14 +9,37 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from runtime.config import check_executor, settings
 from runtime.execute.numpy import executable
 from runtime.graph import Graph
 
-__all__ = ["EXECUTORS", "Executable", "chosen", "make"]
+__all__ = ["EXECUTORS", "Called", "Executable", "Findable", "chosen", "make"]
+
+
+class Called:
+    """What CPython may call by way of native code, which goes on to the `__call__` of the class right below this one
+    unless `_front` tells it what to run: nothing, if that is empty. See `runtime.execute.native.front`."""
+
+    __slots__ = ("_front",)
+
+    _front: tuple[Any, ...]
+
+
+class Findable(Protocol):
+    """A trace that native code can find."""
+
+    def known(
+        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
+    ) -> tuple[Any, ...]:
+        """`front` with this trace for arguments such as these arrays. Their calls count in `calls`, and leave in `used`
+        the number of the last one."""
+
+    def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`front` without this trace."""
 
 
 class Executable(Protocol):
@@ -26,6 +49,10 @@ class Executable(Protocol):
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """From arrays for the graph's inputs to a tuple of arrays, read-only, of just the types of its outputs."""
+
+    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
+        """What lets native code find the trace, or None. `run` is its function from arrays to its result; `single`:
+        that is a tensor of the one array that `function()` gives."""
 
     def inspect_llvm(self, optimized: bool = True) -> str: ...
 
@@ -44,6 +71,9 @@ class Reference:
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         return executable(self.graph)
+
+    def findable(self, run: Callable[..., Any], single: bool) -> None:
+        """None: calls go through Python, as all else does."""
 
     def inspect_llvm(self, optimized: bool = True) -> str:
         raise ValueError(f"{self.graph.name} runs on NumPy and has no native code; use executor='native'")

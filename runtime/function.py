@@ -10,6 +10,7 @@ import inspect
 import re
 import threading
 import weakref
+from array import array
 from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar, overload
@@ -22,6 +23,7 @@ from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
 from runtime.errors import InaccessibleTensorError, StagingError, locate
+from runtime.executors import Called
 from runtime.graph import Graph, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
@@ -41,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MAX_ALIASES: Final = 4096  # keys that may lead to the traces of one function
 
 
-class Function:
+class Function(Called):
     """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
 
     As a method it has a cache of its own for each instance, which it does not keep alive. Threads may call it at
@@ -76,19 +78,21 @@ class Function:
         self._pending: dict[Hashable, Pending] = {}
         self._fixed: set[Hashable] = set()  # structures that do not trace with unknown dimensions
         self._history = History(self.name)
-        self._calls = 0
+        self._clock = array("q", [0])  # calls: native code counts here, too
         self._count = 0
+        self._front = ()
 
     # Calls.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if not kwargs and (not open_traces or _tracing_state.graph is None) and not settings.run_eagerly:
+                clock = self._clock
                 if len(args) == 1 and type(args[0]) is EagerTensor:  # what follows, for one tensor
                     array = args[0]._array
                     found = self._fast.get((array.dtype, array.shape))
                     if found is not None:
-                        self._calls = found.used = self._calls + 1
+                        clock[0] = found.used[0] = clock[0] + 1
                         return found.run(array)
                     return self._call(args, kwargs)
                 key: list[Any] = []
@@ -102,7 +106,7 @@ class Function:
                 else:
                     found = self._fast.get(tuple(key))
                     if found is not None:
-                        self._calls = found.used = self._calls + 1
+                        clock[0] = found.used[0] = clock[0] + 1
                         return found.run(*arrays)
             return self._call(args, kwargs)
         except BaseException as error:
@@ -115,7 +119,7 @@ class Function:
         graph = current_graph()
         if graph is not None and _holds_graph_tensor(self.python_function):
             return self._bound(self._converted)(*args, **kwargs)
-        self._calls += 1
+        self._clock[0] += 1
         call = self._arguments(args, kwargs)
         try:
             concrete = self._find_or_trace(call)
@@ -123,10 +127,9 @@ class Function:
             if graph is None or not _belongs(exc, graph):
                 raise
             return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the graph that calls it
-        concrete.used = self._calls
-        if graph is None and not kwargs and all(type(x) is EagerTensor for x in args):
-            key = tuple([part for x in args for part in (x._array.dtype, x._array.shape)])
-            self._remember(self._fast, key, concrete)
+        concrete.used[0] = self._clock[0]
+        if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
+            self._remember_arrays([x._array for x in args], concrete)
         return concrete.apply(call.leaves)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -250,22 +253,37 @@ class Function:
             if not fitting:
                 return None
             found = min(fitting, key=_unknown_dims)
-            self._remember(self._exact, key, found)
+            self._remember(key, found)
         return found
 
-    def _remember(self, table: dict[Any, ConcreteFunction], key: Hashable, concrete: ConcreteFunction) -> None:
+    def _remember(self, key: Hashable, concrete: ConcreteFunction) -> None:
         with self._lock:
             if concrete not in self._watched:
                 return  # evicted, or never shared
-            if len(table) >= _MAX_ALIASES:
-                table.clear()
-            table[key] = concrete
+            if len(self._exact) >= _MAX_ALIASES:
+                self._exact.clear()
+            self._exact[key] = concrete
+
+    def _remember_arrays(self, arrays: list[Any], concrete: ConcreteFunction) -> None:
+        key = tuple([part for x in arrays for part in (x.dtype, x.shape)])
+        with self._lock:
+            if key in self._fast or concrete not in self._watched:
+                return
+            if len(self._fast) >= _MAX_ALIASES:
+                self._forget_arrays()
+            self._fast[key] = concrete
+            if concrete.findable is not None:
+                self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays)
+
+    def _forget_arrays(self) -> None:
+        self._fast.clear()
+        self._front = ()
 
     def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
         if len(self._watched) >= self.max_traces:
-            self._discard(min(self._watched, key=lambda c: c.used))
+            self._discard(min(self._watched, key=lambda c: c.used[0]))
             self._history.warn_of_eviction(self.python_function, self.max_traces)
-        concrete.used = self._calls
+        concrete.used[0] = self._clock[0]
         self._groups.setdefault(call.structure, []).append(concrete)
         me = weakref.ref(self)
         doomed = weakref.ref(concrete)
@@ -276,14 +294,16 @@ class Function:
                 function._discard(trace)
 
         self._watched[concrete] = [weakly(x, forget) for x in call.objects]
-        self._remember(self._exact, key, concrete)
-        self._history.add(concrete, self._signature.leaves(call), self._calls)
+        self._remember(key, concrete)
+        self._history.add(concrete, self._signature.leaves(call), self._clock[0])
         self._history.warn_of_numbers(self.python_function)
 
     def _discard(self, concrete: ConcreteFunction) -> None:
         with self._lock:
             self._watched.pop(concrete, None)
             self._history.remove(concrete)
+            if concrete.findable is not None:
+                self._front = concrete.findable.forgotten(self._front)
             tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact
             for table in tables:
                 for key in [key for key, value in table.items() if value is concrete]:
@@ -349,11 +369,12 @@ class Function:
 
     def cache_info(self) -> CacheInfo:
         """Calls that found their trace, calls that made one, the bound, and how many traces there are."""
-        return CacheInfo(max(self._calls - self._count, 0), self._count, self.max_traces, len(self._watched))
+        return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
 
     def cache_clear(self) -> None:
         """Drop all traces; later calls trace again. Variables may not be created again."""
         with self._lock:
+            self._forget_arrays()
             for concrete in list(self._watched):
                 self._discard(concrete)
             self._fixed.clear()
@@ -399,7 +420,7 @@ class Function:
 
     def explain(self) -> str:
         """Whether the last call was traced again and why: which argument differed from earlier calls, and how."""
-        return self._history.explain(self._calls, len(self._watched), self._count)
+        return self._history.explain(self._clock[0], len(self._watched), self._count)
 
     def __reduce__(self) -> str:
         """Pickled and copied as a Python function is: by its module and name."""

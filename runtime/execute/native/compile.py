@@ -17,6 +17,7 @@ from runtime.execute.native import cache, pool
 from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.emit import PARALLEL
 from runtime.execute.native.entry import ENTRY, SYMBOLS
+from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
 from runtime.execute.native.support import SUPPORT, support_text
 
@@ -30,7 +31,7 @@ _lock: Final = threading.RLock()  # LLVM's global state
 def _host() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name, address in (*SYMBOLS.items(), *blas_symbols().items()):
+    for name, address in (*SYMBOLS.items(), *FRONT_SYMBOLS.items(), *blas_symbols().items()):
         llvm.add_symbol(name, address)
     return llvm.Target.from_default_triple()
 
@@ -64,12 +65,13 @@ class _MethodDef(ctypes.Structure):
 
 
 class Code:
-    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees.
+    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees, `body` the
+    address of what it calls.
 
     `describe` gives the words that `runtime_call` takes, from the address of the module's `body`.
     """
 
-    __slots__ = ("_engine", "cached", "function", "text")
+    __slots__ = ("_engine", "body", "cached", "function", "text")
 
     def __init__(self, text: str, describe: Callable[[int], Any]) -> None:
         self.text = text
@@ -79,7 +81,8 @@ class Code:
         self.cached = known is not None
         with _lock:
             self._engine = _engine_of(text, _LEVEL, known, lambda _, code: cache.save(key, code))
-        words = describe(self._engine.get_function_address("body"))
+        self.body: int = self._engine.get_function_address("body")
+        words = describe(self.body)
         self.function = _new_function(ctypes.byref(entry), id(words), None)
 
     def optimized(self) -> tuple[str, str]:

@@ -25,14 +25,15 @@ from runtime.graph import Graph
 from runtime.graph import Value as GraphValue
 from runtime.types import ListType, TensorType
 
-__all__ = ["ENTRY", "NOT_PLAIN", "SYMBOLS", "define_entry", "description", "write"]
+__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "PLAIN", "SYMBOLS", "TYPE", "define_entry", "description",
+           "field", "freeze", "restore", "write"]
 
 ENTRY: Final = "runtime_call"
 NOT_PLAIN: Final = 3  # the status for an array that is not in C order, aligned
 
 # Where CPython's and NumPy's structures have what (64-bit builds; NumPy 1 and 2).
-_TYPE, _VALUE, _DATA, _DIMS, _FLAGS = 8, 16, 16, 32, 64
-_PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
+TYPE, _VALUE, DATA, DIMS, FLAGS = 8, 16, 16, 32, 64
+PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
 _WRITEABLE: Final = 0x0400
 
 # The words that describe a body: its address, the number of arguments, how many of them are inputs, how many words it
@@ -166,30 +167,37 @@ def description(w: Lowering, address: int) -> Any:
 def define_entry(module: Module) -> None:
     for name, result, *types in (
             ("PyLong_FromLong", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("PyEval_SaveThread", "ptr"),
-            ("PyEval_RestoreThread", "void", "ptr"), ("PyErr_Restore", "void", "ptr", "ptr", "ptr"),
-            ("PyObject_SetAttr", "i32", "ptr", "ptr", "ptr"), ("PyList_GetItem", "ptr", "ptr", "i64")):
+            ("PyEval_RestoreThread", "void", "ptr"), ("PyObject_SetAttr", "i32", "ptr", "ptr", "ptr"),
+            ("PyList_GetItem", "ptr", "ptr", "i64")):
         module.declare(name, result, *types)
     for name in ("_Py_NoneStruct", *SYMBOLS):
         module.globals[name] = "external global i8"
     module.define(ENTRY, "ptr", ["ptr", "ptr", "i64"], _entry, "nounwind", linkage="")
 
 
-def _field(b: Builder, obj: Val, offset: int, ty: str) -> Val:
+def field(b: Builder, obj: Val, offset: int, ty: str) -> Val:
     return b.load(ty, b.offset(obj, offset, "i8"))
 
 
-def _freeze(b: Builder, array: Val) -> None:
+def freeze(b: Builder, array: Val) -> None:
     """A result is read-only from now on."""
-    place = b.offset(array, _FLAGS, "i8")
+    place = b.offset(array, FLAGS, "i8")
     b.store(b.and_(b.load("i32", place), const("i32", ~_WRITEABLE)), place)
+
+
+def restore(b: Builder, frame: Val) -> None:
+    """Raise what a handler of a signal has raised in a body."""
+    b.module.declare("PyErr_Restore", "void", "ptr", "ptr", "ptr")
+    b.call("void", "PyErr_Restore", *[b.load("ptr", b.offset(frame, ERROR_WORDS + k, "i64")) for k in range(3)])
+    b.store(Val("ptr", "null"), b.offset(frame, ERROR_WORDS, "i64"))
 
 
 def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
     zero, one = const("i64", 0), const("i64", 1)
-    known = _field(b, own, _DATA, "ptr")
+    known = field(b, own, DATA, "ptr")
     body = b.load("ptr", known)
     count, inputs, words, long, written = (b.load("i64", b.offset(known, k, "i64")) for k in range(_ARGUMENTS, _KINDS))
-    frame = _field(b, b.load("ptr", argv), _DATA, "ptr")
+    frame = field(b, b.load("ptr", argv), DATA, "ptr")
     args = b.op("ptr", f"alloca i64, i64 {words.ref}, align 8")
 
     def given(k: Val) -> Val:
@@ -201,14 +209,14 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
         kind = b.load("i64", b.offset(b.offset(known, k, "i64"), _KINDS, "i64"))
 
         def of_scalar() -> list[Val]:  # NumPy's scalars, too
-            array = b.icmp("eq", _field(b, obj, _TYPE, "ptr"), Val("ptr", "@PyArray_Type_"))
-            (data,) = b.either(array, lambda: [_field(b, obj, _DATA, "ptr")], lambda: [b.offset(obj, _VALUE, "i8")])
+            array = b.icmp("eq", field(b, obj, TYPE, "ptr"), Val("ptr", "@PyArray_Type_"))
+            (data,) = b.either(array, lambda: [field(b, obj, DATA, "ptr")], lambda: [b.offset(obj, _VALUE, "i8")])
             b.store(data, place)
             return [after, flags]
 
         def of_array() -> list[Val]:
-            b.store(_field(b, obj, _DATA, "ptr"), place)
-            dims = _field(b, obj, _DIMS, "ptr")
+            b.store(field(b, obj, DATA, "ptr"), place)
+            dims = field(b, obj, DIMS, "ptr")
 
             def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # what is not asked for, the next one overwrites
                 b.store(b.load("i64", b.offset(dims, axis, "i64")), b.offset(args, state[0], "i64"))
@@ -216,13 +224,13 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
 
             highest = b.call("i64", "llvm.ctlz.i64", kind, const("i1", 0))
             (end,) = b.folded(zero, b.sub(const("i64", 64), highest), [after], size)
-            return [end, b.and_(flags, _field(b, obj, _FLAGS, "i32"))]
+            return [end, b.and_(flags, field(b, obj, FLAGS, "i32"))]
 
         place, after = b.offset(args, at, "i64"), b.add(at, one)
         return b.either(b.icmp("slt", kind, zero), of_scalar, of_array)
 
-    _, flags = b.folded(zero, count, [zero, const("i32", _PLAIN)], argument)
-    with b.when(b.icmp("ne", b.and_(flags, const("i32", _PLAIN)), const("i32", _PLAIN))):
+    _, flags = b.folded(zero, count, [zero, const("i32", PLAIN)], argument)
+    with b.when(b.icmp("ne", b.and_(flags, const("i32", PLAIN)), const("i32", PLAIN))):
         b.line(f"ret {b.call('ptr', 'PyLong_FromLong', const('i64', NOT_PLAIN))}")
 
     def aside() -> list[Val]:
@@ -234,20 +242,18 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
     (status,) = b.either(b.icmp("ne", long, zero), aside, lambda: [b.call_pointer("i32", body, frame, args)])
     with b.when(b.icmp("ne", status, const("i32", 0))):
         with b.when(b.icmp("eq", status, const("i32", INTERRUPTED))):
-            b.call("void", "PyErr_Restore", *[b.load("ptr", b.offset(frame, ERROR_WORDS + k, "i64"))
-                                              for k in range(3)])
-            b.store(Val("ptr", "null"), b.offset(frame, ERROR_WORDS, "i64"))
+            restore(b, frame)
             b.line("ret ptr null")
         b.line(f"ret {b.call('ptr', 'PyLong_FromLong', b.convert('sext', status, 'i64'))}")
     with b.loop(inputs, count) as k:
-        _freeze(b, given(k))
+        freeze(b, given(k))
     with b.loop(zero, written) as j:
         after = b.add(count, j)
         source = b.load("i64", b.offset(b.offset(known, after, "i64"), _KINDS, "i64"))
 
         def from_list() -> list[Val]:
             found = b.call("ptr", "PyList_GetItem", given(b.add(count, written)), b.not_(source))
-            _freeze(b, found)
+            freeze(b, found)
             return [found]
 
         (array,) = b.either(b.icmp("slt", source, zero), from_list, lambda: [given(source)])

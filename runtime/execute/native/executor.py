@@ -33,6 +33,7 @@ from runtime.execute.native import (
 )
 from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
 from runtime.execute.native.entry import NOT_PLAIN, description, write
+from runtime.execute.native.front import FRONT, Body, Findable, install, is_possible
 from runtime.execute.native.lower import FIRST_SLOT, Lowering
 from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
@@ -105,6 +106,7 @@ class Native:
         w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
         self.graph = graph
+        self.body: Body | None = None
         self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
         self.sites = w.sites
@@ -128,6 +130,12 @@ class Native:
 
     def explain(self) -> str:
         return report(self.lowering)
+
+    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
+        """What lets native code find the trace, and run its body itself if that asks nothing of Python."""
+        if not is_possible():
+            return None
+        return Findable([v.type for v in self.graph.inputs], run, self.body if single else None)
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         w = self.lowering
@@ -214,6 +222,8 @@ class Native:
             return run_simple
         words = shared.words
         ((shape, dtype),) = makers
+        ((_, result),) = w.outputs
+        self.body = Body(self.code.body, words.ctypes.data, result, (self.code, shared, self.addresses, self.constants))
 
         def run_on_one(x: Any) -> tuple[Any, ...]:
             made = empty(shape, dtype)
@@ -228,6 +238,9 @@ class Native:
 
         return run_on_one if len(w.graph.inputs) == 1 else run_single
 
+
+if is_possible():
+    install(address_of(FRONT))
 
 _locks: Final[dict[int, Any]] = {}
 

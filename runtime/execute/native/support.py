@@ -1,6 +1,7 @@
 """What the code of every graph calls: a module of its own, compiled once for a process.
 
     runtime_call                    what CPython calls (entry.py)
+    runtime_front                   what it calls for a call in Python (front.py)
     runtime_parallel                a loop on several threads (pool.py)
     runtime_signals                 lets Python handle the signals that came (signals.py)
     runtime_ask, runtime_insist     call what is asked of Python (signals.py)
@@ -12,18 +13,19 @@ from typing import Final
 
 from runtime.execute.native.emit import Module
 from runtime.execute.native.entry import ENTRY, define_entry
+from runtime.execute.native.front import FRONT, define_front
 from runtime.execute.native.memory import EXTEND, GROW, RELEASE, define_memory
 from runtime.execute.native.pool import RUN, define_pool
 from runtime.execute.native.signals import ASK, INSIST, SIGNALS, define_signals
 
 __all__ = ["SUPPORT", "support_text"]
 
-SUPPORT: Final = (ENTRY, RUN, SIGNALS, ASK, INSIST, GROW, EXTEND, RELEASE)
+SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, GROW, EXTEND, RELEASE)
 """The names of the functions."""
 
 
 def support_text() -> str:
     module = Module()
-    for define in (define_entry, define_pool, define_signals, define_memory):
+    for define in (define_entry, define_front, define_pool, define_signals, define_memory):
         define(module)
     return module.text()
