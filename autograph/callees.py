@@ -16,46 +16,49 @@ from typing import Any
 
 import gast
 
+from .names import mangled
 from .sites import CONSTANTS, MARK
 from .tree import bound_to_frame, walk
 
-__all__ = ["Callees"]
+__all__ = ["DIRECT", "Callees"]
 
+_KNOWN = "F if AG.type(F) is S.kind and (S.code is None or F.__code__ is S.code)"
+_REST = ("F if AG.type(F) is AG.partial and F.func is S.func"
+         " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)")
 _FORMS = {
     # A function, class or builtin: of a module, as a rule.
-    "global": "S.to if F is S.of or F is S.like and F.__defaults__ is S.defaults and F.__kwdefaults__ is S.kwdefaults"
-              " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+    "global": f"({_KNOWN} else {_REST}) if F is not S.of and (F is not S.like or F.__defaults__ is not S.defaults"
+              " or F.__kwdefaults__ is not S.kwdefaults) else S.to",
     # A class, going by its name. An object is made as `type.__call__` makes it, with the converted `__init__`.
     "makes": "F is S.made and F.__init__ is S.init and F.__new__ is S.new"
              " and S.init.__defaults__ is S.defaults and S.init.__kwdefaults__ is S.kwdefaults",
     "object": "S.new(F)",
     "init": "S.to",
     "new": "(V, V := None)[0] if (M := CALL) is None else AG.refuse(M)",
-    "class": "F if F is S.cls else"
-             " AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
+    "class": f"F if F is S.cls else S.to if F is S.of else {_KNOWN} else {_REST}",
     # A nested function, or what a parameter holds.
-    "local": "S.to if F is S.of else F if AG.type(F) is AG.function and F.__code__ is S.code"
+    "local": f"S.to if F is S.of else {_KNOWN}"
              " else METHOD(AG.functions[F.__func__], F.__self__)"
-             " if AG.type(F) is AG.method and AG.type(F.__func__) is AG.function"
-             " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)",
-    # An attribute of what a global name holds: a module or a class, as a rule.
+             f" if AG.type(F) is AG.method and AG.type(F.__func__) is AG.function else {_REST}",
+    # An attribute of what a global name holds: a module, or a class whose method may stand for itself.
     "global attribute": "(M := S).to if (M := A) is S.of or M is S.like and M.__defaults__ is S.defaults and"
                         " M.__kwdefaults__ is S.kwdefaults"
+                        " else AG.find_callee(S, (M, M := None)[0], R) if not S.met"
                         " else METHOD(AG.functions[M.__func__], (M, M := None)[0].__self__)"
                         " if AG.type(M) is AG.method and AG.type(M.__func__) is AG.function"
-                        " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
-                        " else AG.find_callee(S, (M, M := None)[0])",
+                        " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0])",
+    "is type": "R is S.type",
     "class attribute": "(M, M := None)[0] if (M := A) is S.cls"
                        " else AG.resolvers.get(AG.type(M), AG.call)((M, M := None)[0]) if S.met"
                        " else AG.find_callee(S, (M, M := None)[0])",
     # An attribute of what a local name holds: a method, as a rule. What comes out is called with `SELF` first.
     "method": "S.to if AG.type(M := A) is AG.method and (M.__func__ is S.of or M.__func__ is S.like and"
               " S.like.__defaults__ is S.defaults and S.like.__kwdefaults__ is S.kwdefaults) else (M :="
-              " AG.find_method(S, M) if not S.met"
+              " AG.find_method(S, M, R) if not S.met"
               " else METHOD(AG.functions[M.__func__], M.__self__)"
               " if AG.type(M) is AG.method and AG.type(M.__func__) is AG.function"
               " else AG.as_method(AG.resolvers[AG.type(M)](M)) if AG.type(M) in AG.resolvers"
-              " else AG.find_method(S, M)).__func__",
+              " else AG.find_method(S, M, R)).__func__",
     "self": "(M, M := None)[0].__self__",
     "self before": "M.__self__",
     "forgotten": "X if (M := None) is None else None",
@@ -67,22 +70,27 @@ _FORMS = {
     "read": "(V, V := None)[0]",
     # A builtin that asks its arguments for a backend.
     "asking": "AG.resolvers.get(AG.type(F), AG.call)(F)",
-    "builtin": "S.to if F is S.of and KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)",
+    "builtin": "AG.resolvers.get(AG.type(F), AG.call)(F) if F is not S.of or not KNOWN else F",
     "builtin of value": "(S.to if KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)) if F is S.of"
                         " else (AG.resolvers.get(AG.type(F), AG.call)(F), V := X)[0]",
-    "scalar": "AG.type(X) in S.types",
+    # The same with code for the argument that may not stand twice: both sides of `&` run.
+    "builtin of long value": "S.to if ((M := F) is S.of) & (AG.type(V := X) in AG.plain) and KNOWN"
+                             " else AG.resolvers.get(AG.type(M), AG.call)(M)",
+    "scalar": "AG.type(X) in S.types or AG.type(X) in AG.plain and not AG.activity.tracing",
+    "idle": "not AG.activity.tracing",
     "container": "not AG.activity.tracing and AG.type(X) in AG.plain",
-    "scalar value": "AG.type(V := X) in S.types",
+    "scalar value": "AG.type(V := X) in S.types or AG.type(V) in AG.plain and not AG.activity.tracing",
     "container value": "AG.type(V := X) in AG.plain and not AG.activity.tracing",
 }
+_DISPLAYS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.JoinedStr)
+"""Expressions whose value has no backend, but, while one traces, perhaps something in it."""
 _SCALAR = frozenset({"len", "abs", "int", "float", "bool", "complex", "range", "round", "pow", "divmod"})
 """Builtins that look at their arguments alone; the others look at what is in them."""
 _CONTAINER = frozenset({
-    "sum", "any", "all", "min", "max", "sorted", "list", "tuple", "enumerate", "reversed", "next", "iter", "zip",
+    "sum", "any", "all", "min", "max", "sorted", "list", "tuple", "enumerate", "reversed", "next", "iter", "zip", "map",
+    "filter",
 })
-_DIRECT = frozenset(n for n in dir(builtins) if not n.startswith("_")) - _SCALAR - _CONTAINER - {
-    "map", "filter", "print",
-}
+DIRECT = frozenset(n for n in dir(builtins) if not n.startswith("_")) - _SCALAR - _CONTAINER - {"print"}
 """Builtins that stand for themselves."""
 _NATIVE = frozenset(
     name
@@ -91,6 +99,8 @@ _NATIVE = frozenset(
     for name in dir(cls) if not name.startswith("_")
 )
 """Names of methods of types written in C: a call of one may well be of such a type."""
+_TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
+"""Names of classes written in C."""
 _COPIES = 2
 """How many calls an argument may hold that is written twice."""
 
@@ -156,7 +166,7 @@ class Callees:
         self.lanes, self.plain = lanes, plain
         self.sites = 0
         self.made: list[str] = []
-        """Variables for the objects that are being made around here."""
+        """Variables for the objects that are being made around here, and for builtins that are about to be called."""
 
     def call(self, node: Any, lane: int) -> Any:
         """The call `ag__.call(f)(...)`."""
@@ -187,6 +197,13 @@ class Callees:
             return self.of(node, self.form("class attribute", function, parts), lane)
         if isinstance(root, gast.Name) and not self.is_local(root.id):
             kind = "class attribute" if _is_class(function.attr) else "global attribute"
+            named = isinstance(receiver, gast.Name)
+            parts["R"] = attribute.value if named else self.nothing(function)
+            if kind == "global attribute" and named and (_is_class(root.id) or root.id in _TYPES) and _is_twice(node):
+                parts["S"] = self.site(function, attribute=self.mangled(function))
+                test = self.form("is type", function, parts)
+                return self.unless(test, self.of(node, self.form(kind, function, parts), lane),
+                                   self.of(node, attribute, lane), node)
             return self.of(node, self.form(kind, function, parts), lane)
         return self.of_attribute(node, function, parts, lane)
 
@@ -194,33 +211,47 @@ class Callees:
         name = function.id
         parts = {"F": self.lanes.visit(function, lane)}
         is_local = self.is_local(name)
-        if name in _DIRECT and not is_local:
+        if name in self.lanes.made_once:
+            return self.of(node, parts["F"], lane)
+        if name in DIRECT and not is_local:
             return self.of(node, self.form("global", function, parts, name), lane)
         if _is_class(name):
             return self.of_class(node, function, parts, lane)
         if is_local:
             return self.of(node, self.form("local", function, parts), lane)
         if name not in _SCALAR and name not in _CONTAINER:
-            kind = "asking" if name in ("map", "filter", "print") else "global"
-            return self.of(node, self.form(kind, function, parts), lane)
+            return self.of(node, self.form("asking" if name == "print" else "global", function, parts), lane)
         kind = "scalar" if name in _SCALAR else "container"
-        arguments = node.args
-        if not node.keywords and arguments and all(isinstance(a, (gast.Name, gast.Constant)) for a in arguments):
-            parts["S"] = self.site(function, name)
-            tests = [self.form(kind, function, {"X": self.near(a, function), "S": parts["S"]})
-                     for a in arguments if isinstance(a, gast.Name)]
-            known = tests[0] if len(tests) == 1 else tests and self.at_start(ast.BoolOp(ast.And(), tests), function)
-            parts["KNOWN"] = known or self.at_start(ast.Constant(True), function)
+        asked = [a for a in node.args if not isinstance(a, (gast.Constant, gast.Lambda, *_DISPLAYS))]
+        values = [a for a in asked if not isinstance(a, gast.Name)]
+        parts["S"] = self.site(function, name)
+        tests = [self.form(kind, function, {"X": self.near(a, function), "S": parts["S"]})
+                 for a in asked if isinstance(a, gast.Name)]
+        is_simple = not node.keywords and all(isinstance(a, (gast.Constant, gast.Name)) for a in node.args)
+        if not asked if kind == "container" else not (is_simple or values):
+            tests.append(self.form("idle", function, {}))
+        if not values:
+            parts["KNOWN"] = self.all_of(tests, function)
             return self.of(node, self.form("builtin", function, parts, name), lane)
-        if (node.keywords or len(arguments) != 1 or isinstance(arguments[0], gast.Starred) or lane != self.plain
-                or not _is_short(arguments)):
+        value, scope = values[0], self.lanes.scope
+        if (len(values) > 1 or lane != self.plain or isinstance(value, gast.Starred) or bound_to_frame(value)
+                or any(a is not value and a.id not in scope.locals - scope.written for a in asked)):
             return self.of(node, self.form("asking", function, parts), lane)
         variable = self.variable("operand_")
-        parts |= {"X": self.lanes.visit(arguments[0], lane), "V": variable, "S": self.site(function, name)}
-        parts["KNOWN"] = self.form(f"{kind} value", function, parts)
-        made = self.form("builtin of value", function, parts)
-        value = self.form("read", arguments[0], {"V": variable})
-        return self.at(ast.Call(func=made, args=[value], keywords=[]), node)
+        parts |= {"V": variable, "M": scope.fresh("made_", self.made)}
+        self.made.append(parts["M"])  # not for the argument
+        parts["X"] = self.lanes.visit(value, lane)
+        self.made.pop()
+        if _is_short(values):
+            parts["KNOWN"] = self.all_of([self.form(f"{kind} value", function, parts), *tests], function)
+            made = self.form("builtin of value", function, parts)
+        else:
+            parts["KNOWN"] = self.all_of([self.form("idle", function, parts), *tests], function)
+            made = self.form("builtin of long value", function, parts)
+        held = self.form("read", value, {"V": variable})
+        arguments = [held if a is value else self.lanes.visit(a, lane) for a in node.args]
+        keywords = [self.lanes.visit(k, lane) for k in node.keywords]
+        return self.at(ast.Call(func=made, args=arguments, keywords=keywords), node)
 
     def of_class(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
         parts |= {"S": self.site(function), "M": self.variable("callee_")}
@@ -229,7 +260,7 @@ class Callees:
         general = self.of(node, self.form("class", function, parts), lane)
         call = self.of(node, self.form("init", function, parts), lane)
         self.made.pop()
-        if lane != self.plain or not _is_short([*node.args, *(k.value for k in node.keywords)]):
+        if lane != self.plain or not _is_twice(node):
             return general
         made = ast.NamedExpr(ast.Name(variable, ast.Store(), **_place(function)),
                              self.form("object", function, parts), **_place(function))
@@ -240,28 +271,37 @@ class Callees:
     def of_attribute(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
         """A call of a method, and once more as it was written: for objects of the class that the site knows."""
         receiver = function.value
-        if not _is_short([*node.args, *(k.value for k in node.keywords)]):
+        if not _is_twice(node):
             return self.of_value(node, function, parts)
         named = isinstance(receiver, gast.Name)
-        if function.attr in _NATIVE:
-            parts["S"] = site = self.site(function, attribute=None if _SEES_RETURNS else function.attr)
-            if named:
-                test = self.form("type", function, {"R": parts["A"].value, "S": site})
-            else:
-                variable, found = self.variable("receiver_"), self.lanes.visit(receiver, lane)
-                test = self.form("receiver", function, {"R": found, "V": variable, "S": site})
-                value = self.form("read", receiver, {"V": variable})
-                parts["A"] = self.at(ast.Attribute(value, function.attr, ast.Load()), function)
-            return self.unless(test, self.of_value(node, function, parts), self.of(node, parts["A"], lane), node)
-        if not named or (_SEES_RETURNS and getattr(node, "is_operand", False)):
+        is_native = function.attr in _NATIVE
+        if not is_native and _SEES_RETURNS and (not named or getattr(node, "is_operand", False)):
             return self.of_value(node, function, parts)
-        parts["S"] = site = self.site(function, attribute=function.attr)
-        test = self.form("type", function, {"R": parts["A"].value, "S": site})
+        attribute = None if is_native and _SEES_RETURNS else self.mangled(function)
+        parts["S"] = site = self.site(function, attribute=attribute)
+        if named:
+            test = self.form("type", function, {"R": parts["A"].value, "S": site})
+            quick = self.of(node, parts["A"], lane)
+        else:
+            variable = self.variable("receiver_")
+            test = self.form("receiver", function, {"R": self.lanes.visit(receiver, lane), "V": variable, "S": site})
+            parts["A"] = self.held(function, self.form("read", receiver, {"V": variable}))
+            if node.args and not isinstance(node.args[0], gast.Starred):
+                quick = self.of(node, self.held(function, self.lanes.name(variable, receiver)), lane)
+                quick.args[0] = self.form("forgotten", function, {"X": quick.args[0], "M": variable})
+            else:
+                quick = self.of(node, parts["A"], lane)
+        general = self.of_value(node, function, parts)
+        if is_native:
+            return self.unless(test, general, quick, node)
         # Both ways end in a jump: where they fall through, Python 3.12 reports the line again once the method returns.
-        general = ast.IfExp(test=self.form("always", function, {"S": site}), body=self.of_value(node, function, parts),
-                            orelse=self.at_start(ast.Constant(None), function))
-        quick = self.of(node, parts["A"], lane)
-        return self.at(ast.IfExp(test=test, body=quick, orelse=self.at(general, node)), node)
+        always = self.form("always", function, {"S": site})
+        general = self.at(ast.IfExp(test=always, body=general, orelse=self.nothing(function)), node)
+        return self.at(ast.IfExp(test=test, body=quick, orelse=general), node)
+
+    def held(self, function: Any, receiver: Any) -> Any:
+        """The attribute of what a variable holds."""
+        return self.at(ast.Attribute(receiver, function.attr, ast.Load()), function)
 
     def unless(self, test: Any, general: Any, quick: Any, node: Any) -> Any:
         """`quick if test else general`, in the order in which no line seems to run again: not after a jump where ways
@@ -270,6 +310,8 @@ class Callees:
 
     def of_value(self, node: Any, function: Any, parts: dict[str, Any]) -> Any:
         """A call of what most often is a method."""
+        receiver = getattr(parts["A"], "value", None)
+        parts["R"] = receiver if isinstance(receiver, ast.Name) else self.nothing(function)
         made = self.of(node, self.form("method", function, parts), self.plain)
         if made.args and not isinstance(made.args[0], ast.Starred):
             parts["X"] = made.args[0]
@@ -311,6 +353,17 @@ class Callees:
         mark: Any = MARK, self.sites, builtin, attribute
         return self.at_start(ast.Constant(mark), origin)
 
+    def all_of(self, tests: list[Any], origin: Any) -> Any:
+        if len(tests) > 1:
+            return self.at_start(ast.BoolOp(ast.And(), tests), origin)
+        return tests[0] if tests else self.at_start(ast.Constant(True), origin)
+
+    def mangled(self, function: Any) -> str:
+        return mangled(function.attr, self.lanes.scope.class_name)
+
+    def nothing(self, origin: Any) -> Any:
+        return self.at_start(ast.Constant(None), origin)
+
     def variable(self, name: str) -> str:
         return self.lanes.scope.fresh(name)  # type: ignore[no-any-return]
 
@@ -343,6 +396,11 @@ def _is_type_of(node: Any) -> bool:
         return False
     callee = node.func.args[0]
     return isinstance(callee, gast.Name) and callee.id == "type"
+
+
+def _is_twice(call: Any) -> bool:
+    """Whether code for the arguments of a call may stand twice."""
+    return _is_short([*call.args, *(k.value for k in call.keywords)])
 
 
 def _is_short(arguments: list[Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import sys
 import threading
 import weakref
 from abc import ABCMeta
@@ -33,6 +34,7 @@ from .backend import (
     backend_of,
     deciding,
     forget,
+    is_plain,
     keyed,
     on_announce,
     on_trace,
@@ -125,7 +127,7 @@ def call(fn: Any, /) -> Any:
             _classes[fn] = fn
             return fn
     if cls is functools.partial:
-        converted = call(fn.func)
+        converted = functions[fn.func] if type(fn.func) is FunctionType else call(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
     if isinstance(fn, type):
         return _constructor(fn)
@@ -138,7 +140,17 @@ def call(fn: Any, /) -> Any:
 
 def is_static(fn: FunctionType) -> bool:
     """Whether a function lives as long as its module or class."""
-    return "<locals>" not in fn.__qualname__ and fn.__code__.co_freevars in ((), ("__class__",))
+    if "<locals>" in fn.__qualname__:
+        return False
+    return fn.__code__.co_freevars in ((), ("__class__",)) or _is_named(fn)
+
+
+def _is_named(fn: FunctionType) -> bool:
+    """Whether a closure is what its module or class has under its name: what `functools.wraps` made there."""
+    found: Any = sys.modules.get(fn.__module__)
+    for name in fn.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is fn
 
 
 def _is_often_called(fn: Any) -> bool:
@@ -293,6 +305,8 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
             return original
         for value in args:
             backend = deciding(value) if type(value) in keyed else backend_of(value)
+            if backend is None and type(value) not in plain and type(value) not in keyed:
+                is_plain(value)  # so that the next call need not ask
             if backend is None and ambient.backend is not None and type(value) in (list, tuple):
                 backend = next((b for b in map(staging_backend, value) if b is not None), None)
             if backend is not None and original in backend.builtins:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import gast
 
+from .calls_made import calls_made
 from .capture import Source
 from .frames import BODY, CONVERTED
 from .lanes import to_ast
@@ -119,6 +120,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     """The converted code; `is_free` says that the name of the operators is a free variable, `once` that bodies that
     stand in several lanes are to be compiled once."""
     bodies = bodies_in(tree)
+    calls = calls_made(tree, original, source.class_name) if is_free else None
     known = (*original.co_freevars, name) if is_free else original.co_freevars
     function = to_ast(tree, name, frozenset(known), once)
     _strip_signature(function)
@@ -146,7 +148,8 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
     code = rename(code, original.co_name, inside + code.co_name, _qualified_name(original), bodies)
-    return code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
+    marks = (*code.co_consts[:-1], calls, CONVERTED) if calls is not None else code.co_consts
+    return code.replace(co_consts=marks, co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
 
 
 def _qualified_name(code: CodeType) -> str:

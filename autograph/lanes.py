@@ -75,6 +75,8 @@ class _Lanes(PlainExpressions):
         super().__init__(operators)
         self.around = free
         """Variables of the functions around."""
+        self.made_once: frozenset[str] = frozenset()
+        """Variables that hold nothing but a function made here, which is converted."""
         self.once = once
         self.stand_ins: dict[int, ast.FunctionDef] = {}
         """By id of a body that is in the tree, what is there where it comes again."""
@@ -89,11 +91,12 @@ class _Lanes(PlainExpressions):
         """A function of the user's, its body in the plain lane; or one that conversion made, or left verbatim."""
         made = self.generic(node, lane, skip="body")
         outer, self.scope = self.scope, getattr(node, "scope", None)
-        around, owner, opening = self.around, self.owner, self.opening
+        around, owner, opening, made_once = self.around, self.owner, self.opening, self.made_once
         if outer is not None:
             self.around = around | outer.locals
         if self.scope is not None:
             self.owner = self.scope
+            self.made_once = (made_once - self.scope.locals - self.scope.globals) | self.scope.made_once
         if isinstance(node, gast.Lambda):
             made.body = self.visit(node.body, NESTED if self.in_iterable else PLAIN)
         elif self.scope is None:
@@ -106,6 +109,7 @@ class _Lanes(PlainExpressions):
             elif passes_over_else(made.body):
                 sink(made.body, [_END])
         self.scope, self.around, self.owner, self.opening = outer, around, owner, opening
+        self.made_once = made_once
         return made
 
     def again(self, node: Any, made: Any) -> Any:

@@ -1,6 +1,7 @@
 """The names that code reads, binds and captures, and the scope of a function. Nothing here changes a tree."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,7 +18,7 @@ from .tree import (
     parameters_of,
 )
 
-__all__ = ["Names", "Scope", "bound_by", "header_names", "names_of", "scan", "symbol"]
+__all__ = ["Names", "Scope", "bound_by", "header_names", "mangled", "names_of", "scan", "symbol"]
 
 # Calls that change the container they are called on: it is part of the state, though it is not assigned.
 MUTATORS = frozenset(
@@ -82,6 +83,12 @@ def bound_by(body: list[Any]) -> set[str]:
         else:
             _scan(node, names)
     return names.binds
+
+
+def mangled(name: str, class_name: str | None) -> str:
+    """What the compiler makes of an attribute's name in the body of a class."""
+    own = (class_name or "").lstrip("_")
+    return f"_{own}{name}" if own and name.startswith("__") and not name.endswith("__") else name
 
 
 def names_of(node: Any) -> Names:
@@ -251,6 +258,28 @@ def nonlocals_below(node: Any) -> set[str]:
     return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child, _ in functions_in(node, None)))
 
 
+def _made_once(node: Any) -> set[str]:
+    """Names that one `def` without decorators, or the assignment of one lambda, binds, and nothing else in a body."""
+    own = own_of(node)
+    made = {n.name for n in own if isinstance(n, (gast.FunctionDef, gast.AsyncFunctionDef)) and not n.decorator_list}
+    made |= {n.targets[0].id for n in own if isinstance(n, gast.Assign) and isinstance(n.value, gast.Lambda)
+             and len(n.targets) == 1 and isinstance(n.targets[0], gast.Name)}
+    if made:
+        bound = Counter(name for n in own for name in _bound_in(n))
+        made = {name for name in made if bound[name] == 1}
+    return made
+
+
+def _bound_in(node: Any) -> list[str]:
+    """The names that a node itself binds."""
+    cls = type(node)
+    if cls is gast.Name:
+        return [] if isinstance(node.ctx, gast.Load) else [node.id]
+    if cls is gast.alias:
+        return [(node.asname or node.name).split(".")[0]]
+    return [name for name in (getattr(node, "name", None), getattr(node, "rest", None)) if type(name) is str]
+
+
 class Scope:
     """The names of one function."""
 
@@ -267,6 +296,8 @@ class Scope:
         """Locals that nested functions assign."""
         self.declared: set[str] = set()
         """Variables that conversion adds to the locals: flags."""
+        self.made_once = _made_once(node) & self.locals - self.parameters - self.written
+        """Locals that hold nothing but the function of one `def` or lambda."""
         self.used = used
         self.class_name = class_name
         self.first_parameter: str | None = next(

@@ -7,6 +7,7 @@ functions of the state and hands them over.
 from __future__ import annotations
 
 import builtins as _builtins
+import functools as _functools
 import itertools as _itertools
 import operator as _operator
 import sys as _sys
@@ -249,7 +250,7 @@ def _stage_reduce(
 
 
 bool, type, ref = _builtins.bool, _builtins.type, _weakref.ref
-function, method = FunctionType, MethodType
+function, method, partial = FunctionType, MethodType, _functools.partial
 
 
 class Items(_itertools.chain[Any]):

@@ -15,15 +15,23 @@ import builtins
 import operator
 import sys
 import threading
-from abc import ABCMeta
 from collections.abc import Callable, Set
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any, Final, NoReturn
 
 from .backend import activity, is_plain, lengths, on_trace
 from .calls import at_work, call, functions, has_defaults_of, is_static, native
 from .frames import prune
+from .standing import class_stands, method_stands
 from .unseen import unseen
 
 __all__ = ["CONSTANTS", "MARK", "Site", "as_method", "embed", "extract", "find_callee", "find_method", "refuse"]
@@ -47,8 +55,8 @@ class Site:
     """One call: `to` stands for the callee `of`, and for `like` as long as that has these defaults."""
 
     __slots__ = (
-        "cls", "code", "defaults", "init", "kwdefaults", "like", "made", "mark", "met", "new", "of", "to", "type",
-        "types",
+        "cls", "code", "defaults", "func", "init", "kind", "kwdefaults", "like", "made", "mark", "met", "new", "of",
+        "to", "type", "types",
     )
 
     def __init__(self, mark: tuple[Any, ...]) -> None:
@@ -65,10 +73,15 @@ class Site:
         self.init: Any = None
         self.new: Any = None
         """`__init__` and `__new__` of the class `made`."""
-        self.code: Any = _NOTHING
-        """The code of functions that stand for themselves: those made in a converted function."""
+        self.func: Any = _NOTHING
+        """The function of objects of `partial` that are called as they are."""
+        self.kind: Any = _NOTHING
+        """The class of callees that stand for themselves: objects with a `__call__`, or functions of the code `code`,
+        which were made in a converted function."""
+        self.code: Any = None
         self.type: Any = _NOTHING
-        """A class that Python code cannot change, or whose method stands for itself: it is called as it is."""
+        """Of a call of an attribute, the class of the object, or the object, if it is called as it is: the class is one
+        that Python code cannot change, or the method stands for itself."""
         self.met = False
         """Whether `find_method` has seen what is called here."""
         self.types: Set[type] = SCALARS
@@ -83,7 +96,7 @@ class Site:
 
 _idle: list[Site] = []
 """Sites that know a class that Python code can change, or have met one while something traced: they learn none then."""
-_filled: list[Site] = []
+_filled: set[Site] = set()
 _fading: list[Site] = []
 _lock = threading.RLock()  # to take a callee, a function may have to be converted, which may collect garbage
 
@@ -93,11 +106,11 @@ def _forget() -> None:
     while _fading:
         site = _fading.pop()
         if not site.met:
-            site.to = site.init = site.new = site.defaults = site.kwdefaults = None
+            site.to = site.init = site.new = site.defaults = site.kwdefaults = site.code = None
     while _filled:
         site = _filled.pop()
         _fading.append(site)
-        site.of = site.like = site.cls = site.made = site.code = site.type = _NOTHING
+        site.of = site.like = site.cls = site.made = site.func = site.kind = site.type = _NOTHING
         site.init = _forget  # which has no defaults, and is no one's `__init__`
         site.met = False
     _idle.clear()
@@ -106,7 +119,7 @@ def _forget() -> None:
 def _forget_classes() -> None:
     while _idle:
         site = _idle.pop()
-        site.cls = site.made = site.type = _NOTHING
+        site.of = site.like = site.cls = site.made = site.kind = site.type = _NOTHING  # it is met anew
         site.met = False
 
 
@@ -115,39 +128,59 @@ on_trace.append(_forget_classes)
 
 
 @unseen
-def find_callee(site: Site, fn: Any, /) -> Any:
-    """What to call in place of `fn`, which the site does not know."""
+def find_callee(site: Site, fn: Any, receiver: Any = None, /) -> Any:
+    """What to call in place of `fn`, which the site does not know: an attribute of `receiver`, if that is given."""
     found = _call(fn)
+    if issubclass(type(receiver), type):  # `isinstance` would run code of proxies
+        _keep_receiver(site, receiver, receiver, fn)
     _keep(site, fn, found)
     return found
 
 
 @unseen
-def find_method(site: Site, value: Any, /) -> MethodType:
+def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
     """What to call in place of an attribute's value that the site does not know, as a method: its `__func__` is to be
-    called with its `__self__` first."""
+    called with its `__self__` first. The receiver, if it is given, has that attribute."""
     if type(value) is not MethodType:
         found = _call(value)
-        receiver = getattr(value, "__self__", None)
-        if type(value) is BuiltinFunctionType and _is_fixed(type(receiver)):
-            site.type = type(receiver)
+        owner = value.__self__ if type(value) is BuiltinFunctionType else receiver
+        if type(value) is BuiltinFunctionType and _is_fixed(type(owner)):
+            site.type = type(owner)
+        elif owner is not None:
+            _keep_receiver(site, type(owner), owner, value)
         _keep(site, value, found)
         return as_method(found)
-    function, receiver = value.__func__, value.__self__
+    function, owner = value.__func__, value.__self__
     found = _call(function)
+    known = receiver if owner is type(receiver) else owner  # of a class method, the object
+    _keep_receiver(site, type(known), known, value)
+    _keep(site, function, found)
+    return MethodType(found, owner)
+
+
+def _keep_receiver(site: Site, cls: type, receiver: Any, value: Any) -> None:
+    """Let the site know a class whose attribute is called: of `receiver`, which is an object of it or the class, it is
+    `value`. A class that a site knows has to live as long as its module."""
     name = site.mark[3]
-    if name and found is function and not at_work.depth and _is_of_class(function, type(receiver), name):
+    if not name or site.met or at_work.depth or "<locals>" in cls.__qualname__:
+        return
+    if issubclass(cls, type) and receiver is not cls:  # a class, which may have another method of that name
+        return
+    member: Any = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    function = value.__func__ if type(value) is MethodType else value
+    if type(member) in (staticmethod, classmethod):
+        own = cls if type(member) is classmethod else None
+        stands = member.__func__ is function and method_stands(function, own, on_class=True)
+    elif type(function) is FunctionType:
+        stands = member is function and method_stands(function, None if receiver is cls else cls)
+    elif type(function) is BuiltinFunctionType and receiver is not cls:
+        stands = type(member) is MethodDescriptorType
+    else:
+        stands = value is member and _is_fixed(cls)
+    if stands:
         _idle.append(site)
         if not activity.tracing:
-            site.type = type(receiver)
-    _keep(site, function, found)
-    return MethodType(found, receiver)
-
-
-def _is_of_class(function: Any, cls: type, name: str) -> bool:
-    """Whether objects of a class, which lives as long as its module, have a function as the method of this name."""
-    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
-    return found is function and type(function) is FunctionType and "<locals>" not in cls.__qualname__
+            site.type = cls
 
 
 def _call(fn: Any) -> Any:
@@ -174,12 +207,12 @@ def _keep(site: Site, fn: Any, found: Any) -> None:
         site.met = True
         if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
             return
-        _filled.append(site)
+        _filled.add(site)
         if type(fn) is FunctionType:
             if not is_static(fn):
                 if found is fn:
-                    site.code = fn.__code__
-            elif fn.__defaults__ is None and fn.__kwdefaults__ is None:
+                    site.code, site.kind = fn.__code__, FunctionType
+            elif found is fn or (fn.__defaults__ is None and fn.__kwdefaults__ is None):
                 site.to, site.of = found, fn
             elif has_defaults_of(fn, found):
                 site.defaults, site.kwdefaults = fn.__defaults__, fn.__kwdefaults__
@@ -187,8 +220,29 @@ def _keep(site: Site, fn: Any, found: Any) -> None:
         elif type(fn) is BuiltinFunctionType:
             if type(fn.__self__) is ModuleType:
                 site.to, site.of = found, fn
-        elif type(fn) is type or type(fn) is ABCMeta:
+        elif issubclass(type(fn), type):
             _keep_class(site, fn, found)
+        elif type(fn) is not MethodType:
+            _keep_callable(site, fn)
+
+
+def _keep_callable(site: Site, fn: Any) -> None:
+    """Let the site know the class of an object with a `__call__`."""
+    cls = type(fn)
+    method = getattr(cls, "__call__", None)  # noqa: B004
+    if cls is partial:
+        if type(fn.func) is FunctionType and is_static(fn.func) and functions[fn.func] is fn.func:
+            site.func = fn.func
+        return
+    if "<locals>" in cls.__qualname__:
+        return
+    if not cls.__flags__ & _HEAP or cls.__flags__ & _IMMUTABLE:
+        site.code, site.kind = None, cls
+        return
+    if type(method) is WrapperDescriptorType or (type(method) is FunctionType and method_stands(method, cls)):
+        _idle.append(site)
+        if not activity.tracing:
+            site.code, site.kind = None, cls
 
 
 def _keep_class(site: Site, cls: Any, found: Any) -> None:
@@ -201,7 +255,7 @@ def _keep_class(site: Site, cls: Any, found: Any) -> None:
     _idle.append(site)
     if activity.tracing:  # the trace has to meet the classes of what is made
         return
-    if found is cls:
+    if found is cls or class_stands(cls):
         site.cls = cls
     elif new is object.__new__ and type(init) is FunctionType and is_static(init) and not hasattr(cls, "__del__"):
         made = functions[init]

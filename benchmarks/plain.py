@@ -1,7 +1,9 @@
 """Converted code on plain Python values: what it costs beside the original, on code that calls a great deal."""
 from __future__ import annotations
 
+import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,6 +66,172 @@ def objects(a, b):
     u.move(b, 1)
     v.move(a, 2)
     return u.norm() + v.norm()
+
+
+class Rectangle(Vector):
+    def __init__(self, x, y):
+        super().__init__(x, y)
+        self.name = "rectangle"
+
+    def area(self):
+        return self.x * self.y
+
+    def norm(self):
+        return super().norm() + self.area()
+
+
+def inheritance(a, b):
+    u, v = Rectangle(a, b), Rectangle(b, a)
+    return u.norm() + v.norm()
+
+
+class Point(tuple):
+    def __new__(cls, x, y):
+        return super().__new__(cls, (x, y))
+
+
+class Named:
+    def __new__(cls, name):
+        self = object.__new__(cls)
+        self.name = name
+        return self
+
+    def __init__(self, name):
+        self.text = f"<{name}>"
+
+
+def new(a, b):
+    return Point(a, b)[0] + Point(b, a)[1], Named(a).text, Named(b).name
+
+
+class Temperature:
+    def __init__(self, celsius):
+        self.celsius = celsius
+
+    @property
+    def fahrenheit(self):
+        return self.celsius * 9 / 5 + 32
+
+    @fahrenheit.setter
+    def fahrenheit(self, value):
+        self.celsius = (value - 32) * 5 / 9
+
+    @classmethod
+    def of(cls, fahrenheit):
+        return cls((fahrenheit - 32) * 5 / 9)
+
+    @staticmethod
+    def kelvin(celsius):
+        return celsius + 273.15
+
+
+def members(a, b):
+    t = Temperature.of(a)
+    t.fahrenheit = t.fahrenheit + b
+    return Temperature.kelvin(t.celsius) + t.kelvin(b)
+
+
+@dataclasses.dataclass
+class Item:
+    name: str
+    price: float
+    amount: int = 1
+
+    def cost(self):
+        return self.price * self.amount
+
+
+def data_class(a, b):
+    one, other = Item("one", a), Item("other", price=b, amount=2)
+    return one.cost() + other.cost(), one == other
+
+
+def power(x, e=2):
+    return x**e
+
+
+def adding(n):
+    def add(x):
+        return x + n
+
+    return add
+
+
+def closures(a, b):
+    def scaled(x):
+        return x * a
+
+    later = lambda x, by=2: x * by + b  # noqa: E731
+    add = adding(a)
+    return add(b) + add(a) + scaled(3) + later(a) + power(b, e=3) + power(a)
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+
+
+def noted(fn):
+    @functools.wraps(fn)
+    def run(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    return run
+
+
+@noted
+def difference(a, b):
+    return a - b
+
+
+cube = functools.partial(power, e=3)
+
+
+def callables(a, b):
+    scale = Scale(a)
+    return scale(b) + scale(a) + cube(b) + difference(a, b=b)
+
+
+class Opened:
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        self.log += "<"
+        return self
+
+    def __exit__(self, *error):
+        self.log += ">"
+
+
+def guarded(a, b):
+    opened = Opened("")
+    with opened as held:
+        x = a + b
+        held.log += "x"
+    try:
+        y = a / b
+    finally:
+        x += 1
+    return x + y, opened.log
+
+
+def natives(a, b):
+    items, table = [a, b, 3], {"a": a}
+    items.append(a)
+    items.extend(items)
+    table.update(b=b)
+    text = " Some, Text ".strip().lower().replace("t", "x")
+    return items.count(a) + items.index(b) + table.get("b", 0), ",".join(text.split(","))
+
+
+def builtin_functions(a, b):
+    items = [a, b, 1]
+    total = len(items) + abs(a) + max(items) + min(a, b) + sum(items)
+    return total + len(sorted(items, key=abs)) + sum(map(power, items)) + math.floor(math.sqrt(b))
 
 
 def fib(n):
@@ -231,6 +399,15 @@ PROGRAMS: tuple[tuple[str, Callable[..., Any], tuple[Any, ...], float | None], .
     ("code without control flow", straight, (3, 4), 1.3),
     ("calls of functions", calling, (3, 4), 1.3),
     ("objects and small methods", objects, (3, 4), 1.3),
+    ("super().__init__ and super().norm", inheritance, (3, 4), 1.3),
+    ("__new__ in a class", new, (3, 4), 1.3),
+    ("properties, class and static methods", members, (3, 4), 1.3),
+    ("a dataclass", data_class, (3.0, 4.0), 1.3),
+    ("closures, nested functions, defaults", closures, (3, 4), 1.3),
+    ("objects with __call__, partial, wraps", callables, (3, 4), 1.3),
+    ("with and try ... finally", guarded, (3, 4), 1.3),
+    ("methods of lists, dicts and text", natives, (3, 4), 1.3),
+    ("builtins and math", builtin_functions, (3, 4), 1.3),
     ("recursion: fib(12)", fib, (12,), None),
     ("a method of two lines", methods, (100,), None),
     ("builtins and methods of a list", builtin_calls, (100,), None),

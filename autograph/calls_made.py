@@ -1,0 +1,63 @@
+"""What a function calls, where calls are all that conversion changes in it: `standing.py` asks for that."""
+from __future__ import annotations
+
+import inspect
+from types import CodeType
+from typing import Any
+
+import gast
+
+from .callees import DIRECT
+from .decisions import operator_of
+from .names import mangled, scan
+from .standing import CALLS, Asked
+from .tree import body_of, own_nodes, walk
+
+__all__ = ["calls_made"]
+
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def calls_made(function: Any, original: CodeType, class_name: str | None) -> tuple[Any, ...] | None:
+    """The constant for the code of a converted function (a tree that the passes left): each `standing.Asked` that it
+    makes; None if conversion changes more than calls, or one of another kind is among them."""
+    if original.co_flags & _RUNS_LATER:  # perhaps while a backend traces
+        return None
+    body = body_of(function)
+    operators = [n for s in body for n in walk(s) if isinstance(n, gast.Call) and operator_of(n) is not None]
+    if any(operator_of(n) != "call" for n in operators):
+        return None
+    calls = [n for n in own_nodes(body) if isinstance(n, gast.Call) and isinstance(n.func, gast.Call)]
+    calls = [n for n in calls if operator_of(n.func) == "call"]
+    if not calls or len(calls) != len(operators):  # one is in a function made here
+        return None
+    first = original.co_varnames[0] if original.co_argcount else ""
+    if first in original.co_cellvars or first in scan(*body).binds:
+        first = ""
+    own = {*original.co_varnames, *original.co_cellvars, *original.co_freevars}
+    found: dict[tuple[Any, ...], None] = {}
+    for call in calls:
+        asked = _asked(call, first, own, class_name)
+        if asked is None:
+            return None
+        found[tuple(asked)] = None
+    return (CALLS, *found)
+
+
+def _asked(call: Any, first: str, own: set[str], class_name: str | None) -> Asked | None:
+    callee = call.func.args[0]
+    passes = bool(first and call.args) and isinstance(call.args[0], gast.Name) and call.args[0].id == first
+    if isinstance(callee, gast.Name):
+        if callee.id == first:
+            return Asked("self", "", "", passes)
+        return Asked("builtin", callee.id, "", passes) if callee.id in DIRECT and callee.id not in own else None
+    if not isinstance(callee, gast.Attribute) or not first:
+        return None
+    holder, attribute = callee.value, mangled(callee.attr, class_name)
+    if getattr(holder, "bare_super", False):
+        return Asked("super", "", attribute, passes)
+    if not isinstance(holder, gast.Name):
+        return None
+    if holder.id == first:
+        return Asked("self", "", attribute, passes)
+    return None if holder.id in own else Asked("class", holder.id, attribute, passes)
