@@ -153,6 +153,9 @@ class Backend(Protocol):
     def check_keys(self, value: Any) -> None:
         """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
 
+    def method_of_dict(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a dict whose keys perhaps only the graph knows."""
+
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 

@@ -117,7 +117,7 @@ def call(fn: Any, /) -> Any:
             return fn if converted is function else MethodType(converted, fn.__self__)
         return fn
     if cls is BuiltinFunctionType:
-        return _builtins.get(fn, fn)
+        return _builtin_while_tracing(fn) if activity.tracing else _builtins.get(fn, fn)
     if cls is type:
         override = _builtins.get(fn)
         if override is not None:
@@ -199,10 +199,10 @@ resolvers: dict[type, Callable[[Any], Any]] = {
     ClassMethodDescriptorType: _same,
 }
 """By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
-native: frozenset[type] = frozenset({
+native: set[type] = {
     bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, deque, memoryview,
-})
-"""Types whose methods are all written in C, and are called as they are."""
+}
+"""Types whose methods are all written in C, and are called as they are: dicts, while nothing traces."""
 
 
 def _remember(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
@@ -385,7 +385,21 @@ def _let_backends_answer() -> None:
     _builtins.update(_overrides)
     _classes.clear()
     functions.clear()
-    resolvers[BuiltinFunctionType] = _builtins.__getitem__
+    _let_backends_answer_for_dicts()
+
+
+def _let_backends_answer_for_dicts() -> None:
+    """While a backend traces, which keys a dict has may be for it to say."""
+    resolvers[BuiltinFunctionType] = _builtin_while_tracing if activity.tracing else _builtins.__getitem__
+    (native.discard if activity.tracing else native.add)(dict)
+
+
+@unseen
+def _builtin_while_tracing(fn: Any) -> Any:
+    if isinstance(fn.__self__, dict) and ambient.backend is not None:
+        return ambient.backend.method_of_dict(fn)
+    return _builtins[fn]
 
 
 on_announce.append(_let_backends_answer)
+on_trace.append(_let_backends_answer_for_dicts)

@@ -145,7 +145,10 @@ def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
         found = _call(value)
         owner = value.__self__ if type(value) is BuiltinFunctionType else receiver
         if type(value) is BuiltinFunctionType and _is_fixed(type(owner)):
-            site.type = type(owner)
+            if type(owner) is dict:  # while a backend traces, it may know more of that
+                _idle.append(site)
+            if type(owner) is not dict or not activity.tracing:
+                site.type = type(owner)
         elif owner is not None:
             _keep_receiver(site, type(owner), owner, value)
         _keep(site, value, found)

@@ -1,17 +1,19 @@
 """Dicts to which staged code adds a key on some ways only: of that key, the graph knows whether it is there.
 
 Such a dict has the key, with a value that may be unbound. Who reads the value checks it when the graph runs, and
-`in` is the bit; what else depends on which keys there are is an error.
+`in` is the bit, and `get`, `pop` and `setdefault` ask it; what else depends on which keys there are is an error.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from autograph import operators
 from runtime.bodies import staging_error
 from runtime.maybe import Maybe
 
-__all__ = ["check_keys", "has_key"]
+__all__ = ["check_keys", "has_key", "method_of_dict"]
 
 
 def check_keys(value: Any) -> None:
@@ -33,6 +35,50 @@ def has_key(value: Any, key: Any) -> Any:
         return False
     bound = _bound(mapping, key)
     return True if bound is None else bound
+
+
+def method_of_dict(fn: Any) -> Any:
+    """What stands for the method `fn` of a dict: where only the graph knows whether a key is there, it does for `get`,
+    `pop` and `setdefault`; StagingError for `popitem`."""
+    mapping = fn.__self__
+    if all(_bound(mapping, key) is None for key in mapping):
+        return fn
+    if fn.__name__ == "popitem":
+        check_keys(mapping)
+    found = _METHODS.get(fn.__name__)
+    return fn if found is None else functools.partial(found, fn)
+
+
+def _get(fn: Any, key: Any, default: Any = None, /) -> Any:
+    mapping = fn.__self__
+    bound = _bound(mapping, key) if key in mapping else None
+    if bound is None:
+        return mapping.get(key, default)
+    return operators.if_exp(bound, lambda: mapping[key], lambda: default)
+
+
+def _pop(fn: Any, key: Any, /, *default: Any) -> Any:
+    mapping = fn.__self__
+    if key not in mapping or _bound(mapping, key) is None:
+        return fn(key, *default)
+    if default:
+        value = _get(fn, key, *default)
+    else:
+        mapping[key].presence.check_bound()
+        value = mapping[key].content if mapping[key].presence.present is None else mapping[key]
+    dict.__delitem__(mapping, key)
+    return value
+
+
+def _setdefault(fn: Any, key: Any, default: Any = None, /) -> Any:
+    mapping = fn.__self__
+    if key not in mapping or _bound(mapping, key) is None:
+        return fn(key, default)
+    value = mapping[key] = _get(fn, key, default)
+    return value
+
+
+_METHODS: Final = {"get": _get, "pop": _pop, "setdefault": _setdefault}
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -17,7 +17,7 @@ from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, user_position
 from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
-from runtime.keys import check_keys
+from runtime.keys import check_keys, method_of_dict
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor
 from runtime.membership import contains
@@ -295,6 +295,9 @@ class Staging:
 
     def check_keys(self, value: Any) -> None:
         check_keys(value)
+
+    def method_of_dict(self, method: Any) -> Any:
+        return method_of_dict(method)
 
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):

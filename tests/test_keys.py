@@ -80,13 +80,44 @@ def value_that_may_be_none(x):
     return len(d), "b" in d, d["b"] is None
 
 
+def got(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    found = d.get("b")
+    return d.get("b", 7.0), d.get("a", 7.0), d.get("c", 7.0), -1.0 if found is None else found
+
+
+def taken(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    return d.pop("b", 7.0), len(d), "b" in d
+
+
+def set_unless_there(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    return d.setdefault("b", 7.0), d["b"], len(d), d.setdefault("a", 7.0)
+
+
+def tallied(x):
+    d, s = {}, 0.0
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        d["n"] = d.get("n", 0.0) + x
+        s += d.get("n") * d.get("m", 0.5)
+    return s, d.get("n", -1.0)
+
+
 class Object:
     d: Any
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [
-    is_in, guarded, in_a_loop, key_of_a_variable, of_an_attribute, set_on_all_ways, set_before, value_that_may_be_none])
+    is_in, guarded, in_a_loop, key_of_a_variable, of_an_attribute, set_on_all_ways, set_before, value_that_may_be_none,
+    got, taken, set_unless_there, tallied])
 def test_right(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
@@ -107,6 +138,7 @@ USES: dict[str, Callable[[dict[Any, Any]], Any]] = {
     "dict of": lambda d: {k: 1.0 for k in d}, "set of": lambda d: {k for k in d}, "any of": lambda d: sum(1 for k in d),
     "truth": lambda d: 1.0 if d else 2.0, "not": lambda d: not d, "and": lambda d: d and 1.0, "or": lambda d: d or 1.0,
     "in items": lambda d: ("b", 1.0) in d.items(), "in a list": lambda d: len([d][0]),
+    "popitem": lambda d: d.popitem(),
     "ordered": lambda d: len(collections.OrderedDict(d)), "default": lambda d: len(collections.defaultdict(float, d)),
 }
 
@@ -196,6 +228,21 @@ def test_an_item_that_is_not_there() -> None:
     with pytest.raises(KeyError) as info:
         g(rt.constant(-2.0))
     assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 2}: 'd' has no key 'b'"
+
+
+def test_an_item_that_is_taken_and_not_there() -> None:
+    def f(x):
+        d = {"a": x}
+        if x > 0:
+            d["b"] = x
+        return d.pop("b"), len(d)
+
+    g = rt.function(f)
+    value, length = g(rt.constant(2.0))
+    assert float(value) == 2 and length == 1
+    with pytest.raises(KeyError) as info:
+        g(rt.constant(-2.0))
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'd' has no key 'b'"
 
 
 def test_an_attribute_that_is_not_there() -> None:
