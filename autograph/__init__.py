@@ -25,20 +25,20 @@ from .errors import (
 from .policy import do_not_convert, include
 
 if TYPE_CHECKING:
-    from .api import Explanation, convert, explain, set_loop_options, to_graph
+    from .api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
     from .importing import install, uninstall
     from .text import convert_source, explain_source, to_code
 
 __all__ = [
     "AmbiguousLambdaError", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError", "UnsupportedError",
-    "VerificationError", "convert", "convert_source", "do_not_convert", "explain", "explain_source", "include",
-    "install", "set_cache", "set_loop_options", "to_code", "to_graph", "uninstall",
+    "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert", "explain", "explain_source",
+    "include", "install", "set_cache", "set_loop_options", "to_code", "to_graph", "uninstall",
 ]
 __version__ = "0.1.0"
 
 
 _PLACES = {
-    **dict.fromkeys(("Explanation", "convert", "explain", "set_loop_options", "to_graph"), ".api"),
+    **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), ".api"),
     **dict.fromkeys(("convert_source", "explain_source", "to_code"), ".text"),
     **dict.fromkeys(("install", "uninstall"), ".importing"),
 }

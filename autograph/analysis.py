@@ -13,7 +13,10 @@ import gast
 from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
-__all__ = ["PREDICATES", "Decision", "bool_test", "classify", "member_test", "never_tensor", "none_test", "reads_frame"]
+__all__ = [
+    "PREDICATES", "Decision", "attribute_test", "bool_test", "classify", "member_test", "never_tensor", "none_test",
+    "reads_frame", "tested",
+]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
@@ -84,7 +87,8 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
         return all(never_tensor(value, maybe_none) for value in node.values)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return never_tensor(node.operand, maybe_none)
-    return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES
+    return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES and not (
+        attribute_test(node, maybe_none))
 
 
 def member_test(node: Any, maybe_none: frozenset[str]) -> bool:
@@ -112,8 +116,19 @@ def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
     return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and _tested(node) in maybe_none
 
 
+def attribute_test(node: Any, maybe_none: frozenset[str]) -> bool:
+    """Whether a call is `hasattr(x, "y")` for an attribute `x.y` in `maybe_none`."""
+    return _tested(node) in maybe_none
+
+
 def _tested(node: Any) -> str | None:
-    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like; `['k']` for `'k' in d`, by whatever name."""
+    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like; `['k']` for `'k' in d`, by whatever name;
+    `x.y` for `hasattr(x, 'y')`."""
+    if isinstance(node, gast.Call):
+        if not isinstance(node.func, gast.Name) or node.func.id != "hasattr" or len(node.args) != 2:
+            return None
+        of, name = symbol(node.args[0]), node.args[1]
+        return f"{of[0]}.{name.value}" if of and isinstance(name, gast.Constant) and type(name.value) is str else None
     if len(node.ops) != 1:
         return None
     left, op, right = node.left, node.ops[0], node.comparators[0]
@@ -151,8 +166,14 @@ def _is_stageable(pattern: Any) -> bool:
     return isinstance(pattern, gast.MatchSequence) and all(map(_is_stageable, pattern.patterns))
 
 
+def tested(node: Any) -> frozenset[str]:
+    """What a function compares with None, and the keys and attributes that it looks for: `x`, `self.x`, `['k']`."""
+    tests = (n for n in own_of(node) if n.__class__ is gast.Compare or n.__class__ is gast.Call)
+    return frozenset(text for n in tests if (text := _tested(n)) is not None)
+
+
 class _Classifier:
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Any, asked: frozenset[str]) -> None:
         self.suspending = any(suspends(s) for s in node.body)
         self.frozen: str | None = None
         self.overriding = [
@@ -161,15 +182,14 @@ class _Classifier:
         """Whose `finally` jumps, and so ends an error or another jump."""
         self.maybe_none: frozenset[str] = frozenset()
         self.assigned: set[str] = set()
-        comparisons = [n for n in own_of(node) if n.__class__ is gast.Compare]
-        self.tested = {text for n in comparisons if (text := _tested(n)) is not None}
-        """What the function compares with None, and the keys that it looks for."""
-        self.from_calls = _from_calls(node) & self.tested if self.tested else set()
+        self.tested = tested(node)
+        self.asked = asked | (_from_calls(node) & self.tested) if self.tested else frozenset()
+        """What may be None, or unset, whatever staged branches of this function do."""
         self.decisions: list[Decision] = []
 
     def run(self, body: list[Any]) -> None:
         while True:  # a name that a staged branch assigns may be None there; to test that stages too, and may assign
-            self.assigned, self.decisions = set(self.from_calls), []
+            self.assigned, self.decisions = set(self.asked), []
             self.block(body, False)
             if self.frozen is None and any(n.python is not None for n in self.overriding):
                 self.frozen = "a finally block that stays Python jumps out"
@@ -259,9 +279,10 @@ class _Classifier:
         self.decisions.append(Decision(node.lineno, node.col_offset, kind, node.python is None, rule))
 
 
-def classify(node: Any) -> tuple[Decision, ...]:
+def classify(node: Any, asked: frozenset[str] = frozenset()) -> tuple[Decision, ...]:
     """Leave on each statement of a function whether it stays Python (`python`), and on its tests which names
-    a staged branch may have set to None, or left unset (`maybe_none`). Nested functions are left to their own turn."""
-    classifier = _Classifier(node)
+    a staged branch may have set to None, or left unset (`maybe_none`): those of `asked`, too, which come from
+    elsewhere. Nested functions are left to their own turn."""
+    classifier = _Classifier(node, asked)
     classifier.run(node.body)
     return tuple(classifier.decisions)

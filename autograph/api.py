@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 import gast
 
 from . import cache, calls, operators
-from .analysis import Decision, classify, reads_frame
+from .analysis import Decision, classify, reads_frame, tested
 from .capture import capture, is_current
 from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
@@ -32,13 +32,13 @@ from .policy import left_alone
 from .recursion import TooDeep, with_room
 from .sites import embed, extract
 from .statements import convert_statements
-from .tree import functions_in, walk
+from .tree import FUNCTIONS, functions_in, walk
 from .unseen import unseen
 from .verification import verified
 
 __all__ = [
-    "PASSES", "STAGES", "Explanation", "convert", "convert_tree", "explain", "explain_tree",
-    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
+    "PASSES", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
+    "identifiers", "is_traced", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,14 +81,16 @@ _NAMED: dict[type, frozenset[str]] = {}
 
 
 def convert_tree(
-    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None
+    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None, tracing: bool = False
 ) -> None:
-    """Run the passes, up to `stage`, over a function and those made in it, in place."""
+    """Run the passes, up to `stage`, over a function and those made in it, in place; `tracing`: as it is to be while a
+    backend traces, which may have set to None, or left unset, whatever is looked at here."""
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
+    scope.asked = tested(node) if tracing else frozenset()
     for child, owner in functions_in(node, class_name):
-        convert_tree(child, used, stage, recursive, owner)
+        convert_tree(child, used, stage, recursive, owner, tracing)
     for name, run in PASSES:
         if stage == "capture":
             break
@@ -121,52 +123,59 @@ def without_collection() -> Iterator[None]:
 
 
 @unseen
-def _template(fn: FunctionType, recursive: bool) -> Template:
-    kept = cache.load(fn.__code__, recursive)
-    if kept is not None:
-        return Template(embed(kept[0]), fn.__code__, kept[1], operators)
+def _template(fn: FunctionType, recursive: bool, tracing: bool) -> Template:
+    for differs in False, True:
+        kept = cache.load(fn.__code__, (recursive, tracing) if differs else recursive)
+        if kept is not None:
+            return Template(embed(kept[0]), fn.__code__, kept[1], operators, differs)
     try:
         with calls.at_work, without_collection():
-            template, name = with_room(lambda: _compiled(fn, recursive))
+            template, name = with_room(lambda: _compiled(fn, recursive, tracing))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
             lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
     if cache.cache_directory() is not None:
-        cache.store(fn.__code__, recursive, extract(template.code), name)
+        options = (recursive, tracing) if template.differs else recursive
+        cache.store(fn.__code__, options, extract(template.code), name)
     return template
 
 
-def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
+def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Template, str]:
     with calls.at_work:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        convert_tree(source.tree, used, None, recursive, source.class_name)
+        differs = any(map(tested, (n for n in walk(source.tree) if isinstance(n, (*FUNCTIONS, gast.Lambda)))))
+        convert_tree(source.tree, used, None, recursive, source.class_name, tracing)
         name = name_operators(source.tree, used)
-        return compile_function(source, source.tree, fn.__code__, name, operators), name
+        template = compile_function(source, source.tree, fn.__code__, name, operators)
+        template.differs = differs
+        return template, name
 
 
-def _maker(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
-    """For `ag__.call`: what makes the converted form of functions of this code; None if they stand for themselves: a
-    rule leaves them alone, or conversion changes nothing in them."""
+def _maker(fn: FunctionType, tracing: bool) -> tuple[calls.Maker | None, bool]:
+    """For `ag__.call`: what makes the converted form of functions of this code, and whether that is another while
+    something traces (or nothing does). None if they stand for themselves: a rule leaves them alone, or conversion
+    changes nothing in them."""
     with calls.at_work:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
-            return None  # code made by exec (a dataclass's or namedtuple's methods) has no text to read, see `explain`
+            return None, False  # code made by exec (a dataclass's methods) has no text to read, see `explain`
         try:
             with _lock:
-                template = _template(fn, True)
+                template = _template(fn, True, tracing)
         except NoSourceError:
-            return None
-        return template if template.changes else None
+            return None, False
+        return template if template.changes else None, template.differs
 
 
 calls.hooks.convert = _maker
-_unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
-"""Templates that no call uses, by `recursive` and the id of the code object: those that are not recursive, and those
-that change nothing."""
-atexit.register(_unused[False].clear)
-atexit.register(_unused[True].clear)
+_unused: dict[tuple[bool, bool], dict[int, tuple[Template, object]]] = {
+    (recursive, tracing): {} for recursive in (False, True) for tracing in (False, True)}
+"""Templates that no call uses, by `recursive`, `tracing` and the id of the code object: those that are not recursive,
+and those that change nothing."""
+for _table in _unused.values():
+    atexit.register(_table.clear)
 
 
 @overload
@@ -188,24 +197,40 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     """
     if fn is None:
         return functools.partial(convert, recursive=recursive, verify=verify)
+    return _convert(fn, recursive, verify, False)
+
+
+to_graph = convert
+
+
+def convert_traced(fn: F) -> F:
+    """`convert` for what a backend traces, and nothing else calls: `x is None` and `"key" in d` ask the backend, which
+    may know them only when the graph runs, also where nothing in `fn` itself could have made them so."""
+    return cast(F, _convert(fn, True, False, True))
+
+
+def _convert(fn: Any, recursive: bool, verify: bool, tracing: bool) -> Any:
+    def again(inner: Any) -> Any:
+        return _convert(inner, recursive, verify, tracing)
+
     if isinstance(fn, FunctionType):
-        made = _convert_function_object(fn, recursive)
+        made = _convert_function_object(fn, recursive, tracing)
         return verified(fn, made) if verify and made is not fn else made
     if isinstance(fn, MethodType):
-        return MethodType(convert(fn.__func__, recursive=recursive, verify=verify), fn.__self__)
+        return MethodType(again(fn.__func__), fn.__self__)
     if isinstance(fn, (staticmethod, classmethod)):
-        return type(fn)(convert(fn.__func__, recursive=recursive, verify=verify))
+        return type(fn)(again(fn.__func__))
     if isinstance(fn, property):
-        parts: list[Any] = [f and convert(f, recursive=recursive, verify=verify) for f in (fn.fget, fn.fset, fn.fdel)]
+        parts: list[Any] = [f and again(f) for f in (fn.fget, fn.fset, fn.fdel)]
         return type(fn)(parts[0], parts[1], parts[2], fn.__doc__)
     if isinstance(fn, functools.cached_property):
-        cached = functools.cached_property(convert(fn.func, recursive=recursive, verify=verify))
+        cached = functools.cached_property(again(fn.func))
         cached.attrname = fn.attrname
         return cached
     if isinstance(fn, functools.partial):
-        return type(fn)(convert(fn.func, recursive=recursive, verify=verify), *fn.args, **fn.keywords)
+        return type(fn)(again(fn.func), *fn.args, **fn.keywords)
     if isinstance(fn, functools._lru_cache_wrapper):
-        return functools.lru_cache(**fn.cache_parameters())(convert(fn.__wrapped__, recursive=recursive, verify=verify))
+        return functools.lru_cache(**fn.cache_parameters())(again(fn.__wrapped__))
     if isinstance(fn, type):
         raise UnsupportedError(
             f"{fn.__qualname__!r} is a class, not a function", filename=module_file(fn), lineno=1, line="",
@@ -216,7 +241,7 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     if isinstance(call, FunctionType):
         if left_alone(call) == "it is part of autograph or runtime":
             return fn
-        return MethodType(convert(call, recursive=recursive, verify=verify), fn)
+        return MethodType(again(call), fn)
     what = f"{getattr(fn, '__qualname__', fn)!r} is written in C" if callable(fn) else f"{fn!r} is not callable"
     raise UnsupportedError(
         what, filename=f"<{type(fn).__name__}>", lineno=0, line="",
@@ -224,21 +249,18 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     )
 
 
-to_graph = convert
-
-
-def _convert_function_object(fn: FunctionType, recursive: bool) -> FunctionType:
+def _convert_function_object(fn: FunctionType, recursive: bool, tracing: bool) -> FunctionType:
     if left_alone(fn, asked=True) is not None:
         return fn
     code = fn.__code__
     with _lock:
-        table = _unused[recursive]
-        entry: Any = (calls.makers.get(id(code)) if recursive else None) or (None,)
+        table = _unused[recursive, tracing]
+        entry: Any = (calls.makers_for(tracing).get(id(code)) if recursive else None) or (None,)
         template = entry[0] or table.get(id(code), (None,))[0]
         if template is None:
-            template = _template(fn, recursive)
+            template = _template(fn, recursive, tracing)
             if recursive and template.changes:
-                calls.remember(code, template)
+                calls.remember(code, template, tracing, template.differs)
             else:
                 table[id(code)] = template, calls.watch(code, table)
     made = cast(FunctionType, template(fn))
@@ -277,6 +299,11 @@ def unwrap(obj: Any) -> Any:
             return call
         else:
             return convert(obj)  # raises the error that fits
+
+
+def is_traced(obj: Any) -> bool:
+    """Whether a function is one that a backend traces: `convert_traced` makes what it runs."""
+    return hasattr(obj, "python_function") and not isinstance(obj, FunctionType)  # that is `verified`
 
 
 def module_file(obj: Any) -> str:
@@ -338,7 +365,7 @@ def explain(fn: Any) -> Explanation:
 
     def explained() -> Explanation:
         source = capture(obj)
-        return explain_tree(source.tree, obj.__qualname__, source.filename, rule)
+        return explain_tree(source.tree, obj.__qualname__, source.filename, rule, is_traced(fn))
 
     try:
         return with_room(explained)
@@ -346,7 +373,9 @@ def explain(fn: Any) -> Explanation:
         return Explanation(obj.__qualname__, code.co_filename, code.co_firstlineno, (), rule, error)
 
 
-def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:
+def explain_tree(
+    node: Any, name: str, filename: str, rule: str | None = None, tracing: bool = False
+) -> Explanation:
     frame_reader = reads_frame(node)
     if frame_reader is not None and rule is None:
         rule = f"it calls {frame_reader}(), which answers for the function's own frame"
@@ -355,7 +384,7 @@ def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -
     while stack:
         function = stack.pop()
         if not isinstance(function, gast.Lambda):
-            decisions += classify(function)
+            decisions += classify(function, tested(function) if tracing else frozenset())
             stack += [child for child, _ in functions_in(function, None)]
     decisions.sort(key=lambda d: (d.lineno, d.col))
     return Explanation(name, filename, node.lineno, tuple(decisions), rule)

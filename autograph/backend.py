@@ -159,6 +159,9 @@ class Backend(Protocol):
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 
+    def is_bound(self, value: Any) -> Any:
+        """Whether an attribute that has this value is there: staged code may have set it on some ways only."""
+
     def is_bool(self, value: Any, wanted: bool) -> Any:
         """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
 

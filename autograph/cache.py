@@ -43,18 +43,18 @@ def cache_directory() -> Path | None:
     return _directory
 
 
-def load(code: CodeType, recursive: bool) -> tuple[CodeType, str] | None:
-    """The kept conversion of a code object, with what it calls the operators."""
+def load(code: CodeType, options: Any) -> tuple[CodeType, str] | None:
+    """The kept conversion of a code object with these options, with what it calls the operators."""
     if _directory is None:
         return None
-    kept: tuple[CodeType, str] | None = _read(_path(_directory, recursive, _signature(code)))
+    kept: tuple[CodeType, str] | None = _read(_path(_directory, options, _signature(code)))
     return kept
 
 
-def store(code: CodeType, recursive: bool, converted: CodeType, operators: str) -> None:
+def store(code: CodeType, options: Any, converted: CodeType, operators: str) -> None:
     """Keep a conversion. Warns, once, if the directory cannot be written to."""
     if _directory is not None:
-        _write(_path(_directory, recursive, _signature(code)), (converted, operators))
+        _write(_path(_directory, options, _signature(code)), (converted, operators))
 
 
 def load_module(text: str, filename: str) -> CodeType | None:

@@ -45,27 +45,34 @@ from .frames import is_converted, prune
 from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
-__all__ = ["at_work", "call", "functions", "has_defaults_of", "hooks", "is_static", "makers", "remember", "watch"]
+__all__ = [
+    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_static", "makers", "makers_for",
+    "remember", "watch",
+]
+
+Maker = Callable[[FunctionType], Any]
+"""Makes the converted form of functions of one code object."""
 
 
-def _load_converter(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
+def _load_converter(fn: FunctionType, tracing: bool) -> tuple[Maker | None, bool]:
     """The first callee that no rule leaves alone loads `api`. A converted module runs without what that needs to parse
     source, too: then its callees run as they are."""
     if left_alone(fn) is not None:
-        return None
+        return None, False
     try:
         importlib.import_module(".api", __package__)
     except ModuleNotFoundError as error:
         if error.name != "gast":
             raise
-        hooks.convert = lambda fn: None
-    return hooks.convert(fn)
+        hooks.convert = lambda fn, tracing: (None, False)
+    return hooks.convert(fn, tracing)
 
 
 class _Hooks:
-    """Set by `api`: what makes the converted form of functions."""
+    """Set by `api`: what makes the converted form of functions, while nothing traces or while something does; and
+    whether these differ."""
 
-    convert: Callable[[FunctionType], Callable[[FunctionType], Any] | None] = staticmethod(_load_converter)
+    convert: Callable[[FunctionType, bool], tuple[Maker | None, bool]] = staticmethod(_load_converter)
     meet: Callable[[type], None] = staticmethod(lambda cls: None)
     """Set by `classes`: told of the classes that are instantiated while a backend traces."""
 
@@ -88,9 +95,17 @@ class _AtWork(threading.local):
 
 at_work = _AtWork()
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
-makers: dict[int, tuple[Callable[[FunctionType], Any] | None, object]] = {}
+makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
+_traced: dict[int, tuple[Maker | None, object]] = {}
+"""The same for while a backend traces, where that may differ: what is None, and which keys a dict has, is then for the
+backend to say."""
 atexit.register(makers.clear)
+atexit.register(_traced.clear)
+
+
+def makers_for(tracing: bool) -> dict[int, tuple[Maker | None, object]]:
+    return _traced if tracing else makers
 
 
 @unseen
@@ -98,7 +113,8 @@ def call(fn: Any, /) -> Any:
     """What to call in place of `fn`: its converted form, the backend-aware form of a builtin, or `fn` itself."""
     cls = type(fn)
     if cls is FunctionType:
-        entry = makers.get(id(fn.__code__))
+        tracing = activity.tracing
+        entry = (_traced if tracing else makers).get(id(fn.__code__))
         if entry is None and at_work.depth:
             return fn
         maker = entry[0] if entry is not None else _remember(fn)
@@ -109,6 +125,8 @@ def call(fn: Any, /) -> Any:
         converted = maker(fn)
         if is_static(fn) and not (fn.__defaults__ or fn.__kwdefaults__):
             functions[fn] = converted
+            if activity.tracing is not tracing:  # since a moment ago, in another thread: it may be the other form
+                functions.pop(fn, None)
         return converted
     if cls is MethodType:
         function = fn.__func__
@@ -205,21 +223,26 @@ native: set[type] = {
 """Types whose methods are all written in C, and are called as they are: dicts, while nothing traces."""
 
 
-def _remember(fn: FunctionType) -> Callable[[FunctionType], Any] | None:
+def _remember(fn: FunctionType) -> Maker | None:
     if is_converted(fn.__code__):
         return None
+    tracing = bool(activity.tracing)
     try:
-        maker = hooks.convert(fn)
+        maker, differs = hooks.convert(fn, tracing)
     except BaseException as error:
         prune(error)
         raise
-    remember(fn.__code__, maker)
+    remember(fn.__code__, maker, tracing, differs)
     return maker
 
 
-def remember(code: CodeType, maker: Callable[[FunctionType], Any] | None) -> None:
-    """Let calls of functions of this code use `maker`, as long as the code object lives."""
-    makers[id(code)] = maker, watch(code, makers)
+def remember(code: CodeType, maker: Maker | None, tracing: bool, differs: bool) -> None:
+    """Let calls of functions of this code use `maker`, as long as the code object lives: also while something traces,
+    or nothing does, unless that differs."""
+    for table in [makers_for(tracing)] if differs else [makers, _traced]:
+        table[id(code)] = maker, watch(code, table)
+    if differs and functions.clear not in on_trace:
+        on_trace.append(functions.clear)
 
 
 def watch(code: CodeType, table: dict[int, Any]) -> object:
@@ -339,13 +362,16 @@ def _len(value: Any) -> Any:
     return length if staging_backend(length) is not None else index(length)
 
 
+_python_print = print  # `verification` puts another in its place for a time
+
+
 @begins_unseen
 def _print(tracer: Any, /, *args: Any, **kwargs: Any) -> None:
     """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
     try:
         backend = ambient.backend or _backend_within(args)
         resume.get(type(tracer), id)(tracer)
-        (print if backend is None else backend.builtins[print])(*args, **kwargs)
+        (_python_print if backend is None else backend.builtins[_python_print])(*args, **kwargs)
     except BaseException as error:
         prune(error)
         raise
@@ -370,7 +396,7 @@ _overrides: dict[Any, Callable[..., Any]] = {
         sorted, round, next, iter, list, tuple, pow, divmod,
     )
 }
-_overrides[print] = _print
+_overrides[_python_print] = _print
 
 
 class _Builtins(dict[Any, Any]):

@@ -123,6 +123,11 @@ class Decisions:
             self.place = one_line(node)
         if isinstance(node, gast.Compare) and isinstance(node.ops[-1], (gast.Is, gast.IsNot, gast.In, gast.NotIn)):
             return self.python(value, name, node)
+        if operator == "is_none" and isinstance(node.args[0], gast.Name):  # only a backend that traces may know better
+            none = placed(ast.Constant, node, value=None)
+            direct = placed(ast.Compare, node, left=self.name(node.args[0].id, node), ops=[IS], comparators=[none])
+            return placed(ast.BoolOp, node, op=OR, values=[direct, placed(ast.BoolOp, node, op=AND, values=[
+                self.python(negation(self.idle(node)), name, node), self.leaf(value, name)])])
         return self.leaf(value, name)
 
     def leaf(self, value: Any, name: str) -> Any:

@@ -54,10 +54,14 @@ def _is_same_constant(a: Any, b: Any) -> bool:
 class Template:
     """The converted code of one code object: makes a converted function for any closure over it."""
 
-    __slots__ = ("cells", "changes", "code")
+    __slots__ = ("cells", "changes", "code", "differs")
 
-    def __init__(self, code: CodeType, original: CodeType, name: str, operators: Any) -> None:
+    def __init__(
+        self, code: CodeType, original: CodeType, name: str, operators: Any, differs: bool = False
+    ) -> None:
         self.code = code
+        self.differs = differs
+        """Whether there is another for while a backend traces, or for while none does."""
         free = original.co_freevars
         position = {name: i for i, name in enumerate(free)}
         ag = CellType(operators)

@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from .analysis import PREDICATES, bool_test, member_test, none_test
+from .analysis import PREDICATES, attribute_test, bool_test, member_test, none_test
 from .analysis import never_tensor as _never_tensor
 from .comprehensions import comprehension
 from .names import Scope, scan
@@ -22,6 +22,7 @@ __all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "opera
 
 # Calls that stay bare: they answer for the frame they are made in, or are markers for the converter.
 _BARE = PREDICATES | {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "set_loop_options"}
+_EXPRESSIONS = (gast.expr, gast.Slice)  # a slice holds expressions, but is none in the grammar
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 _IN_PLACE = {
     gast.Add: "iadd", gast.Sub: "isub", gast.Mult: "imul", gast.MatMult: "imatmul", gast.Div: "itruediv",
@@ -56,7 +57,7 @@ def convert_expressions(node: Any, scope: Scope, recursive: bool = True) -> None
 class _Expressions:
     def __init__(self, scope: Scope, recursive: bool) -> None:
         self.scope, self.recursive = scope, recursive
-        self.maybe_none: frozenset[str] = frozenset()
+        self.maybe_none = scope.asked
         self.in_lambda = False
 
     # --- statements ---
@@ -182,35 +183,40 @@ class _Expressions:
 
     def augmented(self, node: Any) -> list[Any]:
         target = node.target
-        if not self.is_item_of_local(target) or isinstance(target.slice, (gast.Slice, gast.Tuple)) or (
-            bound_to_frame(node.value)
-        ):
+        if not self.is_item_of_local(target) or bound_to_frame(node.value):
             node.value = self.visit(node.value)
             node.target = self.visit(target)
             return [node]
         # x[i] += v: the key is evaluated once, the item read before v, and changed in place if it can be.
-        out: list[Any] = []
-        key = target.slice
-        sign, number = (key.op, key.operand) if isinstance(key, gast.UnaryOp) else (None, key)
-        if isinstance(number, gast.Constant):
-            def again() -> Any:
-                plain = at(gast.Constant(number.value, None), number)
-                return plain if sign is None else at(gast.UnaryOp(sign, plain), key)
-        else:
-            index = key.id if isinstance(key, gast.Name) else self.scope.fresh("index_")
-            if not isinstance(key, gast.Name):
-                out.append(self.store(index, self.visit(key), node))
-
-            def again() -> Any:
-                return load(index, key)
-        item = at(gast.Subscript(load(target.value.id, target), again(), gast.Load()), target)
+        taken: dict[str, Any] = {}
+        found = scan(target.slice)
+        names = self.scope.locals - self.scope.shared if found.calls else found.reads  # a call may change the others
+        target.slice = self.once(target.slice, names, taken)
+        key = self.once(target.slice, names | set(taken), taken)
+        item = at(gast.Subscript(load(target.value.id, target), key, gast.Load()), target)
         changed = operator_call(_IN_PLACE[type(node.op)], [item, self.visit(node.value)], node)
-        target.slice = again()
         made = self.set_item(target, changed, node)
         made.value.in_place = node.op
-        if out:
-            made.releases = [index]
-        return [*out, made]
+        if taken:
+            made.releases = list(taken)
+        return [*(self.store(name, value, node) for name, value in taken.items()), made]
+
+    def once(self, key: Any, names: frozenset[str] | set[str], taken: dict[str, Any]) -> Any:
+        """A copy of a key with a variable in place of each part but numbers and `names`; `taken` has their values."""
+        if isinstance(key, gast.Tuple) and not any(isinstance(e, gast.Starred) for e in key.elts):
+            return at(gast.Tuple([self.once(e, names, taken) for e in key.elts], gast.Load()), key)
+        if isinstance(key, gast.Slice):
+            bounds = (b and self.once(b, names, taken) for b in (key.lower, key.upper, key.step))
+            return at(gast.Slice(*bounds), key)
+        if isinstance(key, gast.Constant):
+            return at(gast.Constant(key.value, None), key)
+        if isinstance(key, gast.UnaryOp) and isinstance(key.operand, gast.Constant):
+            return at(gast.UnaryOp(key.op, self.once(key.operand, names, taken)), key)
+        if isinstance(key, gast.Name) and key.id in names:
+            return load(key.id, key)
+        name = self.scope.fresh("index_", taken)
+        taken[name] = self.index(key)
+        return load(name, key)
 
     def is_item_of_local(self, target: Any) -> bool:
         return (
@@ -259,11 +265,11 @@ class _Expressions:
         fields = node.__dict__
         for name in cls._fields:
             value = fields.get(name)
-            if isinstance(value, gast.expr):
+            if isinstance(value, _EXPRESSIONS):
                 fields[name] = self.visit(value)
             elif isinstance(value, list):
                 for i, item in enumerate(value):
-                    if isinstance(item, gast.expr):
+                    if isinstance(item, _EXPRESSIONS):
                         value[i] = self.visit(item)
                     elif isinstance(item, (gast.keyword, gast.comprehension)):
                         self.visit(item)
@@ -296,10 +302,9 @@ class _Expressions:
         node.args = [self.visit(a) for a in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        if not bare:
-            node.func = operator_call("call", [function], function)
-        else:
-            node.func = function
+        if attribute_test(node, self.maybe_none) and "hasattr" not in self.scope.locals:
+            return operator_call("hasattr", node.args, node)
+        node.func = function if bare else operator_call("call", [function], function)
         return node
 
     def name_super(self, node: Any) -> None:

@@ -66,7 +66,7 @@ def lower_jumps(node: Any, scope: Scope) -> None:
     """Lower the jumps of one function, in place. Nested functions are left to their own turn."""
     if isinstance(node, gast.Lambda):
         return
-    classify(node)
+    classify(node, scope.asked)
     _Lowering(node, scope).run()
 
 

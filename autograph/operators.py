@@ -13,7 +13,7 @@ import operator as _operator
 import sys as _sys
 import weakref as _weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, GeneratorType, MethodType
+from types import FunctionType, GeneratorType, MemberDescriptorType, MethodType
 from typing import Any, cast
 
 from . import turned
@@ -41,9 +41,9 @@ from .unseen import unseen
 
 __all__ = [
     "Items", "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "checkpoint", "cond",
-    "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "if_exp", "in_",
-    "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note", "or_",
-    "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type",
+    "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr", "if_exp",
+    "in_", "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note",
+    "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type",
     "unpack", "while_loop", "with_",
 ]
 
@@ -509,6 +509,17 @@ def is_none(value: Any, /) -> Any:
     return value is None if backend is None else backend.is_none(value)
 
 
+def hasattr(value: Any, name: str, /) -> Any:
+    """`hasattr(value, name)`, for an attribute that a staged branch may have set."""
+    found = _builtins.hasattr(value, name)
+    if not found or ambient.backend is None:
+        return found
+    slot = getattr(_builtins.type(value), name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return ambient.backend.is_bound(slot.__get__(value))
+    return ambient.backend.is_bound(getattr(value, "__dict__", {}).get(name))
+
+
 @own_errors
 def assert_(test: Any, message: Thunk | None = None, /) -> None:
     """`assert test, message()`."""
@@ -529,7 +540,7 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
         return target
     except BaseException as error:
         prune(error)
-        if hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
+        if _builtins.hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
             frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
             name = next((name for name, held in frame.f_locals.items() if held is target), "array")
             raise backend.changed_unseen(

@@ -130,10 +130,10 @@ on_trace.append(_forget_classes)
 @unseen
 def find_callee(site: Site, fn: Any, receiver: Any = None, /) -> Any:
     """What to call in place of `fn`, which the site does not know: an attribute of `receiver`, if that is given."""
-    found = _call(fn)
+    tracing, found = activity.tracing, _call(fn)
     if issubclass(type(receiver), type):  # `isinstance` would run code of proxies
         _keep_receiver(site, receiver, receiver, fn)
-    _keep(site, fn, found)
+    _keep(site, fn, found, tracing)
     return found
 
 
@@ -141,6 +141,7 @@ def find_callee(site: Site, fn: Any, receiver: Any = None, /) -> Any:
 def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
     """What to call in place of an attribute's value that the site does not know, as a method: its `__func__` is to be
     called with its `__self__` first. The receiver, if it is given, has that attribute."""
+    tracing = activity.tracing
     if type(value) is not MethodType:
         found = _call(value)
         owner = value.__self__ if type(value) is BuiltinFunctionType else receiver
@@ -151,13 +152,13 @@ def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
                 site.type = type(owner)
         elif owner is not None:
             _keep_receiver(site, type(owner), owner, value)
-        _keep(site, value, found)
+        _keep(site, value, found, tracing)
         return as_method(found)
     function, owner = value.__func__, value.__self__
     found = _call(function)
     known = receiver if owner is type(receiver) else owner  # of a class method, the object
     _keep_receiver(site, type(known), known, value)
-    _keep(site, function, found)
+    _keep(site, function, found, tracing)
     return MethodType(found, owner)
 
 
@@ -200,9 +201,9 @@ def _is_fixed(cls: type) -> bool:
     return (not flags & _HEAP or bool(flags & _IMMUTABLE)) and not cls.__dictoffset__
 
 
-def _keep(site: Site, fn: Any, found: Any) -> None:
-    """Let the site know a callee that lives as long as its module, and what stands for it."""
-    if at_work.depth:
+def _keep(site: Site, fn: Any, found: Any, tracing: bool | None) -> None:
+    """Let the site know a callee that lives as long as its module, and what stood for it when `tracing` was so."""
+    if at_work.depth or activity.tracing is not tracing:
         return
     with _lock:
         if site.met:

@@ -20,7 +20,8 @@ from types import (
 )
 from typing import Any, Final, NamedTuple
 
-from .calls import call, makers
+from .backend import activity
+from .calls import call, makers_for
 from .errors import ConversionError
 
 __all__ = ["CALLS", "Asked", "class_stands", "method_stands"]
@@ -87,7 +88,9 @@ def _stands(fn: Any, receiver: _Receiver | None, seen: set[Any]) -> bool:
             return True
     except ConversionError:  # it is for the call to raise
         return False
-    made: Any = makers[id(fn.__code__)][0]
+    made: Any = (makers_for(bool(activity.tracing)).get(id(fn.__code__)) or (None,))[0]
+    if made is None:
+        return False
     mark = made.code.co_consts[-2:][0]
     if type(mark) is not tuple or mark[:1] != (CALLS,):
         return False

@@ -12,7 +12,17 @@ from typing import Any
 
 import gast
 
-from .api import STAGES, Explanation, convert_tree, explain_tree, identifiers, module_file, unwrap, without_collection
+from .api import (
+    STAGES,
+    Explanation,
+    convert_tree,
+    explain_tree,
+    identifiers,
+    is_traced,
+    module_file,
+    unwrap,
+    without_collection,
+)
 from .capture import capture, compiled, parse
 from .depth import deepest_line
 from .errors import ConversionError, NoSourceError
@@ -52,7 +62,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     obj = unwrap(fn)
     try:
         with without_collection():
-            return with_room(lambda: _code_of(obj, stage))
+            return with_room(lambda: _code_of(obj, stage, is_traced(fn)))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -60,7 +70,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
                               line="", remedy="Split it.") from None
 
 
-def _code_of(obj: Any, stage: str | None) -> str:
+def _code_of(obj: Any, stage: str | None, tracing: bool) -> str:
     if isinstance(obj, types.ModuleType):
         return convert_source(_module_text(obj), module_file(obj), stage=stage)
     if isinstance(obj, type):
@@ -77,7 +87,7 @@ def _code_of(obj: Any, stage: str | None) -> str:
         source.tree.decorator_list = []
     if rule is None:
         used = identifiers(source.tree) | set(obj.__code__.co_freevars)
-        convert_tree(source.tree, used, stage, True, source.class_name)
+        convert_tree(source.tree, used, stage, True, source.class_name, tracing)
         name_operators(source.tree, used)
     text = unparse(_printable(source.tree), source=source.text)
     return text if text.endswith("\n") else text + "\n"
@@ -124,25 +134,28 @@ _IMPORT = "from autograph import operators as ag__"
 
 def convert_source(
     text: str, filename: str = "<string>", *, function: str | None = None, stage: str | None = None,
-    recursive: bool = True,
+    recursive: bool = True, traced: bool = False,
 ) -> str:
     """The text of a module with all its functions converted; it imports the operators and runs as it is.
 
     `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
+    `traced` gives the form of `convert_traced`, for functions that get from others what only a graph knows to be None.
     Text that was converted before is returned as it is. Raises ConversionError with the position for text that
     Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
     _check_stage(stage)
     try:
         with without_collection():
-            return with_room(lambda: _converted_source(text, filename, function, stage, recursive))
+            return with_room(lambda: _converted_source(text, filename, function, stage, recursive, traced))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,
                               lineno=deepest_line(text), line="",
                               remedy="Split its most deeply nested function.") from None
 
 
-def _converted_source(text: str, filename: str, function: str | None, stage: str | None, recursive: bool) -> str:
+def _converted_source(
+    text: str, filename: str, function: str | None, stage: str | None, recursive: bool, traced: bool
+) -> str:
     compiled(text, filename)  # of the converted text, Python would refuse less
     parsed = parse(text, filename)
     if any(_is_operator_import(s) for s in parsed.body):
@@ -150,7 +163,7 @@ def _converted_source(text: str, filename: str, function: str | None, stage: str
     tree = to_gast(parsed)
     used = identifiers(tree)
     for node, class_name in _selected(tree, function, filename):
-        convert_tree(node, used, stage, recursive, class_name)
+        convert_tree(node, used, stage, recursive, class_name, traced)
     if stage not in ("capture", "jumps"):
         position = 0
         for position, node in enumerate([*tree.body, None]):

@@ -6,20 +6,24 @@ besides (globals, closures, files) it changes twice.
 """
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, NamedTuple
 
+from . import calls
 from .backend import ambient
 from .errors import UnsupportedError, VerificationError
 from .frames import is_internal, prune
+from .heap import fields_of
 
 __all__ = ["Difference", "Printed", "Run", "check", "compare", "copied", "observe", "running", "verified"]
 
@@ -108,13 +112,41 @@ def _lines_of_returns(code: CodeType, run: Run) -> Iterator[None]:
         sys.settrace(None)
 
 
+class _PrintsValues:
+    """While Python runs are observed, `print` is in them what it is in converted code: a backend's values may have
+    another text there than `str` gives."""
+
+    def __init__(self) -> None:
+        self._lock, self._depth, self._print = threading.Lock(), 0, builtins.print
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._depth:
+                self._print, builtins.print = builtins.print, self._print_values
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                builtins.print = self._print
+
+    def _print_values(self, *args: Any, **kwargs: Any) -> None:
+        asks = running.get() == "python" or ambient.backend is not None
+        (calls.call(self._print) if asks else self._print)(*args, **kwargs)
+
+
+_prints_values: Final = _PrintsValues()
+
+
 def observe(call: Callable[[], Any], which: str, code: CodeType) -> Run:
     """Run `call`. What the Python run prints is kept back; what the converted run prints appears as ever."""
     run = Run()
     recorder = _Recorder(sys.stdout, passes_on=which == "converted")
     token = running.set(which)
     try:
-        with contextlib.redirect_stdout(recorder), _lines_of_returns(code, run):
+        around = _prints_values if which == "python" else contextlib.nullcontext()
+        with contextlib.redirect_stdout(recorder), _lines_of_returns(code, run), around:
             run.result = call()
     except Exception as error:
         prune(error)
@@ -189,6 +221,10 @@ def differs(
         if list(expected) != list(got):
             return what
         items = [(e, got[key], f"{where}[{key!r}]") for key, e in expected.items()]
+    elif type(expected) is type(got) and (names := fields_of(expected)) is not None:
+        if names != fields_of(got):
+            return f"{where} has the fields {names} as Python, but {fields_of(got)} converted"
+        items = [(getattr(expected, name), getattr(got, name), f"{where}.{name}") for name in names]
     elif _compares_by_identity(expected) and type(expected).__qualname__ == type(got).__qualname__:
         if callable(expected) or not hasattr(expected, "__dict__"):
             return ""  # functions made anew, iterators: nothing to see from outside

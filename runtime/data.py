@@ -381,7 +381,7 @@ class Dataset(Staged):
 
         The function is converted and traced; the loop is one `reduce` node.
         """
-        fn = ag.convert(reduce_func)
+        fn = ag.convert_traced(reduce_func)
 
         def whole() -> Any:
             if current_graph() is None:  # functions run eagerly

@@ -46,7 +46,7 @@ class ElementFunction:
         inputs = [add_input(graph, leaf.type) for leaf in flatten(spec)]
         element = pack_sequence_as(spec, inputs)
         with tracing(graph), watching(None), Creation(False, {}):
-            converted = ag.convert(fn)
+            converted = ag.convert_traced(fn)
             self.result = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
             set_outputs(graph, flatten(self.result))
         prune(graph)

@@ -166,7 +166,7 @@ class Function(Called):
                 f"{self.name!r} is a {kind}, which cannot be traced: it runs piece by piece, outside of the trace",
                 filename=code.co_filename, lineno=code.co_firstlineno,
                 remedy="Trace the functions that it calls; or collect what it yields in a list and return that.")
-        return ag.convert(self.python_function) if self.autograph else self.python_function
+        return ag.convert_traced(self.python_function) if self.autograph else self.python_function
 
     def _bound(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """`fn`, with the instance as its first argument if this is a method."""

@@ -324,7 +324,10 @@ def _integer(x: Any) -> Any:
     if isinstance(x, Tensor) or hasattr(type(x), "__tensor__"):
         x = convert_to_tensor(x)
         if x.ndim or not x.dtype.is_integer:
-            raise TypeError(f"range takes integer scalars, not {x.type}")
+            error = TypeError(f"range takes integer scalars, not {x.type}")
+            error.remedy = "Give it one integer, for example rt.cast(n, rt.int32)."  # type: ignore[attr-defined]
+            locate(error, user_position())
+            raise error
         return weak_int(x)
     try:
         return x.__index__()

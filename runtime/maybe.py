@@ -30,13 +30,19 @@ class Presence:
         self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}
 
     def check(self) -> None:
-        """Raise when the graph runs here and the variable is unbound or None: UnboundLocalError, TypeError."""
+        """Raise when the graph runs here and the variable is unbound or None: `check_bound`'s errors, TypeError."""
         self.check_bound()
         if self.present is not None:
             self._check(self.present, "none")
 
+    def is_none(self, content: Any) -> Any:
+        """Whether the variable, which may have this value, is None: a bool, or a bool scalar tensor."""
+        self.check_bound()
+        return content is None if self.present is None else ~self.present
+
     def check_bound(self) -> None:
-        """Raise UnboundLocalError when the graph runs here and the variable is unbound."""
+        """Raise when the graph runs here and the variable is unbound, as Python does: UnboundLocalError, KeyError or
+        AttributeError."""
         if self.bound is not None:
             self._check(self.bound, "unbound")
 
@@ -51,6 +57,10 @@ class Presence:
         if here is not None:
             index = len(here.nodes) - 1
             self._checked[id(here), kind] = here, index, here.nodes[index]
+
+
+def _not(value: Any) -> Any:
+    return not value if isinstance(value, bool) else ~value
 
 
 class MaybeTensor(GraphTensor):
@@ -70,6 +80,14 @@ class MaybeTensor(GraphTensor):
     def __tensor__(self) -> GraphTensor:
         self.presence.check()
         return self.content
+
+    def __eq__(self, other: object) -> Any:
+        return self.presence.is_none(self.content) if other is None else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return _not(self.presence.is_none(self.content)) if other is None else super().__ne__(other)
+
+    __hash__ = GraphTensor.__hash__
 
     def __format__(self, spec: str) -> str:
         self.presence.check_bound()
@@ -123,7 +141,10 @@ class MaybeObject:
         return self.checked()(*args, **kwargs)
 
     def __eq__(self, other: object) -> Any:
-        return self.checked() == other
+        return self.presence.is_none(self.content) if other is None else self.checked() == other
+
+    def __ne__(self, other: object) -> Any:
+        return _not(self.presence.is_none(self.content)) if other is None else self.checked() != other
 
     def __hash__(self) -> int:
         return hash(self.checked())

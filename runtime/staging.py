@@ -302,11 +302,10 @@ class Staging:
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):
             return value is None
-        value.presence.check_bound()
-        present = value.presence.present
-        if present is None:
-            return value.content is None
-        return ~present
+        return value.presence.is_none(value.content)
+
+    def is_bound(self, value: Any) -> Any:
+        return not isinstance(value, Maybe) or value.presence.bound is None or value.presence.bound
 
     def is_bool(self, value: Any, wanted: bool) -> Any:
         value = _read(value)

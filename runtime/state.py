@@ -117,7 +117,8 @@ def _read(value: Any, name: str, body: Branch) -> Any:
     if type(value) is tuple:
         parts = [_read(part, name, body) for part in value]
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
-    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.name == name or value.presence.bound is None:
+    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None or (
+            _own_name(value.presence.name) == _own_name(name)):
         return value
     graph = current_graph()
     assert graph is not None
@@ -128,6 +129,11 @@ def _read(value: Any, name: str, body: Branch) -> Any:
         node.position = Position(body.filename, line_of(body, name))
     present = value.presence.present
     return value.content if present is None else attach(value.content, Presence(value.presence.name, None, present))
+
+
+def _own_name(name: str) -> str:
+    """What is left of `a.x` or `a['k']` where the object has several names, as it has in a callee: `.x`, `['k']`."""
+    return name[max(name.rfind("."), name.rfind("["), 0):]
 
 
 def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:

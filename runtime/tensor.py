@@ -113,6 +113,12 @@ def _is_subscript() -> bool:
     return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
 
 
+def _unpacks() -> bool:
+    """Whether what asks for the items of a tensor is an assignment to several targets."""
+    name, _ = _instruction()
+    return name.startswith("UNPACK_")
+
+
 def _is_operand(x: Any) -> bool:
     """Whether a tensor's operator takes `x`; else Python asks the other operand, and may raise TypeError."""
     return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
@@ -368,6 +374,12 @@ class EagerTensor(Tensor):
     def __complex__(self) -> complex:
         return complex(self._item("complex"))
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """A number of digits gives a tensor; none gives what it does in Python and in converted code: an int."""
+        if ndigits is None and self.dtype.is_floating:
+            return round(self._item("int"))
+        return super().__round__(ndigits)
+
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "iu":
             raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
@@ -509,6 +521,10 @@ class GraphTensor(Tensor):
         if not shape:
             raise not_iterable()
         if shape[0] is None:
+            if _unpacks():
+                self._refuse("a tensor of unknown length cannot be unpacked here",
+                             "Take its items one by one: a, b = x[0], x[1]. Or let a TensorSpec say how many there"
+                             " are.")
             self._refuse("a tensor of unknown length cannot be iterated over here",
                          "Decorate the function with @rt.function or convert it with autograph.convert, "
                          "so that the loop stages.")

@@ -1,6 +1,7 @@
 """Python's builtins on tensors: the same as in Python, eager and staged."""
 from __future__ import annotations
 
+import inspect
 import itertools
 import operator
 import re
@@ -221,6 +222,27 @@ def test_refusals(fn: Callable[..., Any], error: Any, message: str) -> None:
     with pytest.raises(error, match=message) as caught:
         rt.function(fn)(rt.constant([1, 2]))
     assert __file__ in str(caught.value) or error is TypeError
+
+
+def test_range_of_what_is_no_integer() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        return [i for i in range(x)]
+
+    with pytest.raises(TypeError) as caught:
+        f(rt.constant(2.5))
+    line = inspect.getsourcelines(f.python_function)[1] + 2
+    first, *_, remedy = str(caught.value).split("\n")
+    assert first == f"{__file__}:{line}: range takes integer scalars, not float32[]"
+    assert remedy == "Give it one integer, for example rt.cast(n, rt.int32)."
+
+
+@pytest.mark.parametrize(("x", "expected"), [(2.5, 2), (-3.5, -4), (7, 7)])
+def test_round_of_an_eager_tensor_is_what_it_is_in_converted_code(x: float, expected: int) -> None:
+    for fn in (lambda x: round(x)), ag.convert(lambda x: round(x)), rt.function(lambda x: round(x)):
+        assert rt.convert_to_tensor(fn(rt.constant(x))).dtype is rt.int32
+        assert fn(rt.constant(x)) == expected
+    assert round(rt.constant(2.55), 1).dtype is rt.float32
 
 
 def _printed(x: Any) -> Any:

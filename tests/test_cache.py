@@ -1,6 +1,7 @@
 """Conversions kept on disk between processes: found again, made anew when anything changed, safe against the worst."""
 from __future__ import annotations
 
+import marshal
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import autograph as ag
 from autograph import api, cache
-from autograph.sites import CONSTANTS
+from autograph.sites import CONSTANTS, extract
 
 PROGRAM = """\
 import sys
@@ -184,7 +185,7 @@ def negated(x):
 def test_options_have_entries_of_their_own(directory: Path) -> None:
     for recursive in (True, False):
         api.calls.makers.clear()
-        api._unused[False].clear()
+        api._unused[False, False].clear()
         assert ag.convert(positive, recursive=recursive)(-3) == 3
     assert len(entries(directory)) == 3  # `positive` both ways, and `negated`
     code = positive.__code__
@@ -192,6 +193,28 @@ def test_options_have_entries_of_their_own(directory: Path) -> None:
     assert kept[0] is not None and kept[1] is not None
     calls = [CONSTANTS["find_callee"] in code.co_consts for code, _ in kept]
     assert calls == [True, False]  # of `negated`
+
+
+def or_zero(x):
+    return 0 if x is None else x
+
+
+def test_what_differs_while_something_traces_has_an_entry_of_its_own(
+    directory: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forget() -> None:
+        for table in (*map(api.calls.makers_for, (False, True)), *api._unused.values()):
+            table.clear()
+
+    for fn, count in (positive, 1), (or_zero, 3):
+        forget()
+        assert [ag.convert(fn)(2), ag.convert_traced(fn)(2)] == [fn(2), fn(2)]
+        assert len(entries(directory)) == count
+    forget()
+    monkeypatch.setattr(api, "_compiled", None)  # all is there
+    is_none = [b"is_none" in marshal.dumps(extract(convert(or_zero).__code__)) for convert in (
+        ag.convert, ag.convert_traced)]
+    assert is_none == [False, True]
 
 
 def test_a_directory_that_cannot_be_written_warns_and_converts(tmp_path: Path, directory: Path) -> None:

@@ -110,6 +110,17 @@ def test_a_stage(model: Path, capsys: Captured) -> None:
     assert status == 2 and "invalid choice: 'lowering'" in err
 
 
+def test_the_form_for_what_is_traced(model: Path, capsys: Captured) -> None:
+    model.write_text("def or_zero(x):\n    if x is None:\n        return 0\n    return x\n")
+    for arguments, line in ((), "    if x is None:"), (
+        ("--traced",), "    ag__.cond(ag__.is_none(x), if_true, if_false, 'return_')"
+    ):
+        status, out, err = run(capsys, "convert", *arguments, "model.py")
+        assert (status, err) == (0, "") and line in out.splitlines()
+        module = load(out)
+        assert (module.or_zero(None), module.or_zero(3)) == (0, 3)
+
+
 def test_several_files_are_headed_by_their_names(model: Path, capsys: Captured) -> None:
     Path("other.py").write_text("x = 1\n")
     status, out, _ = run(capsys, "convert", "model.py", "other.py", "model.py")

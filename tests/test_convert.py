@@ -13,7 +13,7 @@ import types
 import pytest
 
 import autograph as ag
-from autograph import calls
+from autograph import calls, operators
 
 
 def absolute(x):
@@ -593,3 +593,60 @@ def test_a_builtin_that_is_replaced_for_a_while(name, other, monkeypatch):
     monkeypatch.undo()
     assert f(*arguments) == getattr(builtins, name)(*arguments)
     assert f(*arguments) == getattr(builtins, name)(*arguments)
+
+
+# --- Items with several indices -----------------------------------------------------------------------------------
+
+
+def test_a_key_of_several_parts_is_evaluated_once():
+    def f(x, i, j, k):
+        x[i, -1] += 1
+        x[i:] *= 2
+        x[k(i), j, ::2] -= 3
+        return x
+
+    lines = [line.strip() for line in ag.to_code(f).splitlines()]
+    assert lines[1:5] == [
+        "x = ag__.setitem(x, (i, -1), ag__.iadd(x[i, -1], 1))",
+        "x = ag__.setitem(x, ag__.slice(i, None), ag__.imul(x[i:], 2))",
+        "index_ = ag__.call(k)(i)",
+        "x = ag__.setitem(x, (index_, j, ag__.slice(None, None, 2)), ag__.isub(x[index_, j, ::2], 3))",
+    ]
+
+
+class Items(dict):
+    """Notes what it is asked for; a slice as its bounds."""
+
+    def __init__(self):
+        super().__init__()
+        self.log = []
+
+    def key(self, key):
+        parts = key if isinstance(key, tuple) else (key,)
+        return tuple((p.start, p.stop) if isinstance(p, slice) else p for p in parts)
+
+    def __getitem__(self, key):
+        self.log.append(("get", self.key(key)))
+        return 5
+
+    def __setitem__(self, key, value):
+        self.log.append(("set", self.key(key), value))
+
+
+def test_parts_of_a_key_are_evaluated_in_order():
+    def f(x):
+        i = 0
+
+        def following():
+            nonlocal i
+            i += 1
+            return i
+
+        x[i, following()] += following()
+        x[i:following(), i] *= following()
+        x[(*[i, following()], i)] -= i
+        return x.log
+
+    assert ag.convert(f)(Items()) == f(Items())
+    exec(ag.to_code(f), namespace := {"ag__": operators})
+    assert namespace["f"](Items()) == f(Items())

@@ -574,6 +574,53 @@ def test_it_is_the_function_it_decorates():
     assert "return x + y" in ag.to_code(f)
 
 
+def or_zero(x):
+    if x is None:
+        return 0
+    return x
+
+
+def test_what_is_none_is_asked_of_the_graph_only_while_a_function_is_traced():
+    def found(xs, limit):
+        value = None
+        for x in xs:
+            if x > limit:
+                value = x
+        return or_zero(value)
+
+    converted, xs = ag.convert(found), rt.constant([1, 5, 2])
+    for _ in range(2):  # the call in `found` knows its callee, in one form and in the other
+        assert [converted([1, 5, 2], limit) for limit in (3, 9)] == [5, 0]
+        assert [int(rt.function(found)(xs, rt.constant(limit))) for limit in (3, 9)] == [5, 0]
+    assert "if x is None:" in ag.to_code(or_zero) == ag.to_code(ag.convert(or_zero))
+    assert "ag__.cond(ag__.is_none(x), if_true, if_false, 'return_')" in ag.to_code(rt.function(or_zero))
+    assert [f.decisions[0].staged for f in (ag.explain(or_zero), ag.explain(rt.function(or_zero)))] == [False, True]
+
+
+def test_a_closure_that_was_made_before_its_state_could_be_none():
+    def momentum(rate):
+        velocity = None
+
+        def step(p):
+            nonlocal velocity
+            if velocity is None:
+                velocity = rt.zeros_like(p)
+            velocity = 0.5 * velocity + p
+            return p - rate * velocity
+
+        return step
+
+    def train(p, n):
+        step = momentum(0.1)
+        for _ in range(n):
+            p = step(p)
+        return p
+
+    for n in 3, 0:
+        p = rt.constant([1.0, -2.0])
+        np.testing.assert_allclose(rt.function(train)(p, rt.constant(n)), train(p, n), rtol=1e-6)
+
+
 def test_an_executor_that_there_is_not_names_the_line():
     line = inspect.currentframe().f_lineno
     with pytest.raises(ValueError) as info:

@@ -70,6 +70,47 @@ def test_a_signature_takes_lists_of_any_length(values):
     assert f(values).numpy().tolist() == sorted(values)
 
 
+def cumulated(x):
+    h, w = x.shape
+    for i in range(h):
+        for j in range(w):
+            x[i, j] += x[i, j - 1] if j > 0 else 0
+        x[i, :] *= 2
+    for i in range(1, h):
+        x[i] += x[i - 1]
+        x[:i, max(i - 2, 0):i + 1] -= 1
+    x[-1, ...] //= 3
+    return x
+
+
+@pytest.mark.parametrize("executor", ["numpy", None])
+def test_items_change_by_several_indices_and_slices(executor):
+    x = np.arange(12, dtype=np.int32).reshape(3, 4)
+    expected = cumulated(x.copy())
+    for f in cumulated, ag.convert(cumulated), tf.function(cumulated, executor=executor):
+        given = x.copy() if f is cumulated else tf.constant(x)
+        np.testing.assert_array_equal(f(given), expected)
+
+
+def eliminated(a, b, n):
+    for k in range(n):
+        for i in range(k + 1, n):
+            f = a[i, k] / a[k, k]
+            a[i, k:] -= f * a[k, k:]
+            b[i] -= f * b[k]
+    return a, b
+
+
+@pytest.mark.parametrize("executor", ["numpy", None])
+def test_gaussian_elimination(executor):
+    a, b = np.array([[4.0, 2, 1], [2, 5, 3], [1, 3, 6]], np.float32), np.array([1.0, 2, 3], np.float32)
+    expected = eliminated(a.copy(), b.copy(), 3)
+    for n in 3, tf.constant(3):
+        got = tf.function(eliminated, executor=executor)(tf.constant(a), tf.constant(b), n)
+        for x, want in zip(got, expected):
+            np.testing.assert_allclose(x, want, rtol=1e-6)
+
+
 @tf.function
 def popcount(n):
     count = 0

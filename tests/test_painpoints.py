@@ -190,6 +190,18 @@ def test_12_none_in_one_branch() -> None:
 
     assert (f(FIVE).numpy(), f(-FIVE).numpy()) == (6, 0)
 
+    def plus_one(y):
+        return 0 if y is None else y + 1
+
+    @rt.function
+    def g(x):
+        y = None
+        if x > 0:
+            y = x
+        return plus_one(y)
+
+    assert (g(FIVE).numpy(), g(-FIVE).numpy()) == (6, 0)
+
 
 def test_13_a_dtype_conflict_names_variable_types_and_lines() -> None:
     @rt.function

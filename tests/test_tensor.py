@@ -231,6 +231,7 @@ def rows(x: GraphTensor) -> Any:
     (lambda x: {3, x}, "a tensor cannot be a key of a dict or an item of a set here"),
     (lambda x: len(rows(x)), "the length of a tensor is not known here"),
     (lambda x: iter(rows(x)), "a tensor of unknown length cannot be iterated over here"),
+    (lambda x: [a + b for a, b in [rows(x)]], "a tensor of unknown length cannot be unpacked here"),
 ])
 def test_graph_tensor_has_no_value(action: Callable[[Tensor], Any], message: str) -> None:
     x = symbol()
@@ -252,6 +253,23 @@ def test_graph_tensor_full_message() -> None:
     assert str(info.value).split("\n")[-1] == (
         "Decorate the function with @rt.function or autograph.convert. In a converted function this statement "
         "stays Python (autograph.explain says why): use rt.cond or rt.where.")
+
+
+def test_an_unpacked_row_full_message() -> None:
+    @rt.function(input_signature=[rt.TensorSpec([None, None], rt.int32)])
+    def total(edges: Any) -> Any:
+        result = 0
+        for a, *b in edges:
+            result += a
+        return result
+
+    with pytest.raises(OperatorNotAllowedInGraphError) as info:
+        total(rt.constant([[1, 2]]))
+    first, *_, remedy = str(info.value).split("\n")
+    assert first.endswith(": a tensor of unknown length cannot be unpacked here: <rt.Tensor 'getitem' shape=(None,) "
+                          "dtype=int32> has no value while its function is traced")
+    assert remedy == (
+        "Take its items one by one: a, b = x[0], x[1]. Or let a TensorSpec say how many there are.")
 
 
 def test_a_graph_tensor_as_a_key_full_message() -> None:

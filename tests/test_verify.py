@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from types import FunctionType
 from typing import Any
@@ -321,3 +323,27 @@ def test_a_fault_of_staging_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "stage_cond", lambda pred, true, false, *rest: staged_cond(pred, false, true, *rest))
     with pytest.raises(ag.VerificationError, match="the result of larger is .*7.* as Python, but .*2.* converted"):
         rt.function(larger, verify=True)(rt.constant(2), rt.constant(7))
+
+
+@dataclass
+class Fit:
+    weights: Any
+    steps: Any = 0
+
+
+def test_printed_tensors_and_dataclasses_of_tensors(capsys: pytest.CaptureFixture[str]) -> None:
+    def fit(w: Any) -> Fit:
+        found = Fit(w)
+        while rt.reduce_max(found.weights) > 1:
+            found.weights = found.weights / 2
+            found.steps += 1
+        print("fitted", found.steps, [found.steps, 1])
+        return found
+
+    python = builtins.print
+    for run in rt.function(fit, verify=True), ag.convert(fit, verify=True):
+        assert int(run(rt.constant([3.0, 4.0])).steps) == 2
+        assert capsys.readouterr().out == "fitted 2 [2, 1]\n", "what Python's run prints is kept back"
+        assert builtins.print is python
+    with pytest.raises(ag.VerificationError, match=r"the result of fit\.steps is .*2.* as Python, but .*7.* converted"):
+        mistaken(fit, lambda w: (print("fitted 2 [2, 1]"), Fit(w / 4, 7))[1])(rt.constant([3.0, 4.0]))

@@ -435,3 +435,26 @@ def identity_with_bools(flag):
 @program((1,), (0,))
 def a_number_is_no_bool(x):
     return x is True, x is not False, (x > 0) is True, (x > 0 and x < 5) is False
+
+
+@program(([3, 1, 4, 1, 5], 0), ([3, 1, 4, 1, 5], 4), ([7], 0))
+def decisions_in_slices(xs, i):
+    def least(a, b):
+        if a < b:
+            return a
+        return b
+
+    around = xs[max(i - 1, 0):least(i + 2, len(xs))]
+    rest = xs[i if i > 2 else 0:]
+    total = 0
+    for x in around:
+        total += x
+    return total, len(rest), rest[0]
+
+
+@program((5,), (0,))
+def equality_with_what_may_be_none(x):
+    best = pair = None
+    if x > 2:
+        best, pair = x, (x, x)
+    return best == None, best != None, pair == None, pair != None, None == best  # noqa: E711

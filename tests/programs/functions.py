@@ -321,3 +321,94 @@ def loop_calls_function_with_break(n):
     for j in range(n):
         s += first_over(j)
     return s
+
+
+# --- What only the graph knows to be None, tested where nothing could have made it so -----------------------------
+
+
+def greater_of(best, x):
+    if best is None:
+        return x
+    return best if best > x else x
+
+
+def or_zero(value=None):
+    return 0 if value is None else value
+
+
+@program(([3, 9, 2],), ([4],), ([],))
+def none_that_a_callee_asks_for(xs):
+    best = None
+    for x in xs:
+        best = greater_of(best, x)
+    return or_zero(best), or_zero(), or_zero(7)
+
+
+@program(([3, 9, 2],), ([1],))
+def none_that_a_callee_gave_and_another_asks_for(xs):
+    def above(limit):
+        found = None
+        for x in xs:
+            if x > limit:
+                found = x
+        return found
+
+    value = above(2)
+    return or_zero(value), or_zero(above(100)), (lambda v: -1 if v is None else v)(value)
+
+
+class Smoothed:
+    def __init__(self):
+        self.value = None
+        self.least = {}
+
+    def add(self, x):
+        if self.value is None:
+            self.value = 0
+        self.value = (self.value + x) // 2
+        if "x" not in self.least:
+            self.least["x"] = x
+        elif x < self.least["x"]:
+            self.least["x"] = x
+
+
+@program(([3, 9, 2],), ([40],))
+def attribute_and_key_that_a_method_makes_when_first_used(xs):
+    smoothed = Smoothed()
+    for x in xs:
+        smoothed.add(x)
+    return smoothed.value, smoothed.least["x"]
+
+
+@program(([3, 9, 2],), ([4],), ([],))
+def none_that_only_a_nested_function_asks_for(xs):
+    last = None
+    rises = 0
+
+    def see(x):
+        nonlocal last, rises
+        if last is not None and x > last:
+            rises += 1
+        last = x
+
+    for x in xs:
+        see(x)
+    return rises
+
+
+class Holder:
+    pass
+
+
+@program(([1, 9, 2],), ([1],), ([],))
+def keys_and_attributes_that_a_callee_knows_by_another_name(xs):
+    def put(table, box, x):
+        if x > 1:
+            table["k"] = x
+            box.y = x
+
+    d, holder, other = {}, Holder(), Holder()
+    for x in xs:
+        put(d, holder, x)
+        put({}, other, x - 1)
+    return "k" in d, hasattr(holder, "y"), hasattr(other, "y")

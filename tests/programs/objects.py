@@ -592,3 +592,29 @@ def methods_named_as_those_of_containers(x):
     while meter.add(-30) > 0:
         pass
     return [meter.add(i) for i in range(2)], y, z, 3 < meter.add(40) < meter.get()
+
+
+class Marked:
+    pass
+
+
+class Slotted:
+    __slots__ = ("first", "last")
+
+
+@program((3,), (1,), (0,))
+def attributes_looked_for(n):
+    def see(box, i):
+        if not hasattr(box, "first"):
+            box.first = i + 10
+        else:
+            box.last = i
+        return hasattr(box, "last")
+
+    slotted, box = Slotted(), Marked()
+    times = 0
+    for i in range(n):
+        if see(slotted, i):
+            times += 1
+        see(box, i)
+    return times, hasattr(slotted, "first"), hasattr(box, "last"), hasattr(box, "__len__"), hasattr([n], "append")

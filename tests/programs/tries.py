@@ -736,3 +736,22 @@ def traceback_in_a_handler(x):
         if x > 2:
             x = -x
     return x, [name for name in names if name == "fails"], [name.isidentifier() for name in names], len(names)
+
+
+class Tally:
+    pass
+
+
+@program((3,), (1,))
+def keys_and_attributes_made_by_handlers(n):
+    counts, account = {}, Tally()
+    for i in range(n):
+        try:
+            counts["n"] += i
+        except KeyError:
+            counts["n"] = 10
+        try:
+            account.total += i
+        except AttributeError:
+            account.total = 20
+    return counts["n"], account.total
