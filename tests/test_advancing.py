@@ -134,8 +134,29 @@ IS_STATE = {"class", "class with more slots", "slots"}
 """Whose attributes the graph carries."""
 
 
+class Endless:
+    def __init__(self) -> None:
+        self.node: Any = (1.0, 2.0)
+
+    def __next__(self) -> float:
+        value, following = self.node
+        self.node = (following, value + following)
+        return value
+
+
+def test_attributes_are_state() -> None:
+    def f(x):
+        it = Endless()
+        s = x
+        for _ in rt.range(4):
+            s = s + next(it)
+        return s
+
+    assert float(rt.function(f)(X)) == f(2.0)
+
+
 @pytest.mark.parametrize("make", [MAKES[kind] for kind in sorted(IS_STATE)])
-def test_attributes_are_state(make: Any) -> None:
+def test_the_graph_does_not_say_whether_there_is_another_item(make: Any) -> None:
     def f(x):
         it = make()
         s = x
@@ -143,7 +164,13 @@ def test_attributes_are_state(make: Any) -> None:
             s = s + next(it)
         return s
 
-    assert float(rt.function(f)(X)) == f(2.0)
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(X)
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 4}: whether {make.__name__!r} has another item is decided by a tensor,"
+        " known only when the graph runs, and Python asks for it while the function is traced")
+    assert last == "Let a Python value decide when to raise StopIteration, or write the loop as a `while` on the tensor."
 
 
 @pytest.mark.parametrize("kind", sorted(MAKES.keys() - IS_STATE))
