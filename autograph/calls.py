@@ -25,7 +25,7 @@ from types import (
     MethodWrapperType,
     WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, Final
 
 from .backend import (
     Backend,
@@ -217,9 +217,16 @@ resolvers: dict[type, Callable[[Any], Any]] = {
     ClassMethodDescriptorType: _same,
 }
 """By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
-native: set[type] = {
+class _Types(set[type]):
+    """A set that can be a constant of code, which has to have a hash."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+native: Final = _Types((
     bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, deque, memoryview,
-}
+))
 """Types whose methods are all written in C, and are called as they are: dicts, while nothing traces."""
 
 

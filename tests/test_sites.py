@@ -8,7 +8,7 @@ import marshal
 import subprocess
 import sys
 import weakref
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 
 import pytest
 
@@ -466,3 +466,22 @@ def test_converted_functions_have_the_attributes_of_their_own():
         assert (converted.__doc__, converted.__module__) == (fn.__doc__, fn.__module__)
         assert converted.__globals__ is fn.__globals__
     assert ag.convert(outer())(4) == (7, 2)
+
+
+def codes_in(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+def test_converted_code_has_a_hash():
+    """What is embedded in code are constants of it."""
+    def everything(x, items):
+        return len(items), clip(x), Account(x), (lambda: x)(), "".join(item.strip() for item in items)
+
+    codes = list(codes_in(ag.convert(everything).__code__))
+    constants = [constant for code in codes for constant in code.co_consts]
+    assert any(constant is calls.native for constant in constants)
+    assert any(type(constant) is sites.Site for constant in constants)
+    assert len(set(codes)) == len(codes)
