@@ -271,7 +271,7 @@ class Callees:
     def of_attribute(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
         """A call of a method, and once more as it was written: for objects of the class that the site knows."""
         receiver = function.value
-        if not _is_twice(node):
+        if not _is_twice(node) or getattr(receiver, "bare_super", False):  # that is no object of the class
             return self.of_value(node, function, parts)
         named = isinstance(receiver, gast.Name)
         is_native = function.attr in _NATIVE
