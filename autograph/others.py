@@ -38,13 +38,13 @@ def draws_random_numbers(kind: type) -> bool:
     return kind.__name__ in ("Generator", "RandomState") and str(kind.__module__).startswith("numpy.random.")
 
 
-def generators_of(module: ModuleType) -> SimpleNamespace:
+def generators_of(module: ModuleType) -> SimpleNamespace | None:
     """By the name by which code asks a module for random numbers, the generator that its functions draw from."""
     if module.__name__ in ("random", "numpy.random"):
         return SimpleNamespace(**dict.fromkeys(vars(module), module.random.__self__))
     if module.__name__ == "numpy" and (inner := sys.modules.get("numpy.random")) is not None:
         return SimpleNamespace(random=inner.random.__self__)
-    return SimpleNamespace()
+    return None
 
 
 class Other:

@@ -164,7 +164,9 @@ class Reach:
                 for base in value.__bases__ if issubclass(kind, type) else ():
                     self._meet(None, base, below, base.__name__)
             elif issubclass(kind, ModuleType):
-                self._scopes.append((None, generators_of(value), set()))
+                generators = generators_of(value)
+                if generators is not None:
+                    self._scopes.append((None, generators, set()))
         else:
             fields = fields_in(value)
             if fields is not None or is_other(value, named=True):

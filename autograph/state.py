@@ -4,10 +4,8 @@ Only staging comes here: on plain Python values the bodies run as they are.
 """
 from __future__ import annotations
 
-import ast
 import copy
 import dis
-import functools
 import itertools
 import keyword
 import threading
@@ -22,13 +20,12 @@ from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
 from .left import Left
 from .others import is_array
+from .paths import Path, name_of, path_of
 from .reach import Reach, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
 __all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "Turn", "checkpoint", "rollback", "staged"]
-
-_Path = tuple[Any, ...]
 
 
 class Restage(BaseException):
@@ -68,7 +65,7 @@ class State:
         """Attributes and items that a body turned out to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
         """Iterators that the bodies reach, and where they are before the statement."""
-        self.paths = [_path(name) for name in names]
+        self.paths = [path_of(name) for name in names]
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
         """The variables that the bodies use, with their values: of the functions around them, and globals."""
@@ -98,8 +95,8 @@ class State:
 
     def lasting(self, name: str) -> str:
         """What to call a part of what is held elsewhere when the statement is staged again: then another may be."""
-        root, *steps = _path(name)
-        return name if root not in self.held else _name((self.root(self.held[root].cell_contents, "held"), *steps))
+        root, *steps = path_of(name)
+        return name if root not in self.held else name_of((self.root(self.held[root].cell_contents, "held"), *steps))
 
     def read(self) -> tuple[Any, ...]:
         return tuple(self.get(path) for path in self.paths)
@@ -117,7 +114,7 @@ class State:
         item of a staged list, which is state as a whole."""
         found: set[str] = set()
         for name in self.names:
-            path = _path(name)
+            path = path_of(name)
             for length, step in enumerate(path[1:], 1):
                 holder = self.get(path[:length])
                 if _is_computed(holder, step[1]) if step[0] == "." else hasattr(type(holder), "__become__"):
@@ -131,18 +128,18 @@ class State:
 
         A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
         has; or if it is a list and the index is known in the body only, or is staged."""
-        values = [self.get(_path(name)) for name in names]
+        values = [self.get(path_of(name)) for name in names]
         wholes = {id(value) for value in values if type(value) in (list, dict)}
         found: dict[str, str] = {}
         for name in names:
-            path = _path(name)
+            path = path_of(name)
             for length, (kind, key) in enumerate(path[1:], 1):
                 holder = self.get(path[:length])
                 index = self.key(kind, key) if kind == "[name]" and type(holder) is list else None
                 if id(holder) in wholes or index is UNBOUND or is_array(holder) or (
                         index is not None and self.stages(index)):
                     if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
-                        found[name] = _name(path[:length])
+                        found[name] = name_of(path[:length])
                     break
         return found
 
@@ -162,7 +159,7 @@ class State:
         return [value for value, known in places.values() if counts[id(value)] > len(known)
                 or (backend is not None and backend.may_be_others(value))]
 
-    def get(self, path: _Path) -> Any:
+    def get(self, path: Path) -> Any:
         root = path[0]
         cell = self.cells.get(root)
         try:
@@ -173,7 +170,7 @@ class State:
             return UNBOUND
         return value
 
-    def set(self, path: _Path, value: Any) -> None:
+    def set(self, path: Path, value: Any) -> None:
         root = path[0]
         if len(path) == 1:
             cell = self.cells.get(root)
@@ -207,28 +204,6 @@ class State:
 
     def key(self, kind: str, key: Any) -> Any:
         return self.get((key,)) if kind == "[name]" else key
-
-
-@functools.lru_cache(maxsize=4096)
-def _path(name: str) -> _Path:
-    """`"self.d['k'][i]"` as `('self', ('.', 'd'), ('[]', 'k'), ('[name]', 'i'))`."""
-    node: ast.expr = ast.parse(name, mode="eval").body
-    steps: list[tuple[str, Any]] = []
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Attribute):
-            steps.append((".", node.attr))
-        else:
-            assert isinstance(node, ast.Subscript), name
-            key = node.slice
-            steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
-        node = node.value
-    return node.id, *reversed(steps)
-
-
-def _name(path: _Path) -> str:
-    root, *steps = path
-    ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]"}
-    return "".join([root, *(ends[kind].format(key) for kind, key in steps)])
 
 
 def _takes_any(holder: Any, kind: str) -> bool:
@@ -345,7 +320,7 @@ class Body:
         state.write(values)
         copies = self._copies(before, values)
         heap = Heap(state.reach(), state.names)
-        made = frozenset(_name(path) for path, old, new in zip(state.paths, before, values) if old is not new)
+        made = frozenset(name_of(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables
         within.exchanges, within.variables = [], (*within.variables, *state.held.values())

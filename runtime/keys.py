@@ -51,7 +51,7 @@ def method_of_dict(fn: Any) -> Any:
 
 def _get(fn: Any, key: Any, default: Any = None, /) -> Any:
     mapping = fn.__self__
-    bound = _bound(mapping, key) if key in mapping else None
+    bound = _bound(mapping, key)
     if bound is None:
         return mapping.get(key, default)
     return operators.if_exp(bound, lambda: mapping[key], lambda: default)
@@ -59,7 +59,7 @@ def _get(fn: Any, key: Any, default: Any = None, /) -> Any:
 
 def _pop(fn: Any, key: Any, /, *default: Any) -> Any:
     mapping = fn.__self__
-    if key not in mapping or _bound(mapping, key) is None:
+    if _bound(mapping, key) is None:
         return fn(key, *default)
     if default:
         value = _get(fn, key, *default)
@@ -72,7 +72,7 @@ def _pop(fn: Any, key: Any, /, *default: Any) -> Any:
 
 def _setdefault(fn: Any, key: Any, default: Any = None, /) -> Any:
     mapping = fn.__self__
-    if key not in mapping or _bound(mapping, key) is None:
+    if _bound(mapping, key) is None:
         return fn(key, default)
     value = mapping[key] = _get(fn, key, default)
     return value
@@ -86,8 +86,8 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _bound(mapping: Mapping[Any, Any], key: Any) -> Any:
-    """The bit that says whether the key is there; None if it is, whatever the value may be."""
-    value = mapping[key]
+    """The bit that says whether the key is there; None if Python knows that."""
+    value = mapping.get(key)
     if not isinstance(value, Maybe) or not value.presence.name.endswith(f"[{key!r}]"):
         return None
     return value.presence.bound

@@ -26,7 +26,12 @@ def with_python_floats(graph: Graph) -> Graph:
     wanted. Its inputs and outputs have the types that they had, but are not weak."""
     if not _has_floats(graph):
         return graph
-    return _Copy().function(graph)
+    copy = _Copy(Graph(graph.name, graph.parent), {}, {})
+    copy.take_inputs(graph.inputs, _strong)
+    for outer, value in graph.captures:
+        copy.capture(outer, value, _strong(value.type))
+    copy.take_nodes(graph, [_strong(value.type) for value in graph.outputs])
+    return copy.graph
 
 
 def _has_floats(graph: Graph) -> bool:
@@ -57,23 +62,23 @@ def _tensor(type: Type) -> TensorType:
 class _Copy:
     """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own."""
 
-    def __init__(self) -> None:
-        self.made: dict[Value, Value] = {}
-        self.regions: dict[Region, Region] = {}
-        self.graph = Graph()
+    def __init__(self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region]) -> None:
+        self.graph, self.made, self.regions = graph, made, regions
 
-    def function(self, graph: Graph) -> Graph:
-        self.graph = new = Graph(graph.name, graph.parent)
-        for value in graph.inputs:
-            self._take(new.add_input(_strong(value.type), value.hint), value)
-        for outer, value in graph.captures:
-            inner = Value(new, _strong(value.type), hint=value.hint)
-            new.captures.append((outer, inner))
-            self._take(inner, value)
+    def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
+        for value in inputs:
+            self._take(self.graph.add_input(change(value.type), value.hint), value)
+
+    def capture(self, outer: Any, value: Value, type: Type) -> None:
+        inner = Value(self.graph, type, hint=value.hint)
+        self.graph.captures.append((outer, inner))
+        self._take(inner, value)
+
+    def take_nodes(self, graph: Graph, types: Iterable[Type]) -> None:
+        """The nodes, and the outputs with the dtypes of `types`."""
         for node in graph.nodes:
             self._visit(node)
-        new.outputs = [self._fit(self.made[value], _strong(value.type)) for value in graph.outputs]
-        return new
+        self.graph.outputs = [self._fit(self.made[v], type) for v, type in zip(graph.outputs, types, strict=True)]
 
     def _take(self, new: Value, old: Value) -> None:
         """Let `new`, which may have another dtype, stand for `old`."""
@@ -171,20 +176,13 @@ class _Copy:
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         captured: list[Value] = []
         for name, graph in bodies.items():
-            inner = _Copy()
-            inner.made, inner.regions = self.made, self.regions
-            inner.graph = new = params[name] = Graph(graph.name, self.graph)
+            inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions)
+            params[name] = inner.graph
             items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0
-            for k, value in enumerate(graph.inputs):
-                inner._take(new.add_input((_strong if k < items else _wide)(value.type), value.hint), value)
+            inner.take_inputs(graph.inputs[:items], _strong)
+            inner.take_inputs(graph.inputs[items:], _wide)
             for outer, value in graph.captures:
-                copy = Value(new, self.made[outer].type, hint=value.hint)
-                new.captures.append((self.made[outer], copy))
                 captured.append(self.made[outer])
-                inner.made[value] = copy
-            for part in graph.nodes:
-                inner._visit(part)
-            types: Iterable[Type] = (value.type for value in graph.outputs) if name == "test" else results
-            new.outputs = [
-                inner._fit(inner.made[value], type) for value, type in zip(graph.outputs, types, strict=True)]
+                inner.capture(captured[-1], value, captured[-1].type)
+            inner.take_nodes(graph, [value.type for value in graph.outputs] if name == "test" else results)
         self._add(node, [*operands, *captured], params, results)

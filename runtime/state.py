@@ -13,6 +13,7 @@ import numpy as np
 
 from autograph.backend import UNBOUND
 from autograph.heap import fields_of
+from autograph.paths import path_of
 from autograph.references import exchange
 from runtime.bodies import Branch, line_of, staging_error
 from runtime.graph import Position
@@ -25,8 +26,8 @@ from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec,
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
 from runtime.tensor import Tensor
-from runtime.trace import adapt, adapt_weakly, apply, constant_array, convert_to_tensor, current_graph, hint, raising
-from runtime.types import ListType, Type
+from runtime.trace import adapted, apply, constant_array, convert_to_tensor, current_graph, hint, raising
+from runtime.types import ListType, Type, Weak
 
 __all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles"]
 
@@ -85,13 +86,13 @@ def _as_type(value: Any, type: Type) -> Any:
         if not isinstance(value, (int, float, complex, np.ndarray, np.generic)):
             return convert_to_tensor(value)
         array, is_weak = constant_array(value)
-        if is_weak and type.weak:
-            array, is_weak = adapt_weakly(array, type.dtype)
-            return apply(CONST, value=array, weak=is_weak)
-        array = adapt(array, type.dtype) if is_weak else array
-        return apply(CONST, value=array, weak=True) if type.weak else apply(CONST, value=array)
-    weak: dict[str, Any] = {"weak": True} if type.weak else {}
-    return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **weak)
+        array, weak = adapted(array, type.dtype, type.weak) if is_weak else (array, type.weak)
+        return apply(CONST, value=array, **_mark(weak))
+    return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **_mark(type.weak))
+
+
+def _mark(weak: Weak) -> dict[str, Any]:
+    return {"weak": weak} if weak else {}
 
 
 def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) -> Sequence[Any]:
@@ -131,9 +132,9 @@ def _read(value: Any, name: str, body: Branch) -> Any:
     return value.content if present is None else attach(value.content, Presence(value.presence.name, None, present))
 
 
-def _own_name(name: str) -> str:
-    """What is left of `a.x` or `a['k']` where the object has several names, as it has in a callee: `.x`, `['k']`."""
-    return name[max(name.rfind("."), name.rfind("["), 0):]
+def _own_name(name: str) -> Any:
+    """What is left of `a.x` or `a['k']` where the object has several names, as it has in a callee."""
+    return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 
 def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:

@@ -33,7 +33,7 @@ from runtime.types import (
 )
 
 __all__ = [
-    "adapt", "adapt_weakly", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
+    "adapt", "adapted", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
     "current_graph", "hint", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers", "tracing",
     "user_position", "watching", "wrap",
 ]
@@ -165,12 +165,13 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
     of a float64 (see `Weak`), complex is complex128; with `dtype` they take that. NumPy values keep their dtype, and
     are copied. ValueError for what is no array, DTypeError for what does not fit `dtype`.
     """
+    weak: Weak = False
     if isinstance(value, EagerTensor):
-        array, weak = value._array, False
+        array = value._array
     elif isinstance(value, (np.ndarray, np.generic)):
-        array, weak = np.array(value), False
+        array = np.array(value)
     else:
-        array, weak = _python_array(value)  # type: ignore[assignment]
+        array, weak = _python_array(value)
     try:
         found = dtype_of(array)
     except TypeError:
@@ -255,9 +256,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def adapt_weakly(array: Array, dtype: DType) -> tuple[Array, Weak]:
-    """A weak array as weak `dtype`."""
-    return (adapt(array, float64), float32) if dtype is float32 else (adapt(array, dtype), True)
+def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
+    """A weak array as `dtype`, which stays weak or not."""
+    return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
 
 
 def adapt(array: Array, dtype: DType) -> Array:
@@ -323,7 +324,6 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
             return result
         raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
                          remedy=f"Cast it: rt.cast(x, rt.{want.name}).")
-    array: Array
     array, weak = constant_array(value, want)
     if want is None and dtype_hint is not None:
         hinted = as_dtype(dtype_hint)
@@ -472,11 +472,11 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
     for i, type in zip(positions, types, strict=True):
         x = operands[i]
         if not isinstance(x, Value):
-            operands[i] = adapt_weakly(x[0], dtype) if weak and x[1] else (adapt(x[0], dtype), False)
+            operands[i] = adapted(x[0], dtype, weak and bool(x[1]))
         elif type.dtype is not dtype:
             constant = x.constant
             operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if constant is None
-                           else adapt_weakly(constant, dtype) if weak else (adapt(constant, dtype), False))
+                           else adapted(constant, dtype, weak))
 
 
 def _cast(graph: Graph, x: Value, type: TensorType) -> Value:

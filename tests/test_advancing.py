@@ -144,46 +144,39 @@ class Endless:
         return value
 
 
-def test_attributes_are_state() -> None:
+def sum_of(make: Any, count: int) -> Any:
+    """A function that adds up as many items of an iterator as a staged loop takes."""
     def f(x):
-        it = Endless()
+        it = make()
         s = x
-        for _ in rt.range(4):
+        for _ in rt.range(count):
             s = s + next(it)
         return s
 
+    return f
+
+
+def test_attributes_are_state() -> None:
+    f = sum_of(Endless, 4)
     assert float(rt.function(f)(X)) == f(2.0)
 
 
 @pytest.mark.parametrize("make", [MAKES[kind] for kind in sorted(IS_STATE)])
 def test_the_graph_does_not_say_whether_there_is_another_item(make: Any) -> None:
-    def f(x):
-        it = make()
-        s = x
-        for _ in rt.range(2):
-            s = s + next(it)
-        return s
-
+    f = sum_of(make, 2)
     with pytest.raises(StagingError) as info:
         rt.function(f)(X)
     first, *_, last = str(info.value).split("\n")
     assert first == (
         f"{__file__}:{f.__code__.co_firstlineno + 4}: whether {make.__name__!r} has another item is decided by a"
         " tensor, known only when the graph runs, and Python asks for it while the function is traced")
-    assert last.startswith("Let a Python value decide when to raise StopIteration, or write the loop as a `while` on")
+    assert last == (
+        "Let a Python value decide when to raise StopIteration, or write the loop as a `while` on the tensor.")
 
 
 @pytest.mark.parametrize("kind", sorted(MAKES.keys() - IS_STATE))
 def test_kinds(kind: str) -> None:
-    make = MAKES[kind]
-
-    def f(x):
-        it = make()
-        s = x
-        for _ in rt.range(2):
-            s = s + next(it)
-        return s
-
+    f = sum_of(MAKES[kind], 2)
     where, what = refusal(f, 4)
     assert where == f"{__file__}:{f.__code__.co_firstlineno + 4}"
     assert what.startswith("staged code takes items of 'it' (")

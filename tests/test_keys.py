@@ -257,3 +257,20 @@ def test_an_attribute_that_is_not_there() -> None:
     with pytest.raises(AttributeError) as info:
         g(rt.constant(-2.0))
     assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'o' has no attribute 'd'"
+
+
+def test_keys_with_dots_and_brackets() -> None:
+    """A copy of what is not there, under another key that ends alike, is a read of it."""
+    def f(x):
+        d, e = {}, {}
+        if x > 0:
+            d["a.b"] = d["[x]"] = x
+        if x < 1:
+            e["c.b"] = d["a.b"]
+        return "c.b" in e, d["[x]"]
+
+    g = rt.function(f, executor="numpy")
+    assert [float(part) for part in g(rt.constant(0.5))] == [1.0, 0.5]
+    with pytest.raises(KeyError) as info:
+        g(rt.constant(-1.0))
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 5}: 'd' has no key 'a.b'"

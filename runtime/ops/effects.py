@@ -5,7 +5,6 @@ are resolved when the effect runs.
 """
 from __future__ import annotations
 
-import ast
 import contextlib
 import copy
 import functools
@@ -18,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.frames import is_internal
+from autograph.paths import name_of, path_of
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.graph import user_position
@@ -344,8 +344,8 @@ def _bound_kernel(bit: Any, *, name: str, kind: str) -> None:
     if missing is TypeError:
         raise TypeError(f"'{name}' is None here")
     if missing is MissingKeyError:
-        item: Any = ast.parse(name, mode="eval").body
-        raise MissingKeyError(f"'{ast.unparse(item.value)}' has no key {ast.unparse(item.slice)}")
+        *around, (kind, key) = path_of(name)
+        raise MissingKeyError(f"'{name_of(around)}' has no key {key if kind == '[name]' else repr(key)}")
     if missing is AttributeError:
         holder, _, attribute = name.rpartition(".")
         raise AttributeError(f"'{holder}' has no attribute '{attribute}'")
@@ -398,10 +398,8 @@ def _checked(name: str, x: Any, type: TensorType) -> Any:
         x = convert_to_tensor(x)
     array, weak = constant_array(x)
     found = type_of_array(array, weak)
-    if weak and found.dtype is not type.dtype and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
+    if weak and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
         array = adapt(array, type.dtype)
-    elif found.dtype is type.dtype and weak:
-        array = adapt(array, found.dtype)
     elif found.dtype is not type.dtype:
         raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")
     if not compatible_shapes(array.shape, type.shape):

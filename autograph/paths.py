@@ -1,0 +1,35 @@
+"""The way to a part of what a variable has, as text and in steps: `self.d['k'][i]`."""
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Path", "name_of", "path_of"]
+
+Path = tuple[Any, ...]
+"""A variable, and steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key that a variable has."""
+
+
+@functools.lru_cache(maxsize=4096)
+def path_of(name: str) -> Path:
+    """`"self.d['k'][i]"` as `('self', ('.', 'd'), ('[]', 'k'), ('[name]', 'i'))`."""
+    node: ast.expr = ast.parse(name, mode="eval").body
+    steps: list[tuple[str, Any]] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            steps.append((".", node.attr))
+        else:
+            assert isinstance(node, ast.Subscript), name
+            key = node.slice
+            steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
+        node = node.value
+    return node.id, *reversed(steps)
+
+
+def name_of(path: Sequence[Any]) -> str:
+    """The text of a path."""
+    root, *steps = path
+    ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]"}
+    return "".join([root, *(ends[kind].format(key) for kind, key in steps)])
