@@ -172,6 +172,23 @@ def tested(node: Any) -> frozenset[str]:
     return frozenset(text for n in tests if (text := _tested(n)) is not None)
 
 
+def makes_text(node: Any) -> bool:
+    """Whether an expression puts a text together, perhaps of values of a graph: what comes of it may have to know."""
+    if isinstance(node, gast.JoinedStr):
+        return any(isinstance(value, gast.FormattedValue) for value in node.values)
+    if isinstance(node, gast.BinOp):
+        return isinstance(node.op, gast.Mod) and isinstance(getattr(node.left, "value", None), str)
+    return isinstance(node, gast.Call) and getattr(node.func, "attr", None) in (
+        "format", "format_map", "join", "replace")
+
+
+def within_text(node: Any) -> bool:
+    """Whether a comparison is `x in "text"`, of an `x` that may be a text put together."""
+    if not isinstance(node, gast.Compare) or not isinstance(node.ops[0], (gast.In, gast.NotIn)) or len(node.ops) > 1:
+        return False
+    return isinstance(getattr(node.comparators[0], "value", None), str) and not isinstance(node.left, gast.Constant)
+
+
 class _Classifier:
     def __init__(self, node: Any, asked: frozenset[str]) -> None:
         self.suspending = any(suspends(s) for s in node.body)

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 import gast
 
 from . import cache, calls, operators
-from .analysis import Decision, classify, reads_frame, tested
+from .analysis import Decision, classify, makes_text, reads_frame, tested, within_text
 from .capture import capture, is_current
 from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
@@ -88,6 +88,7 @@ def convert_tree(
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
+    scope.tracing = tracing
     scope.asked = tested(node) if tracing else frozenset()
     for child, owner in functions_in(node, class_name):
         convert_tree(child, used, stage, recursive, owner, tracing)
@@ -146,7 +147,9 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
     with calls.at_work:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        differs = any(map(tested, (n for n in walk(source.tree) if isinstance(n, (*FUNCTIONS, gast.Lambda)))))
+        differs = any(
+            tested(n) if isinstance(n, (*FUNCTIONS, gast.Lambda)) else makes_text(n) or within_text(n)
+            for n in walk(source.tree))
         convert_tree(source.tree, used, None, recursive, source.class_name, tracing)
         name = name_operators(source.tree, used)
         template = compile_function(source, source.tree, fn.__code__, name, operators)

@@ -156,6 +156,9 @@ class Backend(Protocol):
     def method_of_dict(self, method: Any) -> Any:
         """What to call in place of a method, written in C, of a dict whose keys perhaps only the graph knows."""
 
+    def text(self, value: Any) -> Any:
+        """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
+
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 

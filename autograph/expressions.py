@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from .analysis import PREDICATES, attribute_test, bool_test, member_test, none_test
+from .analysis import PREDICATES, attribute_test, bool_test, makes_text, member_test, none_test, within_text
 from .analysis import never_tensor as _never_tensor
 from .comprehensions import comprehension
 from .names import Scope, scan
@@ -259,6 +259,12 @@ class _Expressions:
         cls = node.__class__
         if cls is gast.Name or cls is gast.Constant:
             return node
+        if self.scope.tracing and makes_text(node):
+            return operator_call("text", [self.converted(node)], node)
+        return self.converted(node)
+
+    def converted(self, node: Any) -> Any:
+        cls = node.__class__
         method = getattr(self, cls.__name__, None)
         if method is not None:
             return method(node)
@@ -281,6 +287,12 @@ class _Expressions:
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         return node  # its body has its own turn
+
+    def FormattedValue(self, node: Any) -> Any:
+        node.value = self.visit(node.value)
+        if node.format_spec is not None:
+            self.converted(node.format_spec)
+        return node
 
     def Call(self, node: Any) -> Any:
         function = node.func
@@ -355,7 +367,7 @@ class _Expressions:
         if bool_test(node):
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        if member_test(node, self.maybe_none):
+        if member_test(node, self.maybe_none) or (self.scope.tracing and within_text(node)):
             held = node.comparators[0]
             display = isinstance(held, (gast.Tuple, gast.List, gast.Set))
             fixed = display and all(map(self.is_fixed, held.elts))

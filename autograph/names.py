@@ -298,6 +298,8 @@ class Scope:
         """Variables that conversion adds to the locals: flags."""
         self.made_once = _made_once(node) & self.locals - self.parameters - self.written
         """Locals that hold nothing but the function of one `def` or lambda."""
+        self.tracing = False
+        """Whether the function is to be as it is while a backend traces."""
         self.asked: frozenset[str] = frozenset()
         """What the function compares with None, and keys that it looks for, where a backend may know better."""
         self.used = used

@@ -43,8 +43,8 @@ __all__ = [
     "Items", "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "checkpoint", "cond",
     "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr", "if_exp",
     "in_", "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note",
-    "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "try_", "type",
-    "unpack", "while_loop", "with_",
+    "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "text",
+    "try_", "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -347,7 +347,7 @@ def in_(value: Any, container: Any, /) -> Any:
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
-    if backend is None and (type(container) in keyed or type(container) in _LAZY):
+    if backend is None and (type(container) in keyed or type(container) in _ASKED):
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
@@ -357,8 +357,8 @@ def in_(value: Any, container: Any, /) -> Any:
     return value in container if backend is None else backend.contains(container, value)
 
 
-_LAZY = frozenset({GeneratorType, map, filter, zip})
-"""Whose items are known when they are taken."""
+_ASKED = frozenset({GeneratorType, map, filter, zip, str})
+"""Whose items are known when they are taken, and text, which may have values of the graph in it."""
 
 
 def members(*items: Any) -> Any:
@@ -518,6 +518,11 @@ def hasattr(value: Any, name: str, /) -> Any:
     if isinstance(slot, MemberDescriptorType):
         return ambient.backend.is_bound(slot.__get__(value))
     return ambient.backend.is_bound(getattr(value, "__dict__", {}).get(name))
+
+
+def text(value: Any, /) -> Any:
+    """A text that was put together, which may have values of a graph in it, or any other value."""
+    return value if ambient.backend is None else ambient.backend.text(value)
 
 
 @own_errors

@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from .frames import is_converted, is_internal
 
-__all__ = ["do_not_convert", "include", "left_alone"]
+__all__ = ["PACKAGES", "do_not_convert", "include", "left_alone"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Packages whose Python code does not depend on tensors, or would not gain: left alone with all below them.
-PACKAGES = {"numpy", "scipy", "gast", "astunparse", "llvmlite", "numba", "tensorflow", "jax", "torch", "pytest",
+PACKAGES: Final = {"numpy", "scipy", "gast", "astunparse", "llvmlite", "numba", "tensorflow", "jax", "torch", "pytest",
             "_pytest", "pluggy", "hypothesis", "coverage", "IPython"}
 _OPERATORS = f"{__package__}.operators"
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep

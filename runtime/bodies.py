@@ -13,16 +13,16 @@ from typing import Any, Final, Protocol
 
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
-from runtime.errors import InaccessibleTensorError, StagingError, locate
-from runtime.graph import Graph, Position, user_position
+from runtime.errors import InaccessibleTensorError, StagingError
+from runtime.graph import Graph, Position, staging_error, user_position
 from runtime.held import holding
-from runtime.ops.effects import raise_error
+from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "staging_error",
-    "trace_body", "trace_function",
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "trace_body",
+    "trace_function",
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
@@ -98,8 +98,8 @@ def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[An
 def trace_function(call: Callable[[], Any]) -> Any:
     """What `call()` returns, traced into the current graph; NEVER if the graph always raises.
 
-    An exception is raised at once, unless something comes first when the graph runs, such as a `raise` under
-    a condition: then the graph does that, and raises the exception after it.
+    An exception is raised at once, unless the graph's values are in it, or something comes first when the graph runs,
+    such as a `raise` under a condition: then the graph does that, and raises the exception after it.
     """
     try:
         with holding(alone=True) as held:
@@ -111,7 +111,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
         raise
     except Exception as exc:
         graph = current_graph()
-        if graph is None or not graph.effect:
+        if graph is None or not (graph.effect or holds_values(exc)):
             raise
         raise_error(exc)
         return NEVER
@@ -137,13 +137,6 @@ def _function() -> str:
     while frame is not None and (is_body(frame.f_code) or is_internal(frame.f_code.co_filename)):
         frame = frame.f_back
     return frame.f_code.co_name if frame is not None else "a function"
-
-
-def staging_error(what: str, remedy: str) -> StagingError:
-    """The error with the user's place in it."""
-    error = StagingError(what, remedy=remedy)
-    locate(error, user_position())
-    return error
 
 
 def line_of(body: Branch, name: str) -> int:

@@ -9,9 +9,9 @@ from typing import Any, Final, NoReturn
 
 from autograph.operators import call
 from runtime.aliases import Way, settle
-from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, staging_error, trace_body
+from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.errors import subject
-from runtime.graph import Graph, Value
+from runtime.graph import Graph, Value, staging_error
 from runtime.held import after_return, contents_of, given
 from runtime.maybe import MaybeTensor
 from runtime.ops.control import COND, UNDEFINED

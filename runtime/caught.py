@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from autograph.frames import is_internal
-from runtime.bodies import staging_error
-from runtime.graph import Graph, Node
+from runtime.graph import Graph, Node, staging_error
 from runtime.ops.effects import Deferred, Raised, made_of
 from runtime.ops.tries import ERROR_PART, ERROR_TEXT, RERAISE, Region, mark_caught
 from runtime.specs import type_of
-from runtime.text import text_of
+from runtime.text import StagedText, text_of
 from runtime.trace import apply
 from runtime.types import TensorType, Type, join_shapes
 
@@ -102,31 +101,7 @@ def _common(types: Sequence[Type | None]) -> TensorType | None:
 
 def _text(region: Region, part: int | str | None) -> StagedText:
     value = apply(ERROR_TEXT, region=region, part=part)
-    return StagedText(text_of(value.value, "error"))
-
-
-def _refuse(*_: Any, **__: Any) -> NoReturn:
-    raise staging_error(
-        "the text of an error that a graph raises is known only when it runs: it can be printed, and be part of other "
-        "text, but not be looked into",
-        "Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the call of "
-        "the traced function.")
-
-
-class StagedText(str):
-    """A placeholder of text. What would look into it is an error."""
-
-    __slots__ = ()
-
-    __contains__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __iter__ = __len__ = _refuse
-    startswith = endswith = find = index = count = split = strip = partition = isdigit = _refuse
-    __hash__ = str.__hash__
-
-    def __str__(self) -> str:
-        return self
-
-
-StagedText.__name__ = "str"  # as messages call it
+    return text_of(value.value, "error")
 
 
 class _Unsure:

@@ -27,11 +27,15 @@ import numpy as np
 
 from autograph.errors import format_error
 from autograph.frames import is_internal
+from autograph.policy import PACKAGES
 from runtime.errors import GraphError, ShapeError, StagingError, locate
 from runtime.op import Errors, Op
 from runtime.types import DType, ListType, Shape, Type
 
-__all__ = ["Graph", "Node", "Position", "UnrollingWarning", "Value", "param_text", "prune", "user_position", "verify"]
+__all__ = [
+    "Graph", "Node", "Position", "UnrollingWarning", "Value", "param_text", "prune", "staging_error", "user_position",
+    "verify",
+]
 
 
 class Position:
@@ -68,17 +72,27 @@ _internal_files: Final[dict[str, bool]] = {}
 
 
 def user_position() -> Position | None:
-    """The place in the user's source that led here: the innermost frame outside of the two packages."""
+    """The place in the user's source that led here: the innermost frame outside of the two packages, and of those that
+    are left alone, such as NumPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         internal = _internal_files.get(filename)
         if internal is None:
-            internal = _internal_files[filename] = is_internal(filename) or filename.startswith("<frozen ")
+            package = frame.f_globals.get("__name__", "").partition(".")[0]
+            internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
+            _internal_files[filename] = internal
         if not internal:
             return Position(filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
         frame = frame.f_back
     return None
+
+
+def staging_error(what: str, remedy: str) -> StagingError:
+    """The error with the user's place in it."""
+    error = StagingError(what, remedy=remedy)
+    locate(error, user_position())
+    return error
 
 
 MANY_NODES: Final = 10_000

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from autograph import operators
-from runtime.bodies import staging_error
+from runtime.graph import staging_error
 from runtime.maybe import Maybe
 
 __all__ = ["check_keys", "has_key", "method_of_dict"]

@@ -18,9 +18,9 @@ from autograph.references import references
 from runtime import held
 from runtime import types as t
 from runtime.aliases import Way, settle
-from runtime.bodies import Branch, checkpoint, rollback, staging_error, trace_body
+from runtime.bodies import Branch, checkpoint, rollback, trace_body
 from runtime.errors import subject
-from runtime.graph import Graph, Value, user_position
+from runtime.graph import Graph, Value, staging_error, user_position
 from runtime.iterables import Counted, Stream
 from runtime.op import Op
 from runtime.ops.control import REDUCE, WHILE_LOOP

@@ -5,7 +5,7 @@ import functools
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
-from runtime.bodies import staging_error
+from runtime.graph import staging_error
 
 __all__ = ["MadeAnew", "made_anew"]
 

@@ -13,6 +13,7 @@ from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.ops.reduction import reduce_any
 from runtime.staged_list import StagedList
 from runtime.tensor import OPERATORS, Tensor
+from runtime.text import StagedText
 from runtime.trace import convert_to_tensor, user_position
 
 __all__ = ["contains"]
@@ -36,6 +37,8 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     if isinstance(container, Staged):
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
         return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
+    if isinstance(value, StagedText) and isinstance(container, str):
+        value.refuse()
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
     found: Any = False

@@ -17,6 +17,7 @@ from autograph.heap import fields_of
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.nest import flatten
 from runtime.tensor import EagerList, EagerTensor, GraphList, Tensor
+from runtime.text import StagedText
 from runtime.trace import convert_to_tensor
 from runtime.types import ListType, TensorSpec, TensorType, Type, type_of_array
 
@@ -107,7 +108,7 @@ class Call:
         if kind in _VALUES:
             return kind, x
         if isinstance(x, (str, bytes)):
-            return kind, x
+            return kind, str.__str__(x) if isinstance(x, StagedText) else x
         if kind is float:
             return kind, repr(x)  # nan equals itself, 0.0 is not -0.0
         if isinstance(x, Tensor):

@@ -27,6 +27,7 @@ from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
 from runtime.tensor import EagerList, GraphList, GraphTensor, Tensor
+from runtime.text import StagedText
 from runtime.trace import constant_array
 from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
 
@@ -126,6 +127,8 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b) or not isinstance(a, _BY_VALUE):
         return False
+    if isinstance(a, str):
+        return str.__eq__(a, b)
     return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
 
 
@@ -473,9 +476,10 @@ def text(spec: Spec) -> str:
         return _type_text(type)
     if value is None:
         return "None"
-    shown = repr(value)
-    if isinstance(value, (int, float, complex, str, bytes)) and len(shown) <= 40:
-        return f"the {_kind(value)} {shown}"
+    if isinstance(value, (int, float, complex, str, bytes)) and not isinstance(value, StagedText):
+        shown = repr(value)
+        if len(shown) <= 40:
+            return f"the {_kind(value)} {shown}"
     return f"a {_kind(value)}"
 
 

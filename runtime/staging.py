@@ -8,13 +8,13 @@ from autograph.backend import Body, Handler, Values, announce
 from autograph.clauses import Clause
 from autograph.others import draws_random_numbers
 from runtime import trace
-from runtime.bodies import Mark, Step, checkpoint, rollback, staging_error
+from runtime.bodies import Mark, Step, checkpoint, rollback
 from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
 from runtime.config import settings
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
-from runtime.graph import Position, user_position
+from runtime.graph import Position, staging_error, user_position
 from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.keys import check_keys, method_of_dict
@@ -25,6 +25,7 @@ from runtime.ops.indexing import setitem
 from runtime.staged_builtins import BUILTINS
 from runtime.staged_list import StagedList
 from runtime.tensor import OPERATORS, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.tries import may_raise, refuse_errors, stage_try, stops
 
@@ -298,6 +299,9 @@ class Staging:
 
     def method_of_dict(self, method: Any) -> Any:
         return method_of_dict(method)
+
+    def text(self, value: Any) -> Any:
+        return staged(value) if isinstance(value, str) else value
 
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):

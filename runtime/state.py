@@ -15,8 +15,8 @@ from autograph.backend import UNBOUND
 from autograph.heap import fields_of
 from autograph.paths import path_of
 from autograph.references import exchange
-from runtime.bodies import Branch, line_of, staging_error
-from runtime.graph import Position
+from runtime.bodies import Branch, line_of
+from runtime.graph import Position, staging_error
 from runtime.held import became
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.op import CAST, CONST

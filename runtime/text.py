@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NoReturn, SupportsIndex
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from runtime.graph import Value
+from runtime.graph import Value, staging_error
 from runtime.types import ListType, TensorType, dtype_of
 
-__all__ = ["Hole", "Template", "describe", "optional", "placeholder", "show", "text_of"]
+__all__ = ["Hole", "StagedText", "Template", "describe", "optional", "placeholder", "show", "staged", "text_of"]
 
 _numbers: Final = count(1)
 _number: Final[WeakKeyDictionary[Value, int]] = WeakKeyDictionary()
@@ -27,8 +27,83 @@ _PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}
 Show = Callable[[Any, str], str]
 
 
-def describe(value: Value, name: str) -> str:
+class StagedText(str):
+    """Text with placeholders in it. What would look into it, as Python does while the graph is made, is an error."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+    def __repr__(self) -> str:
+        return StagedText(super().__repr__())
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return self
+        raise staging_error(
+            "how long text with the value of a tensor in it is, is known only when the graph runs, so it cannot be "
+            f"formatted by {spec!r}", "Format the tensor itself, such as f'{x:>8}'.")
+
+    def __add__(self, other: str) -> str:
+        return StagedText(super().__add__(other))
+
+    def __radd__(self, other: Any) -> str:
+        return StagedText(other + str.__str__(self)) if isinstance(other, str) else NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> str:
+        return StagedText(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def __rmod__(self, other: Any) -> str:
+        return StagedText(str.__mod__(other, str.__str__(self))) if isinstance(other, str) else NotImplemented
+
+    def join(self, texts: Iterable[str], /) -> str:
+        return StagedText(super().join(texts))
+
+    def __bool__(self) -> bool:
+        template, _ = Template.parse(self)
+        return any(template.pieces) or any(hole.spec != _TEXT for hole in template.holes) or self.refuse()
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (self.refuse() if isinstance(other, str) else False)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """StagingError, with the user's line."""
+        if any(hole.spec == _TEXT for hole in Template.parse(self)[0].holes):
+            raise staging_error(
+                "the text of an error that a graph raises is known only when it runs: it can be printed, and be part of"
+                " other text, but not be looked into",
+                "Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the "
+                "call of the traced function.")
+        raise staging_error(
+            "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, and "
+            "be part of other text, but not be looked into, compared, or be a key",
+            "Ask the tensor itself, such as `x == 1`; keep what a number from the graph finds in a list or a tensor.")
+
+
+
+StagedText.__name__ = "str"  # as messages call it
+for _name in {*dir(str)} - {*dir(object), *vars(StagedText), "__getnewargs__"} | {
+        "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__int__", "__float__", "__complex__"}:
+    setattr(StagedText, _name, StagedText.refuse)
+
+
+def staged(text: str) -> str:
+    """`text` as what may not be looked into, if there are placeholders in it."""
+    return StagedText(text) if type(text) is str and "id=" in text and _PLACEHOLDER.search(text) else text
+
+
+def describe(value: Value, name: str) -> StagedText:
     """The placeholder for the text that `str` gives of the value."""
+    return StagedText(_described(value, name))
+
+
+def _described(value: Value, name: str) -> str:
     number = _number.get(value)
     if number is None:
         number = _number[value] = next(_numbers)
@@ -40,23 +115,23 @@ def describe(value: Value, name: str) -> str:
     return f'Tensor("{name}", shape=({shape}{comma}), dtype={value.type.dtype.name}, id={number})'
 
 
-def text_of(value: Value, name: str) -> str:
+def text_of(value: Value, name: str) -> StagedText:
     """The placeholder for the text that the value holds in UTF-8."""
-    return describe(value, name).replace("Tensor(", "Text(", 1)
+    return StagedText(_described(value, name).replace("Tensor(", "Text(", 1))
 
 
-def placeholder(value: Value, name: str, spec: str = "", present: Value | None = None) -> str:
+def placeholder(value: Value, name: str, spec: str = "", present: Value | None = None) -> StagedText:
     """The placeholder for `format(x, spec)` of the value; of None where the bool scalar `present` is false."""
-    return f"{{{describe(value, name)}{_condition(present)}:{spec}}}"
+    return StagedText(f"{{{_described(value, name)}{_condition(present)}:{spec}}}")
 
 
-def optional(value: Value, name: str, present: Value) -> str:
+def optional(value: Value, name: str, present: Value) -> StagedText:
     """The placeholder for `str` of the value, or of None where the bool scalar `present` is false."""
-    return describe(value, name) + _condition(present)
+    return StagedText(_described(value, name) + _condition(present))
 
 
 def _condition(present: Value | None) -> str:
-    return "" if present is None else f" if {describe(present, 'present')}"
+    return "" if present is None else f" if {_described(present, 'present')}"
 
 
 def show(x: Any, spec: str = "") -> str:
@@ -161,9 +236,9 @@ class Template:
             if hole.spec == _TEXT:
                 parts += text_of(value, "text"), piece
                 continue
-            text = describe(value, "text") + _condition(present)
+            text = _described(value, "text") + _condition(present)
             parts += text if hole.spec is None else f"{{{text}:{hole.spec}}}", piece
-        return "".join(parts)
+        return staged("".join(parts))
 
     def __repr__(self) -> str:
         holes = [f"{{:{hole.spec}}}" if hole.spec else "{}" for hole in self.holes]

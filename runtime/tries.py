@@ -10,11 +10,11 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
 from runtime.aliases import settle
-from runtime.bodies import Branch, Unreachable, checkpoint, rollback, staging_error
+from runtime.bodies import Branch, Unreachable, checkpoint, rollback
 from runtime.branches import Traced
 from runtime.caught import error_for, is_caught
 from runtime.errors import StagingError, locate, subject
-from runtime.graph import Graph
+from runtime.graph import Graph, staging_error
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
 from runtime.specs import Conflict, Origins, Shared, Spec, Static, as_outputs, describe, join, leaf_types, shared, text

@@ -38,9 +38,9 @@ from runtime.types import (
 )
 
 __all__ = [
-    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "made_of",
-    "numpy_function", "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert",
-    "stage_print",
+    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "holds_values",
+    "made_of", "numpy_function", "plain_text", "print_text", "py_function", "raise_error", "raise_unless",
+    "stage_assert", "stage_print",
 ]
 
 
@@ -310,6 +310,14 @@ def raise_error(exception: BaseException) -> None:
     operands: list[Any] = []
     raised = Raised.of(exception, operands)
     apply(RAISE, *operands, raised=raised)
+
+
+def holds_values(exception: BaseException) -> bool:
+    """Whether arguments or attributes of `exception` are graph tensors, or text with their placeholders."""
+    operands: list[Any] = []
+    for part in (*exception.args, *vars(exception).values()):
+        _defer(part, operands)
+    return bool(operands)
 
 
 def raise_unless(condition: Any, exception: BaseException) -> None:
