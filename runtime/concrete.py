@@ -13,7 +13,7 @@ from runtime.executors import Executable, chosen, make
 from runtime.graph import Graph, user_position
 from runtime.inline import inline
 from runtime.maybe import MaybeTensor
-from runtime.python_floats import with_python_floats
+from runtime.python_numbers import with_python_numbers
 from runtime.results import Pack, result_specs
 from runtime.rewrite import rewrite
 from runtime.signature import (
@@ -59,7 +59,7 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
-        self.optimized = rewrite(with_python_floats(graph), fast_math=fast_math and chosen(executor) == "native")
+        self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
         single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor)

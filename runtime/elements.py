@@ -13,7 +13,7 @@ from runtime.execute.numpy import compile_graph
 from runtime.graph import Graph, Value, prune, user_position
 from runtime.nest import flatten, map_structure, pack_sequence_as
 from runtime.op import CAST
-from runtime.python_floats import with_python_floats
+from runtime.python_numbers import with_python_numbers
 from runtime.rewrite import rewrite
 from runtime.tensor import Tensor
 from runtime.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
@@ -50,7 +50,7 @@ class ElementFunction:
             self.result = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
             set_outputs(graph, flatten(self.result))
         prune(graph)
-        self._optimized = rewrite(with_python_floats(graph), keep_captures=True)
+        self._optimized = rewrite(with_python_numbers(graph), keep_captures=True)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
 
     def result_spec(self) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import runtime as rt
 from runtime.execute.numpy import run
 from runtime.graph import Graph, prune
-from runtime.python_floats import with_python_floats
+from runtime.python_numbers import with_python_numbers
 from runtime.tensor import EagerTensor
 from runtime.trace import add_input, set_outputs, tracing
 from runtime.types import TensorType, type_of_array
@@ -28,7 +28,7 @@ def staged(function: Callable[..., Any], *arrays: Any, known: bool = True) -> li
     graph.verify()
     prune(graph)
     graph.verify()
-    results = list(run(with_python_floats(graph), arrays))
+    results = list(run(with_python_numbers(graph), arrays))
     for value, result in zip(graph.outputs, results, strict=True):
         assert value.type.accepts(type_of_array(result)), f"the graph says {value.type}, not {type_of_array(result)}"
     return results

@@ -208,10 +208,22 @@ def test_programs(fn: Callable[..., Any]) -> None:
 def test_registers_of_other_machines(fn: Callable[..., Any], bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code is for vectors of any length: LLVM makes of them what the machine has."""
     monkeypatch.setattr(executor, "vector_bits", lambda: bits)
-    if fn is wraps and bits == 128:
-        assert how(fn)[0].endswith("does not run in lanes: a register has 2 lanes for its widest values")
-    else:
-        check(fn, sizes=(0, 1, 40, 333))
+    check(fn, sizes=(0, 1, 40, 333))
+
+
+def test_registers_of_two_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halved(n):
+        turns = 0
+        for k in range(n):
+            x = k / 1.0
+            while x > 1:
+                x /= 2
+                turns += 1
+        return turns
+
+    check(halved)
+    monkeypatch.setattr(executor, "vector_bits", lambda: 128)
+    assert how(halved)[0].endswith("does not run in lanes: a register has 2 lanes for its widest values")
 
 
 @pytest.mark.parametrize(("fn", "dtype"), [(two_loops, rt.int16), (two_loops, rt.uint32), (all_steps, rt.uint32),
@@ -397,19 +409,46 @@ def test_what_does_not(fn: Callable[..., Any]) -> None:
     assert line == "reduce does not run in lanes: " + REFUSED[fn]
 
 
-def test_division_of_long_integers() -> None:
-    def digits(n):
+DIVISORS = (3, -3, 10, -10, 6, -2, -8, 7, 9973, 10**9 + 7, -10**9 - 7, 2**31 - 1, 2**40 + 12345, 2**53 + 1, 3**39,
+            -620181110420314147, 2**62 + 1, 2**63 - 1, -2**63, 1 - 2**63)
+
+
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_division_of_long_integers(divisor: int) -> None:
+    """Of numbers of all sizes, and of those next to a multiple."""
+    def both(n):
         total = 0
-        for i in range(n):
-            k = i
-            while k > 0:
-                total += k % 10
-                k //= 10
+        for k in range(n):
+            v = k * 6364136223846793005 + 1442695040888963407
+            turns = 0
+            while turns < 9 + k % 4:
+                total += v // divisor * 31 + v % divisor * 1000003
+                w = v // 4096 * divisor
+                total += w // divisor * 37 + w % divisor * 1000033
+                w -= 1
+                total += w // divisor * 41 + w % divisor * 1000037
+                w += 2
+                total += w // divisor * 43 + w % divisor * 1000039
+                v = v // 32 + k
+                turns += 1
         return total
 
-    check(digits)
-    line, = how(digits, rt.int64)
-    assert line.endswith("reduce does not run in lanes: registers do not divide integers of 64 bits (mod)")
+    check(both, rt.int64, (0, 1, 17, 700))
+    concrete = rt.function(both).get_concrete_function(rt.TensorSpec([], rt.int64))
+    total = 0
+    for k in range(17):  # Python's ints, which wrap at 64 bits
+        v = wrapped(k * 6364136223846793005 + 1442695040888963407)
+        for _ in range(9 + k % 4):
+            near = wrapped(v // 4096 * divisor)
+            for w, a, c in ((v, 31, 1000003), (near, 37, 1000033), (wrapped(near - 1), 41, 1000037),
+                            (wrapped(near + 1), 43, 1000039)):
+                total += w // divisor * a + w % divisor * c
+            v = v // 32 + k
+    assert concrete(rt.constant(17, rt.int64)).numpy() == wrapped(total)
+
+
+def wrapped(x: int) -> int:
+    return (x + 2**63) % 2**64 - 2**63
 
 
 def test_what_is_no_such_loop() -> None:
@@ -443,6 +482,6 @@ def test_what_is_no_such_loop() -> None:
 
 def test_explained() -> None:
     text = rt.function(all_steps, executor="native").get_concrete_function(rt.constant(5)).explain_native()
-    count = 2 * vector_bits() // 32
+    count = 2 * vector_bits() // 64
     line = all_steps.__code__.co_firstlineno + 2
     assert f"{__file__}:{line}: reduce runs {count} iterations at a time, in lanes" in text.replace("  ", "")

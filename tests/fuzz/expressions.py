@@ -108,6 +108,7 @@ class Expressions:
             (0.3, lambda: f"int({r.choice([*self.names.floats, *self.names.bools, self.bool(1)])})"),
             (0.7, lambda: "len(xs)" if self.chance(0.3) else f"xs[{r.choice(['0', '-1', f'{sub()} % len(xs)'])}]"),
             (0.4, lambda: r.choice(["box.v", "box.items[1]", "d['k']", "d.get('k')", "d.get('none', 4)"])),
+            (0.3, lambda: r.choice(["d['large'] % 41", "d['large'] // 50_000_000", "(d['large'] * 3_000 >> 34)"])),
             (0.3, lambda: f"{r.choice(['sum', 'max', 'min'])}(xs)"),
             (0.4, lambda: f"(lambda q: q + {self.read()})({sub()})"),
             (0.4, lambda: f"clip({sub()}{r.choice(['', ', 2', ', high=9', ', low=b, high=a'])})"),

@@ -1,9 +1,10 @@
 """Programs from a seed: text that defines `program(a, b, f, xs)`, and always comes to an end.
 
 There are two kinds. A `plain` program uses all of Python, and errors are as good as results. A `tensor` program keeps
-to what stages: an int stays an int, and below 1000, so that int32 holds it; tensors of floats are float64. It has no
-`try` and no `with` (their handlers and methods belong to Python, a staged error to the graph), no call that changes an
-object within a lazy operand, and sets no item of a tensor in a loop.
+to what stages: an int stays an int, and below 1000, so that int32 holds it, but for `d['large']` on its way to an
+item that int32 holds; tensors of floats are float64. It has no `try` and no `with` (their handlers and methods belong
+to Python, a staged error to the graph), no call that changes an object within a lazy operand, and sets no item of a
+tensor in a loop.
 """
 from __future__ import annotations
 
@@ -47,6 +48,7 @@ class Generator(Statements):
             (0.8, self.print), (0.6, self.item), (0.6, self.attribute), (0.5, self.unpack), (0.7, self.append),
             (0.3, self.assign_maybe), (0.4, self.jump_if), (0.1, self.raise_if), (0.1, self.check),
             (0.15, self.delete_local), (0.3, self.walrus_statement if not self.names.nested else self.assign),
+            (0.4, self.large),
             (self.plain(0.3), self.jump), (self.plain(0.2), self.delete), (self.plain(0.3), self.star),
             (self.plain(0.3), self.global_),
             (1.5 if self.names.generator else 0, self.yield_),
@@ -322,7 +324,7 @@ class Generator(Statements):
             self.names.ints += ["a", "b"]
             self.names.floats.append("f")
             self.line("box = Box(b)")
-            self.line("d = {'k': 2}")
+            self.line("d = {'k': 2, 'large': 123_456_789}")
             if self.chance(0.6):
                 self.line(f"{self.new('lists', 'out')} = []")
             self.lists = list(self.names.lists)

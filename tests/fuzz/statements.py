@@ -86,6 +86,13 @@ class Statements(Expressions):
             index = r.choice(["0", "-1", f"{self.read()} % len(xs)"])
             self.line(f"xs[{index}] {r.choice(['=', '=', '+='])} {self.int(1)} % 31")
 
+    def large(self) -> None:
+        """What Python computes with ints that only 64 bits hold."""
+        r = self.random
+        self.line("d['large'] = " + r.choice([
+            f"(d['large'] * 48271 + {r.randint(0, 9)}) % 2147483647", "d['large'] * d['large'] % 2147483629",
+            "((d['large'] << 31) ^ 12345) % 2147483647", "-d['large'] * 1_000_003 // 65537 % 2147483647"]))
+
     def attribute(self) -> None:
         r = self.random
         self.line(r.choice([
@@ -190,7 +197,7 @@ class Statements(Expressions):
         names = self.names
         shown = ["a", "b", "f", "box.v"]
         if self.tensor:
-            shown += [self.random.choice(names.ints), self.random.choice(names.ints), "d['k']", "box.items[0]"]
+            shown += [self.random.choice(names.ints), self.random.choice(names.ints), "d['k']", "d['large']", "box.items[0]"]
             shown += self.lists
         else:
             shown += [*self.random.sample(names.ints, min(2, len(names.ints))), "d", "box.items", *names.lists]

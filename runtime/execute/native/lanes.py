@@ -118,9 +118,11 @@ class InLanes:
     def _lanes(self, bits: int) -> int:
         """As many as fill two registers of so many bits, so that these need not wait for each other; if the values
         that are held at a time are few."""
-        one = bits // (8 * max(type_of(v).dtype.size for v in _values(self.body)))
-        if one < 4:
+        dtypes = {type_of(v).dtype for v in _values(self.body)}
+        one = bits // (8 * max(dtype.size for dtype in dtypes))
+        if one < 4 and any(bits < 32 * dtype.size for dtype in dtypes if dtype.is_floating):
             raise Refused(f"a register has {one} lanes for its widest values")
+        one = max(one, 4)  # Python's ints, which have 64 bits, may take two registers
         held = 1 + len(self.kinds) + 2 * len(self.choices) + sum(len(loop.carried) for loop in self.loops.values())
         few = self.cost <= _LONG and held <= (12 if bits >= 512 else 6)
         return min(2 * one if few else one, _MOST)
@@ -166,16 +168,8 @@ def _check(node: Node) -> None:
         raise Refused(f"its iterations have effects, whose order counts ({name})")
     if name in FAILS and not safe(node):
         raise Refused(f"an iteration may raise ({name})")
-    if name in ("floordiv", "mod") and type_of(node.inputs[0]).dtype.size == 8 and not _shifts(node):
-        raise Refused(f"registers do not divide integers of 64 bits ({name})")
     if name not in ELEMENTWISE and name not in _PLAIN and name not in LOOPS and name != "cond":
         raise Refused(f"{name} does not run in lanes")
-
-
-def _shifts(node: Node) -> bool:
-    """Whether a division is one of floats, or by a power of two."""
-    divisor = node.inputs[1].constant
-    return type_of(node.inputs[0]).dtype.is_floating or (divisor > 0 and divisor & (divisor - 1) == 0)
 
 
 # What becomes of the state

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.execute.native.arithmetic import MANTISSA, Num, copysign, floor, fma, trunc, where
+from runtime.execute.native.arithmetic import MANTISSA, Num, copysign, floor, fma, rint, trunc, where
 from runtime.execute.native.emit import Index, Val, bits_of
 from runtime.execute.native.exponentials import INF, NAN
 from runtime.execute.native.variants import any_lane, lane_by_lane
@@ -73,6 +73,21 @@ def floordiv(x: Num, y: Num) -> Num:
     whole = floor(quotient)
     whole = where(quotient - whole > 0.5, whole + 1.0, whole)
     return where(y.equals(0.0), ratio, where(quotient.equals(0.0), copysign(quotient, ratio), whole))
+
+
+def divided(x: Num, y: int) -> tuple[Num, Num]:
+    """The quotient of signed whole numbers of 64 bits, rounded down, and the remainder, for |y| > 1: times 1 / y,
+    rounded to the nearest, and the same for the 12 bits or so that are left of it."""
+    quotient, rest = _nearest(x, y)
+    more, rest = _nearest(rest, y)  # which is at most half of y, and a little
+    quotient += more
+    below = rest < 0 if y > 0 else rest > 0
+    return where(below, quotient - 1, quotient), where(below, rest + y, rest)
+
+
+def _nearest(x: Num, y: int) -> tuple[Num, Num]:
+    quotient = rint(x.to("double") * (1 / y)).to("i64")
+    return quotient, x - quotient * y
 
 
 def _opposite(rest: Num, y: Num) -> Num:

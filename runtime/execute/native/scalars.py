@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from runtime import types as t
-from runtime.execute.native import complexes, functions
+from runtime.execute.native import complexes, functions, remainders
+from runtime.execute.native.arithmetic import Num
 from runtime.execute.native.emit import Builder, Val, const, element, is_float, lanes, like
 from runtime.types import DType
 
@@ -108,6 +109,14 @@ def _rounds_down(b: Builder, remainder: Val, y: Val) -> Val:
     return b.and_(b.icmp("ne", remainder, zero), b.icmp("slt", b.xor(remainder, y), zero))
 
 
+def _divided(b: Builder, x: Val, y: int | None) -> tuple[Num, Num] | None:
+    """Quotient and remainder of lanes of 64 bits by the constant y, if that goes by multiplication: the processor does
+    not divide them, but with AVX-512 makes floats of them."""
+    if y is None or abs(y) < 2 or lanes(x.ty) == 1 or element(x.ty) != "i64" or b.module.vector_bits < 512:
+        return None
+    return remainders.divided(Num(b, x), y)
+
+
 def _floordiv(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     if is_float(x.ty):
         return functions.call(b, "floordiv", x, y)
@@ -118,6 +127,9 @@ def _floordiv(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     safe, minus = _safe_divisor(b, dtype, y)
     if dtype.is_unsigned:
         return b.udiv(x, safe)
+    parts = _divided(b, x, known)
+    if parts is not None:
+        return parts[0].v
     quotient = b.sdiv(x, safe)
     down = _rounds_down(b, b.sub(x, b.mul(quotient, safe)), safe)
     result = b.add(quotient, b.convert("sext", down, element(x.ty)))
@@ -133,6 +145,9 @@ def _mod(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     safe, minus = _safe_divisor(b, dtype, y)
     if dtype.is_unsigned:
         return b.urem(x, safe)
+    parts = _divided(b, x, known)
+    if parts is not None:
+        return parts[1].v
     remainder = b.srem(x, safe)
     down = _rounds_down(b, remainder, safe)
     result = b.select(down, b.add(remainder, safe), remainder)

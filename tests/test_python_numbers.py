@@ -1,4 +1,4 @@
-"""Python's floats have 64 bits, in tensors of float64 and where a graph computes with them."""
+"""Python's floats and ints have 64 bits where a graph computes with them; and floats in tensors of float64."""
 from __future__ import annotations
 
 import builtins
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from runtime.python_floats import with_python_floats
+from runtime.python_numbers import with_python_numbers
 
 
 def test_values_of_tensors() -> None:
@@ -149,7 +149,7 @@ def test_as_in_python(fn: Any, executor: str) -> None:
         concrete.optimized.verify()
 
 
-def plain(fn: Any, value: float) -> Any:
+def plain(fn: Any, value: Any) -> Any:
     """What Python gives, with its own `range`."""
     return FunctionType(fn.__code__, {"rt": builtins})(value)
 
@@ -237,4 +237,160 @@ def test_functions_of_datasets() -> None:
 def test_a_graph_without_them_stays_the_same() -> None:
     f = rt.function(lambda x, n: x * 0.5 + n)
     graph = f.get_concrete_function(rt.TensorSpec([None]), 3).graph
-    assert with_python_floats(graph) is graph
+    assert with_python_numbers(graph) is graph
+
+
+# Ints
+
+def squares(n):
+    total = 0
+    for i in range(n):
+        total += i * i * i
+    return total // 1_000_003, total % 1_000_003, total > 5_000_000_000
+
+
+def fibonacci(n):
+    a, b, steps = 0, 1, 0
+    while a < 10**15:
+        a, b = b, a + b
+        steps += 1
+    return steps, a % 1_000_000_007, n > steps
+
+
+def factorial(n):
+    product = 1
+    for k in range(n):
+        if k < 20:
+            product *= k + 1
+    return product % 1_000_003, product / 1e9 > 3.5
+
+
+def generator(n):
+    seed, inside = 42, 0
+    for _ in range(n):
+        seed = seed * 16807 % 2147483647
+        x = seed / 2147483647
+        seed = seed * 16807 % 2147483647
+        y = seed / 2147483647
+        if x * x + y * y < 1:
+            inside += 1
+    return inside, seed
+
+
+def hashed(n):
+    h = 5381
+    for k in range(n):
+        h = (h * 33) ^ k & 0xFFFF
+        if h > 10**15:
+            h //= 10**9
+        elif h < 0:
+            break
+    return h % 1_000_003, h >> 40, ~h & 255
+
+
+def listed(n):
+    powers, p = [], 1
+    for k in range(n):
+        powers.append(p)
+        p = p * 3 if k < 35 else p - k
+    total = 0
+    for p in powers:
+        total += p % 65_537
+    return total, powers[-1] // 10**9 % 2**31
+
+
+def stated(n):
+    state = {"a": [1, 2], "b": 5}
+    for k in range(n):
+        if k < 20:
+            state["a"][0] *= 7
+        state["b"] = state["a"][0] - state["b"]
+    return state["b"] % 1_000_003, -state["b"] // 10 % 1000
+
+
+def chosen(n):
+    big = 70_000 if n > 10 else 60_000
+    big *= big
+    return big // 1000, -big // 7 % 1_000_003, abs(-big) // 10**4, min(big, 2**40) // 10**3, round(big / 3) // 1000
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [squares, fibonacci, factorial, generator, hashed, listed, stated, chosen],
+                         ids=lambda fn: fn.__name__)
+def test_ints_as_in_python(fn: Any, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = rt.function(fn, executor=executor)
+    for n in (1, 9, 20, 37):
+        assert values_of(f(rt.constant(n))) == list(plain(fn, n)), n
+    concrete = f.get_concrete_function(rt.constant(1))
+    concrete.graph.verify()
+    concrete.optimized.verify()
+
+
+def values_of(results: Any) -> Any:
+    if isinstance(results, (list, tuple)):
+        return [values_of(x) for x in results]
+    return results.numpy().item() if isinstance(results, rt.Tensor) else results
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_result_that_is_too_large(executor: str) -> None:
+    """It is returned as a tensor of int32, as an eager one of a small int."""
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+
+    def total(n):
+        t = 0
+        for i in range(n):
+            t += i * i
+        return t
+
+    f = rt.function(total, executor=executor)
+    assert f(rt.constant(1800)).numpy() == total(1800)
+    assert f(rt.constant(1800)).dtype is rt.int32
+    with pytest.raises(rt.errors.DTypeError) as caught:
+        f(rt.constant(3000))
+    line = total.__code__.co_firstlineno + 2
+    assert str(caught.value).splitlines() == [
+        f"{__file__}:{line}: 8995500500 does not fit int32, which goes from -2147483648 to 2147483647: it is what "
+        "Python computed with ints, and is returned as a tensor",
+        f"    {line} |         for i in range(n):",
+        "                  ^",
+        "Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64)."]
+
+    def long(n):
+        t = rt.constant(0, rt.int64)
+        for i in range(n):
+            t += i * i
+        return t
+
+    assert rt.function(long, executor=executor)(rt.constant(3000)).numpy() == total(3000)
+
+    def many(n):
+        powers, p = [], 1
+        for _ in range(n):
+            powers.append(p)
+            p *= 10
+        return powers
+
+    f = rt.function(many, executor=executor)
+    assert [x.numpy() for x in f(rt.constant(5))] == [1, 10, 100, 1000, 10000]
+    with pytest.raises(rt.errors.DTypeError, match="an item does not fit int32"):
+        f(rt.constant(11))
+
+
+def test_ints_beside_tensors() -> None:
+    """They have the dtype of a tensor that they meet, and compare as what they are."""
+    @rt.function
+    def f(x, y):
+        k = 1
+        for _ in rt.range(20):
+            k *= 3
+        return x + 1, x > k, k == x, y * k, x if k > 2**31 else x + 1, rt.where(x > 0, x, -1)
+
+    x, y = rt.constant(7), rt.constant(0.5)
+    plus, more, same, product, chosen, where = f(x, y)
+    assert [plus.numpy(), plus.dtype, chosen.numpy(), where.numpy()] == [8, rt.int32, 7, 7]
+    assert not more.numpy() and not same.numpy()
+    assert product.dtype is rt.float32 and product.numpy() == np.float32(0.5 * 3**20)

@@ -1,40 +1,70 @@
-"""Python's floats in graphs have 64 bits, as in Python.
+"""Python's floats and ints in graphs have 64 bits: of floats, as in Python.
 
-While a function is traced, a float that Python made is weak float32: that is what it becomes where it is wanted as a
-tensor of its own, and it adapts to the dtype of a tensor that it meets. Until then the graph that runs computes with
-float64, in branches, loops and lists: what Python would compute.
+While a function is traced, a float that Python made is weak float32, an int weak int32: that is what it becomes where
+it is wanted as a tensor of its own, and it adapts to the dtype of a tensor that it meets. Until then the graph that
+runs computes with float64 and int64, in branches, loops and lists: what Python would compute.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from runtime.errors import OpError
+from runtime.errors import DTypeError, OpError, locate
 from runtime.graph import Graph, Node, Value
 from runtime.op import CAST, CONST, REGISTRY
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import list_stack
+from runtime.ops.reduction import reduce_all
 from runtime.ops.tries import Region
-from runtime.types import ListType, TensorType, Type, float32, float64
+from runtime.trace import apply, tracing, wrap
+from runtime.types import ListType, TensorType, Type, float32, float64, int32, int64
 
-__all__ = ["with_python_floats"]
+__all__ = ["with_python_numbers"]
 
 _AS_TENSORS = frozenset(("py_function", "numpy_function"))
 """Whose operands are handed to the user as tensors."""
 
 
-def with_python_floats(graph: Graph) -> Graph:
+_WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
+
+
+def with_python_numbers(graph: Graph) -> Graph:
     """A graph for `graph`, as it was traced, that runs: what is weak float32 is float64 in it, rounded where float32 is
-    wanted. Its inputs and outputs have the types that they had, but are not weak."""
-    if not _has_floats(graph):
+    wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak; an
+    int that int32 does not hold is a DTypeError then."""
+    if not _has_numbers(graph):
         return graph
     copy = _Copy(Graph(graph.name, graph.parent), {}, {})
     copy.take_inputs(graph.inputs, _strong)
     for outer, value in graph.captures:
         copy.capture(outer, value, _strong(value.type))
-    copy.take_nodes(graph, [_strong(value.type) for value in graph.outputs])
+    copy.take_nodes(graph)
+    for value in graph.outputs:
+        _check(copy.graph, copy.made[value], value)
+    copy.take_outputs(graph.outputs, [_strong(value.type) for value in graph.outputs])
     return copy.graph
 
 
-def _has_floats(graph: Graph) -> bool:
+def _check(graph: Graph, made: Value, value: Value) -> None:
+    """A DTypeError of the graph if an int of Python's that is returned does not fit the dtype of `value`."""
+    type = _tensor(value.type)
+    if not type.weak or type.dtype is not int32 or (type is not value.type and type.shape):
+        return
+    with tracing(graph):
+        number = wrap(made) if type is value.type else list_stack(wrap(made))
+        fits = apply(REGISTRY["equal"], apply(CAST, apply(CAST, number, dtype=int32), dtype=int64), number)
+        if several := type is not value.type or type.shape:
+            fits = reduce_all(fits)
+        low, high = int32.limits
+        error = DTypeError(
+            f"{'an item' if several else number} does not fit int32, which goes from {low} to {high}: it is what "
+            "Python computed with ints, and is returned as a tensor",
+            remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64).")
+        locate(error, None if value.node is None else value.node.position)
+        raise_unless(fits, error)
+
+
+def _has_numbers(graph: Graph) -> bool:
     types = [value.type for value in (*graph.parameters, *graph.outputs)]
     types += [value.type for node in graph.walk() for value in node.outputs]
     return any(_wide(type) is not type for type in types)
@@ -45,14 +75,19 @@ def _wide(type: Type) -> Type:
     if isinstance(type, ListType):
         element = _wide(type.element)
         return type if element is type.element else ListType(element, type.known)  # type: ignore[arg-type]
-    return TensorType(float64, type.shape) if type.weak and type.dtype in (float32, float64) else type
+    return TensorType(_WIDE[type.dtype], type.shape) if type.weak and type.dtype in _WIDE else type
 
 
 def _strong(type: Type) -> Type:
     """The type, of what is not weak."""
     if isinstance(type, ListType):
         return ListType(_strong(type.element), type.known)  # type: ignore[arg-type]
-    return TensorType(type.dtype, type.shape) if type.weak and type.dtype.is_floating else type
+    return TensorType(type.dtype, type.shape) if type.weak and type.dtype in _WIDE else type
+
+
+def _exact(type: Type) -> Type:
+    """The type, of ints with 64 bits."""
+    return TensorType(int64, type.shape) if isinstance(type, TensorType) and type.dtype is int32 else type
 
 
 def _tensor(type: Type) -> TensorType:
@@ -74,21 +109,26 @@ class _Copy:
         self.graph.captures.append((outer, inner))
         self._take(inner, value)
 
-    def take_nodes(self, graph: Graph, types: Iterable[Type]) -> None:
-        """The nodes, and the outputs with the dtypes of `types`."""
+    def take_nodes(self, graph: Graph) -> None:
         for node in graph.nodes:
             self._visit(node)
-        self.graph.outputs = [self._fit(self.made[v], type) for v, type in zip(graph.outputs, types, strict=True)]
+
+    def take_outputs(self, outputs: Iterable[Value], types: Iterable[Type]) -> None:
+        """The outputs, with the dtypes of `types`."""
+        self.graph.outputs = [self.fit(self.made[v], type) for v, type in zip(outputs, types, strict=True)]
 
     def _take(self, new: Value, old: Value) -> None:
         """Let `new`, which may have another dtype, stand for `old`."""
-        self.made[old] = self._fit(new, _wide(old.type))
+        self.made[old] = self.fit(new, _wide(old.type))
 
-    def _fit(self, value: Value, type: Type) -> Value:
+    def fit(self, value: Value, type: Type) -> Value:
         """The value in the dtype of `type`."""
         have, want = _tensor(value.type), _tensor(type)
         if have.dtype is want.dtype:
             return value
+        if value.constant is not None:
+            array = value.constant.astype(want.dtype.np)
+            return self.graph.add_node(CONST, (), {"value": array}, TensorType(want.dtype, have.shape)).outputs[0]
         target = TensorType(want.dtype, have.shape)
         if isinstance(value.type, ListType):
             types: Type = ListType(target, value.type.known)
@@ -125,32 +165,35 @@ class _Copy:
             self._take(value, old)
 
     def _apply(self, node: Node, wide: Sequence[Type]) -> None:
-        """With operands in 64 bits, if the op takes them so and gives what is wanted; else in 32 bits."""
+        """With operands in 64 bits, if the op takes them so and gives what is wanted; else in 32 bits. Where they are
+        compared, tensors of ints have 64 bits, too."""
         inputs = [self.made[value] for value in node.inputs]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         if node.op.name == "keep":
-            inputs = [self._fit(value, type) for value, type in zip(inputs, params["region"].types, strict=True)]
-        if node.op.name == "keep" or self._takes(node, inputs, params, wide):
-            self._add(node, inputs, params, wide)
-            return
-        inputs = [self._fit(made, _strong(value.type)) for made, value in zip(inputs, node.inputs, strict=True)]
+            inputs = [self.fit(value, type) for value, type in zip(inputs, params["region"].types, strict=True)]
+        for types in [value.type for value in inputs], [_exact(value.type) for value in inputs]:
+            if node.op.name == "keep" or self._takes(node, types, params, wide):
+                self._add(node, list(map(self.fit, inputs, types)), params, wide)
+                return
+        inputs = [self.fit(made, _strong(value.type)) for made, value in zip(inputs, node.inputs, strict=True)]
         params = {name: self._param(param, _strong) for name, param in node.params.items()}
         self._add(node, inputs, params, [_strong(value.type) for value in node.outputs])
 
-    def _takes(self, node: Node, inputs: Sequence[Value], params: dict[str, Any], wide: Sequence[Type]) -> bool:
+    def _takes(self, node: Node, types: Sequence[Type], params: dict[str, Any], wide: Sequence[Type]) -> bool:
         olds = [value.type for value in node.inputs]
-        if all(new.type is old for new, old in zip(inputs, olds)) and all(
+        if all(new is old for new, old in zip(types, olds)) and all(
                 type is value.type for type, value in zip(wide, node.outputs)):
             return True
-        if node.op.name in _AS_TENSORS or any(_tensor(old).dtype is float32 and not _tensor(old).weak for old in olds):
+        floats = {_tensor(old).weak for old in olds if _tensor(old).dtype is float32}
+        if node.op.name in _AS_TENSORS or floats == {False, True}:
             return False
         try:
-            found = node.op.rule(*[value.type for value in inputs], **params)
+            found = node.op.rule(*types, **params)
         except OpError:
             return False
-        types = found if isinstance(found, tuple) else (found,)
-        return len(types) == len(wide) and all(_tensor(want).dtype is _tensor(have).dtype
-                                               for want, have in zip(wide, types))
+        results = found if isinstance(found, tuple) else (found,)
+        return len(results) == len(wide) and all(_tensor(want).dtype is _tensor(have).dtype
+                                                 for want, have in zip(wide, results))
 
     def _param(self, param: Any, change: Callable[[Type], Type]) -> Any:
         if isinstance(param, (TensorType, ListType)):
@@ -167,22 +210,26 @@ class _Copy:
         operands = [self.made[value] for value in node.operands]
         results = [_wide(value.type) for value in node.outputs]
         bodies = node.subgraphs
+        counts = node.op.name == "reduce" and node.params.get("stream") is None
+        given = _wide if counts else _strong
         if node.op.name in ("while_loop", "reduce"):
             state = bodies["body"].inputs[len(bodies["body"].inputs) - len(results):]
             results = [_wide(value.type) for value in state]
             lead = len(operands) - len(state)
-            operands = [*(self._fit(made, _strong(old.type)) for made, old in zip(operands[:lead], node.operands)),
-                        *(self._fit(made, type) for made, type in zip(operands[lead:], results))]
+            olds = bodies["body"].inputs if counts else node.operands
+            operands = [*(self.fit(made, given(old.type)) for made, old in zip(operands[:lead], olds)),
+                        *(self.fit(made, type) for made, type in zip(operands[lead:], results))]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         captured: list[Value] = []
         for name, graph in bodies.items():
             inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions)
             params[name] = inner.graph
             items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0
-            inner.take_inputs(graph.inputs[:items], _strong)
+            inner.take_inputs(graph.inputs[:items], given)
             inner.take_inputs(graph.inputs[items:], _wide)
             for outer, value in graph.captures:
                 captured.append(self.made[outer])
                 inner.capture(captured[-1], value, captured[-1].type)
-            inner.take_nodes(graph, [value.type for value in graph.outputs] if name == "test" else results)
+            inner.take_nodes(graph)
+            inner.take_outputs(graph.outputs, [v.type for v in graph.outputs] if name == "test" else results)
         self._add(node, [*operands, *captured], params, results)
