@@ -30,38 +30,19 @@ _WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
 
 def with_python_numbers(graph: Graph) -> Graph:
     """A graph for `graph`, as it was traced, that runs: what is weak float32 is float64 in it, rounded where float32 is
-    wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak; an
-    int that int32 does not hold is a DTypeError then."""
+    wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak. An
+    int that int32 does not hold, where that is wanted, is a DTypeError of the graph; but not in loops and branches."""
     if not _has_numbers(graph):
         return graph
-    copy = _Copy(Graph(graph.name, graph.parent), {}, {})
+    copy = _Copy(Graph(graph.name, graph.parent), {}, {}, True)
     copy.take_inputs(graph.inputs, _strong)
     for outer, value in graph.captures:
         copy.capture(outer, value, _strong(value.type))
     copy.take_nodes(graph)
     for value in graph.outputs:
-        _check(copy.graph, copy.made[value], value)
+        copy.check(value, value.node)
     copy.take_outputs(graph.outputs, [_strong(value.type) for value in graph.outputs])
     return copy.graph
-
-
-def _check(graph: Graph, made: Value, value: Value) -> None:
-    """A DTypeError of the graph if an int of Python's that is returned does not fit the dtype of `value`."""
-    type = _tensor(value.type)
-    if not type.weak or type.dtype is not int32 or (type is not value.type and type.shape):
-        return
-    with tracing(graph):
-        number = wrap(made) if type is value.type else list_stack(wrap(made))
-        fits = apply(REGISTRY["equal"], apply(CAST, apply(CAST, number, dtype=int32), dtype=int64), number)
-        if several := type is not value.type or type.shape:
-            fits = reduce_all(fits)
-        low, high = int32.limits
-        error = DTypeError(
-            f"{'an item' if several else number} does not fit int32, which goes from {low} to {high}: it is what "
-            "Python computed with ints, and is returned as a tensor",
-            remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64).")
-        locate(error, None if value.node is None else value.node.position)
-        raise_unless(fits, error)
 
 
 def _has_numbers(graph: Graph) -> bool:
@@ -97,8 +78,10 @@ def _tensor(type: Type) -> TensorType:
 class _Copy:
     """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own."""
 
-    def __init__(self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region]) -> None:
-        self.graph, self.made, self.regions = graph, made, regions
+    def __init__(
+        self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region], checks: bool = False
+    ) -> None:
+        self.graph, self.made, self.regions, self.checks = graph, made, regions, checks
 
     def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
         for value in inputs:
@@ -135,6 +118,29 @@ class _Copy:
             return self.graph.add_node(REGISTRY["list_cast"], (value,), {"element": target}, types).outputs[0]
         return self.graph.add_node(CAST, (value,), {"dtype": want.dtype}, target).outputs[0]
 
+    def check(self, value: Value, place: Node | None) -> None:
+        """Let the graph raise, at the line of `place`, if ints of Python's do not fit the dtype of `value`, the old one
+        of theirs."""
+        made, type = self.made[value], _tensor(value.type)
+        is_list = type is not value.type
+        if not self.checks or type.dtype is not int32 or _tensor(made.type).dtype is int32 or (is_list and type.shape):
+            return
+        source = made.node.inputs[0] if made.node is not None and made.node.op is CAST else made
+        if made.constant is not None or _tensor(source.type).dtype is int32:
+            return
+        with tracing(self.graph):
+            number = list_stack(wrap(made)) if is_list else wrap(made)
+            fits = apply(REGISTRY["equal"], apply(CAST, apply(CAST, number, dtype=int32), dtype=int64), number)
+            if several := is_list or type.shape:
+                fits = reduce_all(fits)
+            low, high = int32.limits
+            error = DTypeError(
+                f"{'an item' if several else number} does not fit int32, which goes from {low} to {high}: ints of "
+                "Python's become that where they are returned, or meet a tensor of int32",
+                remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64).")
+            locate(error, None if place is None else place.position)
+            raise_unless(fits, error)
+
     def _visit(self, node: Node) -> None:
         wide = tuple([_wide(value.type) for value in node.outputs])
         if node.op is CONST:
@@ -165,35 +171,43 @@ class _Copy:
             self._take(value, old)
 
     def _apply(self, node: Node, wide: Sequence[Type]) -> None:
-        """With operands in 64 bits, if the op takes them so and gives what is wanted; else in 32 bits. Where they are
-        compared, tensors of ints have 64 bits, too."""
+        """With operands in 64 bits, if the op takes them so and gives what is wanted (or that in 32 bits: a length);
+        else in 32 bits. Where they are compared, tensors of ints have 64 bits, too."""
         inputs = [self.made[value] for value in node.inputs]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         if node.op.name == "keep":
             inputs = [self.fit(value, type) for value, type in zip(inputs, params["region"].types, strict=True)]
         for types in [value.type for value in inputs], [_exact(value.type) for value in inputs]:
-            if node.op.name == "keep" or self._takes(node, types, params, wide):
-                self._add(node, list(map(self.fit, inputs, types)), params, wide)
+            results = wide if node.op.name == "keep" else self._results(node, types, params, wide)
+            if results is not None:
+                self._add(node, list(map(self.fit, inputs, types)), params, results)
                 return
+        for value in node.inputs:
+            self.check(value, node)
         inputs = [self.fit(made, _strong(value.type)) for made, value in zip(inputs, node.inputs, strict=True)]
         params = {name: self._param(param, _strong) for name, param in node.params.items()}
         self._add(node, inputs, params, [_strong(value.type) for value in node.outputs])
 
-    def _takes(self, node: Node, types: Sequence[Type], params: dict[str, Any], wide: Sequence[Type]) -> bool:
+    def _results(
+        self, node: Node, types: Sequence[Type], params: dict[str, Any], wide: Sequence[Type]
+    ) -> Sequence[Type] | None:
+        """What the op gives of operands of these types, if it takes them and that will do."""
         olds = [value.type for value in node.inputs]
         if all(new is old for new, old in zip(types, olds)) and all(
                 type is value.type for type, value in zip(wide, node.outputs)):
-            return True
+            return wide
         floats = {_tensor(old).weak for old in olds if _tensor(old).dtype is float32}
         if node.op.name in _AS_TENSORS or floats == {False, True}:
-            return False
+            return None
         try:
             found = node.op.rule(*types, **params)
         except OpError:
-            return False
-        results = found if isinstance(found, tuple) else (found,)
-        return len(results) == len(wide) and all(_tensor(want).dtype is _tensor(have).dtype
-                                                 for want, have in zip(wide, results))
+            return None
+        made = found if isinstance(found, tuple) else (found,)
+        narrow = [_strong(value.type) for value in node.outputs]
+        results = [next((want for want in wants if _tensor(want).dtype is _tensor(have).dtype), None)
+                   for have, *wants in zip(made, wide, narrow)]
+        return None if len(made) != len(wide) or None in results else results  # type: ignore[return-value]
 
     def _param(self, param: Any, change: Callable[[Type], Type]) -> Any:
         if isinstance(param, (TensorType, ListType)):

@@ -353,8 +353,8 @@ def test_a_result_that_is_too_large(executor: str) -> None:
         f(rt.constant(3000))
     line = total.__code__.co_firstlineno + 2
     assert str(caught.value).splitlines() == [
-        f"{__file__}:{line}: 8995500500 does not fit int32, which goes from -2147483648 to 2147483647: it is what "
-        "Python computed with ints, and is returned as a tensor",
+        f"{__file__}:{line}: 8995500500 does not fit int32, which goes from -2147483648 to 2147483647: ints of "
+        "Python's become that where they are returned, or meet a tensor of int32",
         f"    {line} |         for i in range(n):",
         "                  ^",
         "Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64)."]
@@ -378,6 +378,41 @@ def test_a_result_that_is_too_large(executor: str) -> None:
     assert [x.numpy() for x in f(rt.constant(5))] == [1, 10, 100, 1000, 10000]
     with pytest.raises(rt.errors.DTypeError, match="an item does not fit int32"):
         f(rt.constant(11))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_where_a_tensor_is_wanted(executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    v = rt.Variable(7)
+
+    def total(n):
+        t = 0
+        for i in range(n):
+            t += i * i
+        return t
+
+    def assigned(n):
+        v.assign(total(n))
+        return n
+
+    def met(n):
+        return n + total(n)
+
+    def whole(n):
+        return int(total(n) / 2) + n
+
+    def called(n):
+        return rt.function(total)(n) // 1000
+
+    for fn in assigned, met, whole:
+        f = rt.function(fn, executor=executor)
+        assert f(rt.constant(1000)).numpy() > 0
+        with pytest.raises(rt.errors.DTypeError, match="^.*: (8995500500|4497750250) does not fit int32, ") as caught:
+            f(rt.constant(3000))
+        assert str(caught.value).startswith(f"{__file__}:{fn.__code__.co_firstlineno + 1}: ")
+    assert v.numpy() == total(1000)
+    assert rt.function(called, executor=executor)(rt.constant(3000)).numpy() == total(3000) // 1000
 
 
 def test_ints_beside_tensors() -> None:

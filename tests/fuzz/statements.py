@@ -197,7 +197,8 @@ class Statements(Expressions):
         names = self.names
         shown = ["a", "b", "f", "box.v"]
         if self.tensor:
-            shown += [self.random.choice(names.ints), self.random.choice(names.ints), "d['k']", "d['large']", "box.items[0]"]
+            shown += [self.random.choice(names.ints), self.random.choice(names.ints), "d['k']", "box.items[0]"]
+            shown.append("d['large']")
             shown += self.lists
         else:
             shown += [*self.random.sample(names.ints, min(2, len(names.ints))), "d", "box.items", *names.lists]
