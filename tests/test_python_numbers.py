@@ -429,3 +429,110 @@ def test_ints_beside_tensors() -> None:
     assert [plus.numpy(), plus.dtype, chosen.numpy(), where.numpy()] == [8, rt.int32, 7, 7]
     assert not more.numpy() and not same.numpy()
     assert product.dtype is rt.float32 and product.numpy() == np.float32(0.5 * 3**20)
+
+
+# Division by zero
+
+def rate(n):
+    hits = total = 0
+    for k in range(n):
+        hits += k
+        total += 1
+    return hits / total
+
+
+def caught(n):
+    hits = total = 0
+    for k in range(n):
+        hits += k
+        total += 1
+    try:
+        return hits / total
+    except ZeroDivisionError as error:
+        print(type(error).__name__[-17:])
+        return -1.0
+
+
+def in_a_loop(n):
+    t = 0.0
+    for k in range(n):
+        t += 1 / (k - 3)
+    return t
+
+
+def whole(n):
+    t, left = 0.0, 3.5
+    for _ in range(n):
+        t, left = t + 7.5 // left, left - 0.5
+    return t
+
+
+def rest(n):
+    t, left = 0.0, 3.5
+    for _ in range(n):
+        t, left = t + 7.5 % left, left - 0.5
+    return t
+
+
+def both(n):
+    x = 0.0
+    if n > 3:
+        x = 0.75
+    return divmod(5.0, x)[0]
+
+
+def constant(n):
+    x = 1.5
+    for _ in range(n):
+        x = x + 1
+    return x / 0
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [rate, caught, in_a_loop, whole, rest, both, constant], ids=lambda fn: fn.__name__)
+def test_division_by_zero(fn: Any, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = rt.function(fn, executor=executor)
+    for n in (0, 2, 5, 9):
+        try:
+            want = plain(fn, n)
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError, match="division by zero"):
+                f(rt.constant(n))
+        else:
+            assert f(rt.constant(n)).numpy() == pytest.approx(want, rel=1e-6)
+
+
+def test_the_line_of_a_division_by_zero() -> None:
+    with pytest.raises(rt.errors.DivisionByZeroError) as caught:
+        rt.function(rate)(rt.constant(0))
+    line = rate.__code__.co_firstlineno + 5
+    assert str(caught.value).splitlines() == [
+        f"{__file__}:{line}: division by zero", f"    {line} |     return hits / total", "                     ^"]
+
+
+def test_tensors_are_divided_by_zero() -> None:
+    @rt.function
+    def f(x):
+        total = 0
+        for _ in rt.range(3):
+            total = total * 2
+        return x / total, total / x
+
+    up, down = f(rt.constant(1.0))
+    assert np.isinf(up.numpy()) and down.numpy() == 0
+
+
+def test_a_number_that_is_surely_not_zero_is_not_checked() -> None:
+    def harmonic(n):
+        t = 0.0
+        for i in range(1, n):
+            for k in range(i):
+                t += 1 / i + i / (k + i)
+        return t
+
+    f = rt.function(harmonic)
+    assert f(rt.constant(20)).numpy() == pytest.approx(harmonic(20), rel=1e-6)
+    graphs = f.get_concrete_function(rt.constant(20))
+    assert "raise_unless" in str(graphs.graph) and "raise_unless" not in str(graphs.optimized)

@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from runtime import types as t
-from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError
+from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, locate
+from runtime.graph import user_position
 from runtime.op import CAST, Errors, Sample
+from runtime.ops.effects import raise_unless
 from runtime.ops.families import (
     FLOATS,
     INEXACT,
@@ -359,7 +361,31 @@ def _float(x: Any, op: str) -> Tensor:
     return value
 
 
+def _dividing(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator for `function`: what Python's numbers become in a graph is not divided by zero either."""
+
+    def operator(x: Any, y: Any) -> Any:
+        if _is_pythons(x) and _is_pythons(y) and (function is truediv or _is_inexact(x) or _is_inexact(y)):
+            _check_divisor(y)
+        return function(x, y)
+
+    return operator
+
+
+def _is_pythons(x: Any) -> bool:
+    return x.type.weak if isinstance(x, GraphTensor) else isinstance(x, (int, float))
+
+
+def _check_divisor(y: Any) -> None:
+    if isinstance(y, GraphTensor):
+        error = DivisionByZeroError("division by zero")
+        locate(error, user_position())
+        raise_unless(not_equal(y, 0), error)
+    elif not y:
+        raise ZeroDivisionError("division by zero")
+
+
 OPERATORS.update(
-    add=add, subtract=subtract, multiply=multiply, truediv=truediv, floordiv=floordiv, mod=mod, pow=pow,
-    negative=negative, abs=abs, round=round,
+    add=add, subtract=subtract, multiply=multiply, truediv=_dividing(truediv), floordiv=_dividing(floordiv),
+    mod=_dividing(mod), pow=pow, negative=negative, abs=abs, round=round,
 )

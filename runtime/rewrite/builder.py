@@ -69,7 +69,8 @@ class Builder:
 
     loop     it is the body or test of a loop: what does not depend on the state may move out
     certain  it runs at least once whenever the node does that it belongs to
-    counter  of a counted loop's body: what counts its iterations, from 0, and how many there are
+    index    of a counted loop's body: what counts its iterations, from 0
+    counter  that, and how many there are, where it is known
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Builder:
         self.parent = parent
         self.loop = loop
         self.certain = certain
+        self.index: Value | None = None
         self.counter: tuple[Value, int] | None = None
         self.position: Position | None = None  # of the node that is being simplified
         self.values: dict[Value, Value] = {}  # of the old graphs: their homes
@@ -101,6 +103,10 @@ class Builder:
                 value = builder.known.get(value, value)
             builder = builder.parent
         return value
+
+    def counts(self, home: Value) -> bool:
+        """Whether a value counts the iterations of a loop around."""
+        return self.index is home or (self.parent is not None and self.parent.counts(home))
 
     def count_of(self, home: Value) -> int | None:
         """How many values, from 0 on, one has that counts the iterations of a loop around; None for other values."""

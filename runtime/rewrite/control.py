@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from runtime.graph import Graph, Node, Value
+from runtime.rewrite.algebra import dtype_of
 from runtime.rewrite.builder import Builder, certainly_raises, implied, is_removable
 from runtime.rewrite.rules import Result, named, rule
 from runtime.types import TensorType, Type
@@ -66,8 +67,38 @@ def _add(
 @rule("check", "check_bound", "raise_unless", sees=True)
 def check(b: Builder, node: Node) -> Result:
     """A check of what is known to hold is nothing."""
-    constant = node.inputs[0].constant
-    return () if constant is not None and bool(constant) else None
+    (condition, *_), constant = node.inputs, node.inputs[0].constant
+    if constant is not None and bool(constant):
+        return ()
+    compared = condition.node
+    if compared is not None and compared.op.name == "not_equal" and _is_zero(compared.inputs[1]):
+        return () if _least(b, compared.inputs[0]) == 1 else None
+    return None
+
+
+def _is_zero(value: Value) -> bool:
+    constant = value.constant
+    return constant is not None and not constant.any()
+
+
+def _least(b: Builder, value: Value, depth: int = 8) -> int | None:
+    """1 or 0 if a scalar is surely not less than that: what counts iterations, and sums of it."""
+    value = b.home(value)
+    constant = value.constant
+    if constant is not None:
+        return int(constant > 0) if constant.ndim == 0 and constant >= 0 else None
+    if b.counts(value):
+        return 0
+    node = value.node
+    if node is None or not depth:
+        return None
+    if node.op.name == "cast" and dtype_of(node.inputs[0]).size <= dtype_of(value).size:
+        return _least(b, node.inputs[0], depth - 1)
+    if node.op.name in ("add", "maximum"):
+        parts = [_least(b, v, depth - 1) for v in node.inputs]
+        known = [part for part in parts if part is not None]
+        return max(known) if len(known) == 2 or (known and node.op.name == "maximum") else None
+    return None
 
 
 def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
@@ -221,8 +252,9 @@ class _Loop:
             sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=certain)
             own = len(graph.inputs) - len(before)  # inputs that are no state
             given = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
-            if name == "body" and self.old.op.name == "reduce" and self.length is not None:
-                sub.counter = given[0], self.length
+            if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:
+                sub.index = given[0]
+                sub.counter = None if self.length is None else (given[0], self.length)
             made = states[name] = dict(self.fixed)
             for k, value in zip(before, graph.inputs[own:], strict=True):
                 k = self.twins.get(k, k)

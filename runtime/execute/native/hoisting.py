@@ -20,7 +20,7 @@ from runtime.execute.native.lower import Lowering, Value
 from runtime.execute.native.parallel import THREADS_WORD, region
 from runtime.execute.native.pieces import Axis, Slicer
 from runtime.execute.native.products import by_blas
-from runtime.execute.native.scalars import literal, llvm_type, lower
+from runtime.execute.native.scalars import cast, literal, llvm_type, lower
 from runtime.execute.native.shapes import result_type, wide
 from runtime.execute.native.straight import type_of
 from runtime.graph import Graph, Node
@@ -155,7 +155,10 @@ class Ahead:
             assert isinstance(vector, Array)
             place = self._place(node.inputs[1], step, vector.dims[0], True, after)
             return Scalar(dtype, vector.at(Context(b), [place]))
-        return Scalar(dtype, lower(b, node.op.name, dtype, *[self._number(v, step, after).val for v in node.inputs]))
+        numbers = [self._number(v, step, after) for v in node.inputs]
+        if node.op.name == "cast":
+            return Scalar(dtype, cast(b, numbers[0].val, numbers[0].dtype, dtype))
+        return Scalar(dtype, lower(b, node.op.name, dtype, *[number.val for number in numbers]))
 
 
 def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
@@ -272,4 +275,4 @@ def _follows(value: GraphValue, body: Graph, env: Env) -> bool:
         vector = env.get(node.inputs[0])
         return (isinstance(vector, Array) and len(vector.dims) == 1 and node.params["index"] == ("?",)
                 and _follows(node.inputs[1], body, env))
-    return node.op.name in ("add", "subtract") and all(_follows(v, body, env) for v in node.inputs)
+    return node.op.name in ("add", "subtract", "cast") and all(_follows(v, body, env) for v in node.inputs)

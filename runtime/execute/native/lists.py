@@ -143,13 +143,19 @@ def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
     k = loop.operands.index(made) - sources
     state = body.inputs[len(body.inputs) - (len(loop.operands) - sources) + k]
     setter = _only_user(body.nodes, state)
-    if setter is None or setter.op.name != "list_set" or tuple(setter.inputs[:2]) != (state, body.inputs[0]):
+    if setter is None or setter.op.name != "list_set" or setter.inputs[0] is not state or (
+            _number(setter.inputs[1]) is not body.inputs[0]):
         return None
     if body.outputs.count(setter.outputs[0]) != 1 or body.outputs[k] is not setter.outputs[0] or (
             state in body.outputs or any(setter.outputs[0] in other.inputs for other in body.nodes)):
         return None
     result: GraphValue = loop.outputs[k]
     return result
+
+
+def _number(value: GraphValue) -> GraphValue:
+    """What a value is a cast of, or it. (Indices below a constant fit int32.)"""
+    return value.node.inputs[0] if value.node is not None and value.node.op.name == "cast" else value
 
 
 def _only_user(nodes: Sequence[Node], value: GraphValue) -> Node | None:
