@@ -20,7 +20,7 @@ from runtime.execute.native.shapes import as_array, integer
 from runtime.execute.native.sites import AllocateSite
 from runtime.graph import Node
 from runtime.graph import Value as GraphValue
-from runtime.types import DType, ListType, TensorType, int8, int32
+from runtime.types import DType, ListType, TensorType, int8, int32, int64
 
 __all__ = ["filled_with", "in_memory", "lengthened", "own", "taken_as"]
 
@@ -154,8 +154,10 @@ def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
 
 
 def _number(value: GraphValue) -> GraphValue:
-    """What a value is a cast of, or it. (Indices below a constant fit int32.)"""
-    return value.node.inputs[0] if value.node is not None and value.node.op.name == "cast" else value
+    """An index below a constant without its cast to int32 or int64."""
+    node = value.node
+    cast = node is not None and node.op.name == "cast" and node.params["dtype"] in (int32, int64)
+    return node.inputs[0] if node is not None and cast else value
 
 
 def _only_user(nodes: Sequence[Node], value: GraphValue) -> Node | None:
