@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dis
 import gc
+import io
 import itertools
 import re
 import sys
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import length_hint
@@ -29,7 +30,7 @@ from typing import Any, Final
 from .frames import is_internal
 from .holders import fields_in
 
-__all__ = ["Place", "is_iterator", "line_of_use"]
+__all__ = ["Place", "are_shared", "hides_place", "is_iterator", "line_of_use", "taken_by"]
 
 _REDUCED: Final = frozenset({*map(type, (
     iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
@@ -38,12 +39,17 @@ _REDUCED: Final = frozenset({*map(type, (
 """Those whose `__reduce__` tells where they are."""
 _WARNING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
 """Those whose `__reduce__` does, too, and warns that it will go."""
-_OPEN: Final = frozenset({tuple, partial, CellType, BuiltinMethodType, MethodWrapperType})
+_OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
 """What is looked into for iterators."""
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
     iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
     iter(deque(d)), reversed(deque(d))))})
 """Those that tell how many items are left, if it is a number."""
+
+
+_IN_MEMORY: Final = frozenset({io.StringIO, io.BytesIO})
+_CALLING: Final = type(iter(int, 1))
+_KNOWN: Final = _REDUCED | _WARNING | _COUNTED | _IN_MEMORY | {GeneratorType}
 
 
 def is_iterator(value: Any) -> bool:
@@ -67,17 +73,48 @@ class Place:
         return len(now) != len(self.parts) or not all(map(_is_same, now, self.parts))
 
 
+def taken_by(iterator: Any) -> list[Any]:
+    """An iterator, and those that it takes its items from."""
+    return [iterator, *filter(is_iterator, _position(iterator, set()))]
+
+
+def are_shared(iterators: list[Any]) -> bool:
+    """Whether somebody has one of the iterators besides those that take items from it: each of these had `taken_by`
+    put it into the list once more."""
+    times = Counter(map(id, iterators))
+    counts = list(map(sys.getrefcount, iterators))
+    return any(count > 2 * times[id(each)] + _PASSED for each, count in zip(iterators, counts))
+
+
+_PASSED: Final = max(map(sys.getrefcount, [iter(())])) - 1
+"""How many references a call of `getrefcount` adds."""
+
+
+def hides_place(iterator: Any) -> bool:
+    """Whether an iterator does not tell where it is: one written in C that this file does not know, among them files
+    that are only read."""
+    kind = type(iterator)
+    if kind in _KNOWN or kind.__module__ == "itertools" or isinstance(kind.__next__, FunctionType):
+        return False
+    if isinstance(iterator, io.IOBase):
+        return not iterator.closed and iterator.readable() and not iterator.writable()
+    if kind is not _CALLING:
+        return True
+    called = [part for part in gc.get_referents(iterator) if isinstance(part, BuiltinMethodType)]
+    return any(not is_iterator(fn.__self__) for fn in called)
+
+
 def _position(iterator: Any, seen: set[int]) -> list[Any]:
     """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
     seen.add(id(iterator))
     found: list[Any] = []
     pending = list(_parts(iterator))
     for part in pending:  # grows meanwhile
-        if type(part) in _OPEN:
+        if isinstance(part, _OPEN):
             pending += gc.get_referents(part)  # not the items of a tuple: those of C code may be missing
             continue
         if type(part) is FunctionType:
-            pending += part.__closure__ or ()
+            pending += (*(part.__closure__ or ()), *(part.__defaults__ or ()))
         found.append(part)
         if is_iterator(part) and id(part) not in seen:
             found += _position(part, seen)
@@ -92,6 +129,8 @@ def _parts(iterator: Any) -> Iterable[Any]:
         return iterator.__reduce__()[1:]  # type: ignore[no-any-return]
     if kind in _COUNTED:
         return [length_hint(iterator, -1)]
+    if kind in _IN_MEMORY:  # what is appended does not count
+        return [] if iterator.closed else [iterator.tell() - len(iterator.getvalue())]
     if kind is itertools.count:
         return [repr(iterator)]
     if kind in _WARNING:

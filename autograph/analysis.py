@@ -14,13 +14,15 @@ from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
 __all__ = [
-    "PREDICATES", "Decision", "attribute_test", "bool_test", "classify", "member_test", "never_tensor", "none_test",
-    "reads_frame", "tested",
+    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "asked_call", "attribute_test", "bool_test", "classify",
+    "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
 _BUILTINS = frozenset(dir(builtins))
+ASKED = frozenset({"isinstance", "callable", "hasattr", "getattr", "delattr", "dir", "vars", "type", "dict"})
+"""Builtins that say what may be known only in a graph: whether a value is None, or there is an attribute or key."""
 # Builtins that look at the frame they are called from: a function that calls one keeps all its text.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
@@ -82,13 +84,14 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
     if isinstance(node, gast.Compare):
         return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
             none_test(node, maybe_none) or member_test(node, maybe_none) or bool_test(node)
+            or same_test(node, maybe_none)
         )
     if isinstance(node, gast.BoolOp):
         return all(never_tensor(value, maybe_none) for value in node.values)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return never_tensor(node.operand, maybe_none)
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES and not (
-        attribute_test(node, maybe_none))
+        asked_call(node, maybe_none))
 
 
 def member_test(node: Any, maybe_none: frozenset[str]) -> bool:
@@ -112,29 +115,69 @@ def bool_test(node: Any) -> bool:
 
 
 def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x is None` or `x is not None` for a variable, attribute or item in `maybe_none`."""
-    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and _tested(node) in maybe_none
+    """Whether a comparison is `x is None` or `x is not None` for a variable, attribute or item in `maybe_none`, or, if
+    that has _IS, for any expression."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and (
+        _is_none(node.left) or _is_none(node.comparators[0])) and _tested(node) in maybe_none
+
+
+def same_test(node: Any, maybe_none: frozenset[str]) -> bool:
+    """Whether a comparison is `x is y` or `x is not y`, which may both be None, if `maybe_none` has _IS."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and not any(
+        isinstance(side, gast.Constant) for side in (node.left, *node.comparators)) and _tested(node) in maybe_none
 
 
 def attribute_test(node: Any, maybe_none: frozenset[str]) -> bool:
     """Whether a call is `hasattr(x, "y")` for an attribute `x.y` in `maybe_none`."""
+    return asked_call(node, maybe_none) and not str(_tested(node)).endswith("()")
+
+
+def asked_call(node: Any, maybe_none: frozenset[str]) -> bool:
+    """Whether a call is that, or of another builtin of ASKED that `maybe_none` has, as `isinstance()`."""
     return _tested(node) in maybe_none
 
 
+_IS = " is "
+MERGES, MATCHES, DELETES = "{**}", "match:", "del "
+
+
+_GENERAL = ("()", _IS, MERGES, MATCHES, DELETES)
+
+
+def _is_none(node: Any) -> bool:
+    return isinstance(node, gast.Constant) and node.value is None
+
+
 def _tested(node: Any) -> str | None:
-    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like; `['k']` for `'k' in d`, by whatever name;
-    `x.y` for `hasattr(x, 'y')`."""
+    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like, _IS for other comparisons by `is`; `['k']` for
+    `'k' in d`, by whatever name; `x.y` for `hasattr(x, 'y')`, `isinstance()` and its like for other calls of ASKED;
+    MERGES for `{**x}`, MATCHES for a `match`, DELETES for `del x.y`."""
+    if isinstance(node, gast.Dict):
+        return MERGES if None in node.keys else None
+    if isinstance(node, gast.Match):
+        return MATCHES
+    if isinstance(node, gast.Delete):
+        return DELETES if any(isinstance(target, gast.Attribute) for target in node.targets) else None
     if isinstance(node, gast.Call):
-        if not isinstance(node.func, gast.Name) or node.func.id != "hasattr" or len(node.args) != 2:
+        if not isinstance(node.func, gast.Name) or node.func.id not in ASKED:
             return None
-        of, name = symbol(node.args[0]), node.args[1]
-        return f"{of[0]}.{name.value}" if of and isinstance(name, gast.Constant) and type(name.value) is str else None
+        if node.func.id == "hasattr" and len(node.args) == 2:
+            of, name = symbol(node.args[0]), node.args[1]
+            if of and isinstance(name, gast.Constant) and type(name.value) is str:
+                return f"{of[0]}.{name.value}"
+        if node.func.id == "type" and (len(node.args) != 1 or node.keywords):
+            return None
+        return f"{node.func.id}()"
     if len(node.ops) != 1:
         return None
     left, op, right = node.left, node.ops[0], node.comparators[0]
-    if isinstance(op, (gast.Is, gast.IsNot)) and isinstance(right, gast.Constant) and right.value is None:
-        found = symbol(left)
-        return found and found[0]
+    if isinstance(op, (gast.Is, gast.IsNot)):
+        if _is_none(left):
+            left, right = right, left
+        found = symbol(left) if _is_none(right) else None
+        if found is None and isinstance(right, gast.Constant) and not _is_none(right):
+            return None
+        return found[0] if found else None if isinstance(left, gast.Constant) else _IS
     if isinstance(op, (gast.In, gast.NotIn)) and isinstance(left, gast.Constant) and type(left.value) is str:
         return f"[{left.value!r}]"
     return None
@@ -166,10 +209,16 @@ def _is_stageable(pattern: Any) -> bool:
     return isinstance(pattern, gast.MatchSequence) and all(map(_is_stageable, pattern.patterns))
 
 
-def tested(node: Any) -> frozenset[str]:
-    """What a function compares with None, and the keys and attributes that it looks for: `x`, `self.x`, `['k']`."""
-    tests = (n for n in own_of(node) if n.__class__ is gast.Compare or n.__class__ is gast.Call)
-    return frozenset(text for n in tests if (text := _tested(n)) is not None)
+_ASKING = frozenset({gast.Compare, gast.Call, gast.Dict, gast.Match, gast.Delete})
+
+
+def tested(node: Any, all_of_it: bool = True) -> frozenset[str]:
+    """What a function compares with None, the keys and attributes that it looks for, and what else it does to which a
+    backend may know a better answer: `x`, `self.x`, `['k']`, `isinstance()`. Without `all_of_it`, only what names a
+    variable, attribute or key."""
+    tests = (n for n in own_of(node) if n.__class__ in _ASKING)
+    found = frozenset(text for n in tests if (text := _tested(n)) is not None)
+    return found if all_of_it else frozenset(text for text in found if not text.endswith(_GENERAL))
 
 
 def makes_text(node: Any) -> bool:

@@ -81,17 +81,19 @@ _NAMED: dict[type, frozenset[str]] = {}
 
 
 def convert_tree(
-    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None, tracing: bool = False
+    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None, tracing: bool = False,
+    always: bool = False,
 ) -> None:
     """Run the passes, up to `stage`, over a function and those made in it, in place; `tracing`: as it is to be while a
-    backend traces, which may have set to None, or left unset, whatever is looked at here."""
+    backend traces, which may have set to None, or left unset, whatever is looked at here. If it is `always` to be so,
+    as there is one form alone, `isinstance` and its like do not ask: that would cost too much of plain values."""
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
     scope.tracing = tracing
-    scope.asked = tested(node) if tracing else frozenset()
+    scope.asked = tested(node, not always) if tracing else frozenset()
     for child, owner in functions_in(node, class_name):
-        convert_tree(child, used, stage, recursive, owner, tracing)
+        convert_tree(child, used, stage, recursive, owner, tracing, always)
     for name, run in PASSES:
         if stage == "capture":
             break

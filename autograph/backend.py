@@ -19,7 +19,8 @@ from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
     "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "deciding", "forget",
-    "has_backend", "is_plain", "keyed", "lengths", "on_announce", "on_trace", "plain", "register", "staging_backend",
+    "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "register",
+    "staging_backend",
 ]
 
 
@@ -70,7 +71,8 @@ class Backend(Protocol):
     """
 
     builtins: Mapping[Any, Callable[..., Any]]
-    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's."""
+    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument."""
 
     @property
     def unroll_budget(self) -> int:
@@ -102,6 +104,17 @@ class Backend(Protocol):
 
     def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
         """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
+
+    def left_iterator(self, iterator: Any, lineno: int) -> Any:
+        """What is to be in the place of an iterator after the loop in that line, which a staged value may leave: only
+        the graph knows where the iterator is."""
+
+    def outside_iterator(self, iterator: Any, name: str) -> Any:
+        """What is to be in the place of an iterator, which does not tell where it is, while a body is traced: it was
+        made outside of that."""
+
+    def refuse_in_body(self, what: str, remedy: str) -> None:
+        """An error that says so if a body is being traced."""
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
@@ -154,7 +167,11 @@ class Backend(Protocol):
         """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
 
     def method_of_dict(self, method: Any) -> Any:
-        """What to call in place of a method, written in C, of a dict whose keys perhaps only the graph knows."""
+        """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
+        keys."""
+
+    def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
+        """Told of an item of a dict that is state, when it is set."""
 
     def text(self, value: Any) -> Any:
         """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
@@ -162,8 +179,17 @@ class Backend(Protocol):
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
 
-    def is_bound(self, value: Any) -> Any:
-        """Whether an attribute that has this value is there: staged code may have set it on some ways only."""
+    def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
+        """What `test` says of a value of the backend's, which may be None."""
+
+    def matched(self, value: Any) -> Any:
+        """The subject of a `match` whose patterns only Python can match: an error if it may be None."""
+
+    def check_attribute(self, value: Any, name: str) -> None:
+        """To raise when the graph runs if an attribute is not there, which staged code set on some ways only."""
+
+    def is_same(self, value: Any, other: Any) -> Any:
+        """`value is other`, of which one is the backend's, and may be None."""
 
     def is_bool(self, value: Any, wanted: bool) -> Any:
         """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
@@ -223,9 +249,11 @@ activity: Final = _Activity()
 lengths: Final[set[type]] = {str, bytes, bytearray, list, tuple, dict, set, frozenset, range}
 """Types of which `len` is what it is in Python. While a backend traces, lists and dicts are not among them: it may know
 more of these than Python does."""
-keyed: Final[frozenset[type]] = frozenset({
-    dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())})
+keyed: Final[set[type]] = {
+    dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
 """Types of what has the keys of a dict. They are not `plain` while a backend traces."""
+kinds: Final[dict[type, type]] = {}
+"""By the class that a backend gives a dict of whose keys it alone knows whether they are there, the class it had."""
 _lock = threading.Lock()
 ambient: Final = _Ambient()
 
@@ -319,6 +347,12 @@ def _on_collection(tracer: Any, phase: str, info: Mapping[str, int]) -> None:
 
 
 gc.callbacks.append(_on_collection)
+
+
+def kind_of(value: Any) -> Any:
+    """The type of a value; of a dict, its own methods, whatever a backend has in their place (`kinds`)."""
+    cls = type(value)
+    return kinds.get(cls, cls)
 
 
 def backend_of(value: Any) -> Backend | None:

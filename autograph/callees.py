@@ -213,6 +213,8 @@ class Callees:
         is_local = self.is_local(name)
         if name in self.lanes.made_once:
             return self.of(node, parts["F"], lane)
+        if f"{name}()" in self.lanes.scope.asked:
+            return self.of(node, self.form("asking", function, parts), lane)
         if name in DIRECT and not is_local:
             return self.of(node, self.form("global", function, parts, name), lane)
         if _is_class(name):

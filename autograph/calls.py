@@ -36,12 +36,14 @@ from .backend import (
     forget,
     is_plain,
     keyed,
+    kind_of,
     on_announce,
     on_trace,
     plain,
     staging_backend,
 )
 from .frames import is_converted, prune
+from .fresh import asks_anew, text_of
 from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
@@ -119,6 +121,8 @@ def call(fn: Any, /) -> Any:
             return fn
         maker = entry[0] if entry is not None else _remember(fn)
         if maker is None:
+            if asks_anew(fn):
+                return _ask_anew(fn) if tracing else fn
             if "<locals>" not in fn.__qualname__ and _is_often_called(fn):
                 functions[fn] = fn
             return fn
@@ -137,6 +141,8 @@ def call(fn: Any, /) -> Any:
     if cls is BuiltinFunctionType:
         return _builtin_while_tracing(fn) if activity.tracing else _builtins.get(fn, fn)
     if cls is type:
+        if activity.tracing and fn in _asked:
+            return _asked[fn]
         override = _builtins.get(fn)
         if override is not None:
             _classes[fn] = override
@@ -387,10 +393,10 @@ def _print(tracer: Any, /, *args: Any, **kwargs: Any) -> None:
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
     """The backend of one of the values, or of what a list, tuple or dict among them holds, down to a depth."""
     for value in values:
-        cls = type(value)
+        cls = kind_of(value)
         found = backend_of(value)
         if found is None and depth and (cls is list or cls is tuple or cls is dict):
-            found = _backend_within(value.values() if cls is dict else value, depth - 1)
+            found = _backend_within(dict.values(value) if cls is dict else value, depth - 1)
         if found is not None:
             return found
     return None
@@ -404,6 +410,45 @@ _overrides: dict[Any, Callable[..., Any]] = {
     )
 }
 _overrides[_python_print] = _print
+
+
+def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin that the backend which traces answers, whatever the arguments are."""
+
+    def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            backend = ambient.backend
+            resume.get(type(tracer), id)(tracer)
+            return (original if backend is None else backend.builtins[original])(*args, **kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    return begins_unseen(builtin)
+
+
+@functools.lru_cache(maxsize=256)
+def _ask_anew(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A clock or the like, which no staged body may ask."""
+
+    def function(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if ambient.backend is not None and (text := text_of(original, args)) is not None:
+                ambient.backend.refuse_in_body(*text)
+            resume.get(type(tracer), id)(tracer)
+            return original(*args, **kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    return begins_unseen(function)
+
+
+_asked: dict[Any, Callable[..., Any]] = {
+    original: _ask(original)
+    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict)
+}
+"""What stands for these while a backend traces."""
 
 
 class _Builtins(dict[Any, Any]):
@@ -424,6 +469,8 @@ def _let_backends_answer() -> None:
 def _let_backends_answer_for_dicts() -> None:
     """While a backend traces, which keys a dict has may be for it to say."""
     resolvers[BuiltinFunctionType] = _builtin_while_tracing if activity.tracing else _builtins.__getitem__
+    for cls in type, dict:
+        _classes.pop(cls, None)
     (native.discard if activity.tracing else native.add)(dict)
 
 
@@ -431,7 +478,7 @@ def _let_backends_answer_for_dicts() -> None:
 def _builtin_while_tracing(fn: Any) -> Any:
     if isinstance(fn.__self__, dict) and ambient.backend is not None:
         return ambient.backend.method_of_dict(fn)
-    return _builtins[fn]
+    return _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _builtins[fn])
 
 
 on_announce.append(_let_backends_answer)

@@ -11,10 +11,23 @@ from typing import Any
 
 import gast
 
-from .analysis import PREDICATES, attribute_test, bool_test, makes_text, member_test, none_test, within_text
+from .analysis import (
+    DELETES,
+    MATCHES,
+    MERGES,
+    PREDICATES,
+    asked_call,
+    attribute_test,
+    bool_test,
+    makes_text,
+    member_test,
+    none_test,
+    same_test,
+    within_text,
+)
 from .analysis import never_tensor as _never_tensor
 from .comprehensions import comprehension
-from .names import Scope, scan
+from .names import Scope, mangled, scan, symbol
 from .thunks import AG, lambda_of, lazy, load, noting, operator_call, walrus_names
 from .tree import at, bound_to_frame, own_nodes, suspends, walk
 
@@ -83,7 +96,9 @@ class _Expressions:
             node.target = self.visit(node.target)
             node.value = node.value and self.visit(node.value)
             return [node]
-        if isinstance(node, (gast.Delete, gast.TypeAlias)):
+        if isinstance(node, gast.Delete):
+            return [*self.to_delete(node), node]
+        if isinstance(node, gast.TypeAlias):
             return [node]
         test = getattr(node, "test", None)
         if isinstance(node, gast.For) and test is not None:
@@ -95,6 +110,8 @@ class _Expressions:
                 fields[name] = self.visit(value)
             elif isinstance(value, list):
                 fields[name] = self.items(value)
+        if isinstance(node, gast.Match) and node.python is not None and MATCHES in self.maybe_none:
+            node.subject = operator_call("matched", [node.subject], node.subject)
         if isinstance(node, gast.Expr) and isinstance(getattr(node.value, "native", None), gast.ListComp):
             node.value.func.attr = "each"  # nobody takes the list
         return [node]
@@ -108,6 +125,15 @@ class _Expressions:
             elif isinstance(value, gast.AST) and not isinstance(value, gast.pattern):
                 self.statement(value)  # a handler, a case, a with item
         return values
+
+    def to_delete(self, node: Any) -> list[Any]:
+        """Before `del x.y`: `ag__.to_delete(x, 'y')`, which says if a staged branch did not set it."""
+        if DELETES not in self.maybe_none:
+            return []
+        found = [t for t in node.targets if isinstance(t, gast.Attribute) and "[" not in (symbol(t.value) or "[")[0]]
+        name = self.scope.class_name
+        return [at(gast.Expr(operator_call("to_delete", [
+            _loaded(t.value), at(gast.Constant(mangled(t.attr, name), None), t)], node)), node) for t in found]
 
     def assertion(self, node: Any) -> Any:
         if bound_to_frame(node):
@@ -299,7 +325,8 @@ class _Expressions:
         bare = False
         if isinstance(function, gast.Name):
             name = function.id
-            bare = name in _BARE or (not self.recursive and name not in _BUILTINS)
+            bare = (name in _BARE and not asked_call(node, self.maybe_none)) or (
+                not self.recursive and name not in _BUILTINS)
             if name == "super" and not node.args and not node.keywords:
                 self.name_super(node)
         else:
@@ -362,7 +389,11 @@ class _Expressions:
 
     def Compare(self, node: Any) -> Any:
         if none_test(node, self.maybe_none):
-            test = operator_call("is_none", [node.left], node)
+            value = node.comparators[0] if isinstance(node.left, gast.Constant) else node.left
+            test = operator_call("is_none", [self.visit(value)], node)
+            return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
+        if same_test(node, self.maybe_none):
+            test = operator_call("is_same", [self.visit(node.left), self.visit(node.comparators[0])], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
         if bool_test(node):
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
@@ -408,6 +439,22 @@ class _Expressions:
         function = lambda_of(names, operator_call("and_", [first, following], origin), origin)
         return at(gast.Call(function, [left, middle], []), origin)
 
+    def Dict(self, node: Any) -> Any:
+        keys, values = [k and self.visit(k) for k in node.keys], [self.visit(v) for v in node.values]
+        if MERGES not in self.maybe_none or None not in keys:
+            node.keys, node.values = keys, values
+            return node
+        made = at(gast.Dict([], []), node)
+        for key, value in zip(keys, values):
+            if key is None:
+                made = operator_call("merged", [made, value], node)
+            elif isinstance(made, gast.Dict):
+                made.keys.append(key)
+                made.values.append(value)
+            else:
+                made = operator_call("merged", [made, at(gast.Dict([key], [value]), node)], node)
+        return made
+
     def ListComp(self, node: Any) -> Any:
         return comprehension(node, self.scope, self.in_lambda, self.visit)
 
@@ -415,6 +462,13 @@ class _Expressions:
 
     def never_tensor(self, node: Any) -> bool:
         return _never_tensor(node, self.maybe_none)
+
+
+def _loaded(node: Any) -> Any:
+    """A copy of `x.y`."""
+    if isinstance(node, gast.Name):
+        return load(node.id, node)
+    return at(gast.Attribute(_loaded(node.value), node.attr, gast.Load()), node)
 
 
 def _leaves(target: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from .backend import UNBOUND
+from .backend import UNBOUND, kind_of
 from .holders import Globals, fields_in, put, take_out
 from .others import Other, is_other
 from .reach import Held, Reach, cell_is_filled, only_atoms
@@ -44,7 +44,7 @@ class Heap:
     def _parts(self, value: Any) -> dict[Any, Any]:
         kind = type(value)
         if issubclass(kind, dict):
-            return dict.copy(value)
+            return dict(dict.items(value))
         if kind is CellType:
             return {None: value.cell_contents} if cell_is_filled(value) else {}
         if kind is Globals:
@@ -63,7 +63,7 @@ class Heap:
         for held, before in self.records:
             path, value, hint, fixed = held
             whole = type(value) is list or hasattr(type(value), "__become__")
-            if path in known and (path in own or whole or type(value) is dict):
+            if path in known and (path in own or whole or kind_of(value) is dict):
                 continue
             if whole:
                 now = self._copy(value)
@@ -197,7 +197,7 @@ def fields_of(value: Any) -> list[str] | None:
 def parts_in(value: Any) -> list[tuple[Any, Any]]:
     """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name."""
     if isinstance(value, dict):
-        return list(value.items())
+        return list(kind_of(value).items(value))
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
@@ -209,7 +209,7 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
         value[:] = [part for _, part in parts]
     elif isinstance(value, dict):
         value.clear()
-        value.update(parts)
+        kind_of(value).update(value, parts)
     else:
         for name, part in parts:
             object.__setattr__(value, name, part)

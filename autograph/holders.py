@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import OrderedDict
 from collections.abc import Hashable
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, Final, NamedTuple, cast
 
+from .backend import kind_of
 from .frames import is_internal
 
 __all__ = [
-    "HEAP_TYPE", "Globals", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
+    "HEAP_TYPE", "Globals", "drop", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -45,11 +47,12 @@ def _may_be_users(cls: type) -> bool:
 
 @functools.cache
 def slots_of(cls: Any) -> tuple[str, ...]:
-    """The attributes that instances of a class of the user's have in slots."""
+    """The attributes that instances of a class of the user's have in slots that no property of the name hides."""
     if not _may_be_users(cls):
         return ()
     return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
-                 if isinstance(member, MemberDescriptorType))
+                 if isinstance(member, MemberDescriptorType)
+                 and member is next(vars(each)[name] for each in cls.__mro__ if name in vars(each)))
 
 
 def fields_in(value: Any) -> dict[str, Any] | None:
@@ -87,7 +90,16 @@ def take_out(holder: Any, key: Any) -> None:
     elif _is_in_slot(holder, key):
         object.__delattr__(holder, key)
     else:
-        del _parts_by_key(holder)[key]
+        drop(_parts_by_key(holder), key)
+
+
+def drop(holder: Any, key: Any) -> None:
+    """Take an item out of a dict or list."""
+    kind: Any = kind_of(holder)
+    if kind is type(holder):
+        del holder[key]
+    else:  # its class asks which keys there are
+        (OrderedDict if kind is OrderedDict else dict).__delitem__(holder, key)
 
 
 def _is_in_slot(holder: Any, key: Any) -> bool:

@@ -146,7 +146,7 @@ def _compile(text: str, filename: str) -> CodeType:
     used = identifiers(tree)
     converted: dict[tuple[str, int], Any] = {}
     for node, class_name in list(_outermost(tree)):
-        convert_tree(node, used, None, True, class_name, tracing=True)  # there is one form of it, for both
+        convert_tree(node, used, None, True, class_name, tracing=True, always=True)  # there is one form of it
         if getattr(node, "scope", None) is not None:
             decorators = getattr(node, "decorator_list", ())
             lineno = decorators[0].lineno if decorators else node.lineno

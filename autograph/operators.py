@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import builtins as _builtins
 import functools as _functools
-import itertools as _itertools
 import operator as _operator
 import sys as _sys
 import weakref as _weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, GeneratorType, MemberDescriptorType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any, cast
 
 from . import turned
@@ -36,15 +35,15 @@ from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
 from .tries import Except, classes_of, run_try, run_with, trace_try, trace_with
-from .unrolled import unroll
+from .unrolled import Items, unroll
 from .unseen import unseen
 
 __all__ = [
     "Items", "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "checkpoint", "cond",
     "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr", "if_exp",
-    "in_", "is_bool", "is_none", "is_plain", "kept_try", "list_comp", "members", "native", "nested", "not_", "note",
-    "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "slice", "text",
-    "try_", "type", "unpack", "while_loop", "with_",
+    "in_", "is_bool", "is_none", "is_plain", "is_same", "kept_try", "list_comp", "matched", "members", "merged",
+    "native", "nested", "not_", "note", "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp",
+    "setitem", "slice", "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -131,7 +130,7 @@ def reduce(
             for item in iterable:
                 body(item)
         else:
-            iterator = iter(iterable)
+            iterator = Items(iterable)
             for item in iterator:
                 body(item)
                 going = test()
@@ -253,12 +252,6 @@ bool, type, ref = _builtins.bool, _builtins.type, _weakref.ref
 function, method, partial = FunctionType, MethodType, _functools.partial
 
 
-class Items(_itertools.chain[Any]):
-    """What a loop runs over that an operator may take over; only the loop holds it."""
-
-    __slots__ = ("__weakref__",)
-
-
 @unseen
 def stages_any(value: Any, /) -> _builtins.bool:
     """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
@@ -366,8 +359,19 @@ def members(*items: Any) -> Any:
     return set(items) if all(backend_of(item) is None for item in items) else items
 
 
-def is_sequence(value: Any, length: int, /) -> _builtins.bool:
+def is_sequence(value: Any, length: int, /) -> Any:
     """Whether a sequence pattern of this length matches: of a tensor, never."""
+    backend = staging_backend(value)
+    return _is_sequence(value, length) if backend is None else backend.says(value, lambda x: _is_sequence(x, length))
+
+
+def matched(value: Any, /) -> Any:
+    """The subject of a `match` that stays Python."""
+    backend = staging_backend(value)
+    return value if backend is None else backend.matched(value)
+
+
+def _is_sequence(value: Any, length: int) -> _builtins.bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 
 
@@ -509,15 +513,30 @@ def is_none(value: Any, /) -> Any:
     return value is None if backend is None else backend.is_none(value)
 
 
+def is_same(value: Any, other: Any, /) -> Any:
+    """`value is other`, of which a staged branch may have set one to None."""
+    backend = staging_backend(value) or staging_backend(other)
+    return value is other if backend is None else backend.is_same(value, other)
+
+
+def to_delete(value: Any, name: str, /) -> None:
+    """Before `del value.name`, of an attribute that a staged branch may have set."""
+    if ambient.backend is not None:
+        ambient.backend.check_attribute(value, name)
+
+
+@own_errors
+def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
+    """`{**items, **other}`; nobody else has `items`."""
+    if ambient.backend is None or _builtins.type(other) not in keyed:
+        return {**items, **other}
+    ambient.backend.method_of_dict(items.update)(other)
+    return items
+
+
 def hasattr(value: Any, name: str, /) -> Any:
     """`hasattr(value, name)`, for an attribute that a staged branch may have set."""
-    found = _builtins.hasattr(value, name)
-    if not found or ambient.backend is None:
-        return found
-    slot = getattr(_builtins.type(value), name, None)
-    if isinstance(slot, MemberDescriptorType):
-        return ambient.backend.is_bound(slot.__get__(value))
-    return ambient.backend.is_bound(getattr(value, "__dict__", {}).get(name))
+    return (_builtins.hasattr if ambient.backend is None else ambient.backend.builtins[_builtins.hasattr])(value, name)
 
 
 def text(value: Any, /) -> Any:

@@ -30,7 +30,7 @@ from .holders import Globals, fields_in, is_users_class
 from .others import generators_of, is_other
 from .policy import left_alone
 
-__all__ = ["MOST", "Held", "Reach", "cell_is_filled", "meet_all", "only_atoms"]
+__all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
 
 _DEPTH: Final = 4  # steps of a path
 MOST: Final = 20_000  # objects that are looked into
@@ -236,6 +236,12 @@ def _stored(code: CodeType) -> frozenset[str]:
     """The globals that a code assigns."""
     return frozenset(i.argval for each in inside(code) for i in dis.get_instructions(each)
                      if i.opname == "STORE_GLOBAL")
+
+
+def advances_in_python(iterator: Any) -> bool:
+    """Whether an iterator is of a class of the user's, whose `__next__` converts."""
+    kind = type(iterator)
+    return isinstance(kind.__next__, FunctionType) and is_users_class(kind) and _is_users(kind.__module__)
 
 
 @functools.lru_cache(maxsize=4096)

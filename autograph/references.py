@@ -35,10 +35,10 @@ class _Within(threading.local):
 within: Final = _Within()
 
 
-def exchange(old: Any, new: Any) -> None:
-    """Let the variables of the user's frames of the function being traced, and all that is in them, refer to `new`
-    where they refer to `old`."""
-    made, reach = Exchange({id(old): (old, new)}), Reach(())
+def exchange(*pairs: tuple[Any, Any]) -> None:
+    """Let the variables of the user's frames of the function being traced, and all that is in them, refer to the second
+    of a pair where they refer to the first."""
+    made, reach = Exchange({id(old): (old, new) for old, new in pairs}), Reach(())
     if within.exchanges is not None:
         within.exchanges.append(made)
     for frame in _frames():
@@ -176,7 +176,7 @@ class Exchange:
         self.cells(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
     def _within(self, holder: Any) -> None:
-        if isinstance(holder, (list, dict)) and only_atoms(holder.values() if isinstance(holder, dict) else holder):
+        if isinstance(holder, (list, dict)) and only_atoms(dict.values(holder) if isinstance(holder, dict) else holder):
             return
         for key, old in _slots(holder):
             new = self.of(old)
@@ -210,7 +210,7 @@ def _slots(holder: Any) -> list[tuple[Any, Any]]:
     if isinstance(holder, list):
         return list(enumerate(holder))
     if isinstance(holder, dict):
-        return list(holder.items())
+        return list(dict.items(holder))
     if isinstance(holder, CellType):
         return [(None, holder.cell_contents)] if cell_is_filled(holder) else []
     if isinstance(holder, FunctionType):

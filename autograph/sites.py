@@ -31,6 +31,7 @@ from typing import Any, Final, NoReturn
 from .backend import activity, is_plain, lengths, on_trace
 from .calls import at_work, call, functions, has_defaults_of, is_static, native
 from .frames import prune
+from .fresh import asks_anew
 from .standing import class_stands, method_stands
 from .unseen import unseen
 
@@ -148,7 +149,7 @@ def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
         if type(value) is BuiltinFunctionType and _is_fixed(type(owner)):
             if type(owner) is dict:  # while a backend traces, it may know more of that
                 _idle.append(site)
-            if type(owner) is not dict or not activity.tracing:
+            if (type(owner) is not dict or not activity.tracing) and not asks_anew(value):
                 site.type = type(owner)
         elif owner is not None:
             _keep_receiver(site, type(owner), owner, value)
@@ -208,6 +209,12 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None) -> None:
     with _lock:
         if site.met:
             return
+        if asks_anew(fn):
+            if tracing:
+                return
+            _idle.append(site)
+        elif tracing and type(fn) is BuiltinFunctionType and found is not fn:  # stands for it while something traces
+            _idle.append(site)
         site.met = True
         if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
             return

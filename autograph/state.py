@@ -4,7 +4,6 @@ Only staging comes here: on plain Python values the bodies run as they are.
 """
 from __future__ import annotations
 
-import copy
 import dis
 import itertools
 import keyword
@@ -13,15 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
-from .advancing import Place, line_of_use
-from .backend import UNBOUND, Backend, ambient
+from .advancing import Place, hides_place, line_of_use, taken_by
+from .backend import UNBOUND, Backend, ambient, kind_of
 from .codes import inside, per_code
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
+from .holders import drop
 from .left import Left
 from .others import is_array
 from .paths import Path, name_of, path_of
-from .reach import Reach, cell_is_filled
+from .reach import Reach, advances_in_python, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
@@ -65,6 +65,8 @@ class State:
         """Attributes and items that a body turned out to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
         """Iterators that the bodies reach, and where they are before the statement."""
+        self.hidden: dict[int, tuple[Any, Any]] = {}
+        """By id, those of them that do not tell where they are, and what is in their place while a body is traced."""
         self.paths = [path_of(name) for name in names]
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
@@ -92,6 +94,14 @@ class State:
             name = f"{hint}_{number}"
         self.roots[name] = target if isinstance(target, CellType) else CellType(target)
         return name
+
+    def set_iterators(self, iterators: list[tuple[str, Place]], backend: Backend) -> None:
+        self.iterators = iterators
+        for name, place in iterators:
+            taken = taken_by(place.iterator)
+            if any(map(hides_place, taken)):
+                self.hidden.update((id(each), (each, backend.outside_iterator(each, name))) for each in taken
+                                   if not advances_in_python(each))  # of which an attribute is such an iterator
 
     def lasting(self, name: str) -> str:
         """What to call a part of what is held elsewhere when the statement is staged again: then another may be."""
@@ -129,7 +139,7 @@ class State:
         A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
         has; or if it is a list and the index is known in the body only, or is staged."""
         values = [self.get(path_of(name)) for name in names]
-        wholes = {id(value) for value in values if type(value) in (list, dict)}
+        wholes = {id(value) for value in values if kind_of(value) in (list, dict)}
         found: dict[str, str] = {}
         for name in names:
             path = path_of(name)
@@ -165,7 +175,12 @@ class State:
         try:
             value = cell.cell_contents if cell is not None else self.globals[root]
             for kind, key in path[1:]:
-                value = getattr(value, key) if kind == "." else value[self.key(kind, key)]
+                if kind == ".":
+                    value = getattr(value, key)
+                elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may put a value there
+                    value = dict.get(value, self.key(kind, key), UNBOUND)
+                else:
+                    value = value[self.key(kind, key)]
         except (ValueError, KeyError, AttributeError, IndexError, TypeError):
             return UNBOUND
         return value
@@ -198,9 +213,12 @@ class State:
             else:
                 setattr(holder, key, value)
         elif value is UNBOUND:
-            del holder[self.key(kind, key)]
+            drop(holder, self.key(kind, key))
         else:
-            holder[self.key(kind, key)] = value
+            key = self.key(kind, key)
+            holder[key] = value
+            if isinstance(holder, dict) and ambient.backend is not None:
+                ambient.backend.item_set(holder, key)
 
     def key(self, kind: str, key: Any) -> Any:
         return self.get((key,)) if kind == "[name]" else key
@@ -209,7 +227,7 @@ class State:
 def _takes_any(holder: Any, kind: str) -> bool:
     """Whether an item, or an attribute, of this can be set as it is."""
     setter: Any = type(holder).__setattr__
-    return setter is object.__setattr__ if kind == "." else type(holder) in (list, dict)
+    return setter is object.__setattr__ if kind == "." else kind_of(holder) in (list, dict)
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:
@@ -364,7 +382,9 @@ class Body:
                 raise Turn
             if changed is not None and ambient.backend is not None:
                 raise ambient.backend.changed_unseen(type(changed[1]), changed[0], self.filename, self.lineno)
-        return left.values({id(held.value) for held in heap.reach.held})
+        values = left.values({id(held.value) for held in heap.reach.held})
+        shown = {id(new): old for old, new in state.hidden.values()}
+        return tuple(shown.get(id(value), value) for value in values) if shown and type(values) is tuple else values
 
     changes = False
     """Whether what is a test has changed the state."""
@@ -376,7 +396,7 @@ class Body:
         """Let all by which the body reaches what `values` are copies of refer to these."""
         backend = ambient.backend
         pairs = {key: (old, new) for key, (old, new) in _pairs(before, values)
-                 if backend is None or backend.is_copy(new, old)}
+                 if backend is None or backend.is_copy(new, old)} | self.state.hidden
         if not pairs:
             return None
         copies = Exchange(pairs)
@@ -449,7 +469,9 @@ class Snapshot:
 
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
-        self.contents: list[Any] = [copy.copy(value) if type(value) in (list, dict) else None for value in self.values]
+        self.contents: list[Any] = [
+            list(value) if type(value) is list else dict(dict.items(value)) if kind_of(value) is dict else None
+            for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
         self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
         self.functions = [fn for fn in functions if fn is not None]
@@ -462,9 +484,9 @@ class Snapshot:
         for value, content in zip(self.values, self.contents):
             if type(value) is list:
                 value[:] = content
-            elif type(value) is dict:
+            elif kind_of(value) is dict:
                 value.clear()
-                value.update(content)
+                dict.update(value, content)
         self.state.write(self.values)
         for cell, value in self.cells:
             if value is not UNBOUND:
@@ -493,7 +515,7 @@ def staged(
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
             variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
-        variables.iterators = before.iterators
+        variables.set_iterators(before.iterators, backend)
         try:
             try:
                 values = run(variables, names)

@@ -1,33 +1,47 @@
 """A loop over Python values that a staged value may leave: each iteration is staged by itself, under the test."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, cast
 
+from .advancing import are_shared, taken_by
 from .backend import Backend, staging_backend
+from .references import exchange
 from .state import Body, State, staged
 
-__all__ = ["unroll"]
+__all__ = ["Items", "unroll"]
 
 Test = Callable[[], Any]
+
+
+class Items(itertools.chain[Any]):
+    """What a loop runs over that an operator may take over; only the loop holds it."""
+
+    __slots__ = ("__weakref__",)
 
 
 def unroll(
     backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Test, state: tuple[str, ...]
 ) -> None:
-    """The rest of the loop: up to the iteration that leaves it for sure."""
+    """The rest of the loop: up to the iteration that leaves it for sure. Who else has the iterator, or one that it
+    takes its items from, has it no longer: where it is, only the graph knows then."""
+    code = cast(FunctionType, getattr(body, "place", body)).__code__
+    taken = [each for each in taken_by(iterator) if type(each) is not Items]
+    shared = are_shared(taken)
     for count, item in enumerate(iterator):
         if count >= backend.unroll_budget:
-            code = cast(FunctionType, body).__code__
             raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
         going = test()
         if staging_backend(going) is None:
             if not going:
-                return
+                break
             body(item)
         elif _stage_iteration(backend, going, body, test, state, item):
-            return
+            break
+    if shared:
+        exchange(*((each, backend.left_iterator(each, code.co_firstlineno)) for each in taken))
 
 
 def _stage_iteration(

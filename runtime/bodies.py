@@ -21,7 +21,7 @@ from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "line_of", "rollback", "trace_body",
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
     "trace_function",
 ]
 
@@ -64,6 +64,11 @@ class _Open(threading.local):
 
 
 _open: Final = _Open()
+
+
+def in_body() -> bool:
+    """Whether this thread traces a body of a loop, branch or operand."""
+    return bool(_open.bodies)
 
 
 def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]]) -> Any:

@@ -84,7 +84,7 @@ def _type(value: Any, types: Sequence[Type]) -> Type | None:
 def _is_staged(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_staged, value))
-    return isinstance(value, Deferred) or (isinstance(value, dict) and any(map(_is_staged, value.values())))
+    return isinstance(value, Deferred) or (isinstance(value, dict) and any(map(_is_staged, dict.values(value))))
 
 
 def _common(types: Sequence[Type | None]) -> TensorType | None:
@@ -140,7 +140,7 @@ def _unsure(kind: type[BaseException], region: Region) -> BaseException:
     text = _text(region, None)
     made = type(kind.__name__, (kind,), {
         "__str__": lambda self: text, "args": property(refuse, lambda self, args: None),
-        "__class__": property(class_of)})
+        "__class__": property(class_of), "__no_class__": refuse})
     return _without_constructor(made, ())
 
 

@@ -27,6 +27,7 @@ from runtime.executors import Called
 from runtime.graph import Graph, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
+from runtime.partial import partial_dicts
 from runtime.results import plan
 from runtime.retracing import CacheInfo, History, Pending
 from runtime.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
@@ -344,7 +345,7 @@ class Function(Called):
                  if isinstance(leaf, EagerTensor)}
         with tracing(graph), Creation(first, known) as creation:
             args, kwargs = call.replace(inputs)
-            with meeting():
+            with meeting(), partial_dicts():
                 if self.autograph:
                     meet_all(fn, args, kwargs)
                 returned = trace_function(lambda: fn(*args, **kwargs))

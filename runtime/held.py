@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
+from autograph.backend import kind_of
 from autograph.heap import fields_of, is_container, parts_in
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
@@ -189,7 +190,7 @@ def began(values: Iterable[Any]) -> None:
     """An iteration of the body that is traced begins with these lists and dicts, which it leaves for the next."""
     if _open.bodies:
         _open.bodies[-1].start.update(
-            (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
+            (id(value), (value, _contents(value))) for value in values if kind_of(value) in (list, dict))
 
 
 def apart(copies: Iterable[Any]) -> None:
@@ -333,7 +334,7 @@ def _containers(x: Any) -> Iterator[Any]:
     if is_container(x):
         yield x
     if isinstance(x, (list, tuple, dict)):
-        for part in x.values() if isinstance(x, dict) else x:
+        for part in dict.values(x) if isinstance(x, dict) else x:
             yield from _containers(part)
 
 
@@ -341,7 +342,7 @@ def _contents(value: Any) -> tuple[Any, ...]:
     if isinstance(value, list):
         return tuple(value)
     if isinstance(value, dict):
-        return (*value, *value.values())
+        return (*dict.keys(value), *dict.values(value))
     names = fields_of(value)
     return tuple(value.__leaves__() if names is None else [getattr(value, name) for name in names])
 
@@ -371,7 +372,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 def _kind(value: Any) -> tuple[str, str]:
     """What a message calls a container, and what copies one."""
-    kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
+    kind = "list" if hasattr(type(value), "__become__") else kind_of(value).__name__
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 
 

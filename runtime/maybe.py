@@ -5,17 +5,20 @@ uses it adds a check to the graph, in program order, which raises what Python wo
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from autograph.backend import Backend
-from runtime.graph import Graph, Node
+from autograph.frames import is_internal
+from runtime.errors import StagingError, locate, subject
+from runtime.graph import Graph, Node, user_position
 from runtime.ops.effects import check_bound
 from runtime.tensor import GraphTensor
 from runtime.text import describe, optional, placeholder
 from runtime.trace import current_graph
 
-__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach"]
+__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "known"]
 
 
 class Presence:
@@ -59,6 +62,28 @@ class Presence:
             self._checked[id(here), kind] = here, index, here.nodes[index]
 
 
+def known(value: Any, what: str) -> Any:
+    """The value of a variable. StagingError if it may be None: Python asks `what`."""
+    if not isinstance(value, Maybe):
+        return value
+    value.presence.check_bound()
+    if value.presence.present is None:
+        return value.content
+    name = value.presence.name
+    error = StagingError(
+        f"whether {subject(name)} is None is known only when the graph runs, and Python asks here {what}",
+        remedy=f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
+    locate(error, user_position())
+    raise error
+
+
+def _class_of(value: Any) -> Any:
+    """`value.__class__`, which `isinstance` asks for, too, where it is not that of a converted function."""
+    if is_internal(sys._getframe(1).f_code.co_filename):
+        return type(value)
+    return known(value, "for its class").__class__
+
+
 def _not(value: Any) -> Any:
     return not value if isinstance(value, bool) else ~value
 
@@ -71,6 +96,8 @@ class MaybeTensor(GraphTensor):
     def __init__(self, tensor: GraphTensor, presence: Presence) -> None:
         super().__init__(tensor.value)
         self.presence = presence
+
+    __class__ = property(_class_of)
 
     @property
     def content(self) -> GraphTensor:
@@ -107,6 +134,7 @@ class MaybeObject:
     __slots__ = ("content", "presence")
 
     __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging`
+    __class__ = property(_class_of)
 
     def __init__(self, content: Any, presence: Presence) -> None:
         self.content = content

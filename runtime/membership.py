@@ -5,13 +5,15 @@ from collections.abc import Callable, ItemsView, KeysView, ValuesView
 from typing import Any
 
 from autograph import operators
+from runtime.elsewhere import leaving
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, any_of
 from runtime.iterables import Staged, StagedRange
 from runtime.keys import check_keys, has_key
-from runtime.maybe import MaybeObject, MaybeTensor
+from runtime.maybe import Maybe, MaybeObject, MaybeTensor
 from runtime.ops.reduction import reduce_any
 from runtime.staged_list import StagedList
+from runtime.staged_objects import maybe_truth
 from runtime.tensor import OPERATORS, Tensor
 from runtime.text import StagedText
 from runtime.trace import convert_to_tensor, user_position
@@ -42,14 +44,26 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
     found: Any = False
+    leave = leaving(container)
     for item in container:
-        same = truth(value == item)
-        if isinstance(same, bool):
-            if same:
-                return True
-        else:
+        same = _is_same(value, item, truth)
+        if not isinstance(same, bool):
             found = same if found is False else found | same
+        elif same:
+            if found is not False:
+                leave()
+            return True
+    if found is not False:
+        leave()
     return found
+
+
+def _is_same(value: Any, item: Any, truth: Callable[[Any], Any]) -> Any:
+    """`value is item or value == item`, of which one may be None."""
+    for one, other in ((value, item), (item, value)):
+        if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
+            return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)
+    return truth(value == item)
 
 
 def _within(numbers: Any, value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeGuard
 
 import numpy as np
 
-from autograph.backend import UNBOUND
+from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
 from runtime.errors import DTypeError
@@ -77,7 +77,7 @@ class Nested:
         return isinstance(other, Nested) and self.alike(other) and self.children == other.children
 
     def alike(self, other: Nested) -> bool:
-        return type(self.like) is type(other.like) and self.keys == other.keys
+        return kind_of(self.like) is kind_of(other.like) and self.keys == other.keys
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
     if kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return dict(enumerate(value))
     if isinstance(value, dict):
-        return value
+        return dict(dict.items(value))
     names = fields_of(value)
     return None if names is None else {name: getattr(value, name) for name in names}
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from autograph import operators
-from autograph.backend import backend_of
+from autograph.backend import backend_of, keyed
 from runtime import types as t
+from runtime.elsewhere import leaving
 from runtime.errors import ShapeError, StagingError, locate
 from runtime.generators import (
     StagedGenerator,
@@ -42,7 +43,8 @@ from runtime.iterables import (
     is_staged,
     weak_int,
 )
-from runtime.maybe import MaybeObject
+from runtime.keys import check_keys
+from runtime.maybe import Maybe, MaybeObject
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import less, not_equal, where
@@ -51,6 +53,7 @@ from runtime.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import sort
 from runtime.staged_list import StagedList, branch, collect, fold
+from runtime.staged_objects import ASKED, maybe_truth
 from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.types import DType
@@ -137,7 +140,11 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
     if not _stages(x):
+        if type(x) in keyed:
+            check_keys(x)
         return builtins.bool(x)
+    if isinstance(x, Maybe):
+        return maybe_truth(x, _bool)
     if isinstance(x, Staged):
         return _length(x) != 0
     return _truth(_scalar(x, "bool"))
@@ -404,12 +411,18 @@ def _quantifier(
 
     def over_python(iterable: Any) -> Any:
         found: Any = not stop
+        leave = leaving(iterable)
         for item in iterable:
             value = _bool(item)
             if value is stop:
-                return stop
+                decided, found = found, stop
+                break
             if value is not (not stop):
                 found = value if found is (not stop) else found | value if stop else found & value
+        else:
+            decided = found
+        if isinstance(decided, Tensor):
+            leave()
         return found
 
     def step(item: Any, found: Any) -> tuple[Any, ...]:
@@ -465,4 +478,4 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else _of_values(fn, replacement)
-    for fn, replacement in _REPLACEMENTS.items()}
+    for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)

@@ -8,23 +8,26 @@ from autograph.backend import Body, Handler, Values, announce
 from autograph.clauses import Clause
 from autograph.others import draws_random_numbers
 from runtime import trace
-from runtime.bodies import Mark, Step, checkpoint, rollback
+from runtime.bodies import Mark, Step, checkpoint, in_body, rollback
 from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
 from runtime.config import settings
+from runtime.elsewhere import left_iterator, outside_iterator, taken_outside
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.graph import Position, staging_error, user_position
 from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
-from runtime.keys import check_keys, method_of_dict
+from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
-from runtime.maybe import Maybe, MaybeObject, MaybeTensor
+from runtime.maybe import Maybe, MaybeObject, MaybeTensor, known
 from runtime.membership import contains
 from runtime.ops.indexing import setitem
+from runtime.partial import keys_set, method_of_dict
 from runtime.staged_builtins import BUILTINS
 from runtime.staged_list import StagedList
-from runtime.tensor import OPERATORS, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.staged_objects import check_attribute, is_same, maybe_truth, says
+from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.tries import may_raise, refuse_errors, stage_try, stops
@@ -40,10 +43,8 @@ def truth(value: Any) -> Any:
 
     ShapeError for a tensor that has not exactly one element.
     """
-    if isinstance(value, MaybeTensor):
-        return _maybe_truth(value)
-    if isinstance(value, MaybeObject):
-        return truth(value.checked())
+    if isinstance(value, Maybe):
+        return maybe_truth(value, truth)
     if hasattr(type(value), "__truth__"):
         value = value.__truth__()
     elif hasattr(type(value), "__tensor__"):
@@ -62,13 +63,6 @@ def truth(value: Any) -> Any:
     if constant is not None:
         return bool(constant)
     return value if value.dtype.is_bool else value != 0
-
-
-def _maybe_truth(value: MaybeTensor) -> Any:
-    """None is false."""
-    value.presence.check_bound()
-    present, held = value.presence.present, truth(value.content)
-    return held if present is None else OPERATORS["and"](present, held)
 
 
 class _Truth(Unusable):
@@ -192,13 +186,20 @@ class Staging:
         return error
 
     def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
-        error = StagingError(
-            f"staged code takes items of {name!r} ({kind}), an iterator from outside of it: that would happen once,"
-            " while the code is traced, and not each time it runs",
-            remedy="Make the iterator in the code that uses it, take the items before, or take those of a list or"
-                   " tensor by an index.")
+        what, remedy = taken_outside(kind, name)
+        error = StagingError(what, remedy=remedy)
         locate(error, Position(filename, lineno))
         return error
+
+    def left_iterator(self, iterator: Any, lineno: int) -> Any:
+        return left_iterator(iterator, lineno)
+
+    def outside_iterator(self, iterator: Any, name: str) -> Any:
+        return outside_iterator(iterator, name)
+
+    def refuse_in_body(self, what: str, remedy: str) -> None:
+        if in_body():
+            raise staging_error(what, remedy)
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
@@ -303,13 +304,25 @@ class Staging:
     def text(self, value: Any) -> Any:
         return staged(value) if isinstance(value, str) else value
 
+    def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
+        keys_set(mapping, key)
+
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):
             return value is None
         return value.presence.is_none(value.content)
 
-    def is_bound(self, value: Any) -> Any:
-        return not isinstance(value, Maybe) or value.presence.bound is None or value.presence.bound
+    def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
+        return says(value, test)
+
+    def matched(self, value: Any) -> Any:
+        return known(value, "which pattern it matches")
+
+    def check_attribute(self, value: Any, name: str) -> None:
+        check_attribute(value, name)
+
+    def is_same(self, value: Any, other: Any) -> Any:
+        return is_same(value, other)
 
     def is_bool(self, value: Any, wanted: bool) -> Any:
         value = _read(value)

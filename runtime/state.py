@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograph.backend import UNBOUND
+from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of
 from autograph.paths import path_of
 from autograph.references import exchange
@@ -22,6 +22,7 @@ from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.op import CAST, CONST
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
+from runtime.partial import keys_set
 from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec, Static, absent, leaf_types, parts_of
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
@@ -168,7 +169,7 @@ def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
     """StagingError if a list or dict in `value` contains itself; `inside` are those around it."""
     if isinstance(value, (list, tuple, dict)):
         _refuse_cycle(value, inside)
-        for part in value.values() if isinstance(value, dict) else value:
+        for part in dict.values(value) if isinstance(value, dict) else value:
             refuse_cycles(part, inside | {id(value)})
 
 
@@ -219,7 +220,7 @@ def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
     new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
     if copies is None:
         if spec.replaces is not None:
-            exchange(spec.replaces, new)
+            exchange((spec.replaces, new))
             became(spec.replaces, new)
         return new
     return _noted(new, spec.replaces if spec.target is None else spec.target, copies)
@@ -242,7 +243,8 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
         else:
             new = target
         new.clear()
-        new.update(zip(spec.keys, children, strict=True))
+        kind_of(new).update(new, zip(spec.keys, children, strict=True))
+        keys_set(new)
         return new
     new = copy.copy(like) if target is None or copies is not None else target
     for key, child in zip(spec.keys, children, strict=True):

@@ -1,10 +1,16 @@
 """An iterator that staged code advances is an error that names the line, and one that it does not is none."""
 from __future__ import annotations
 
+import array
 import collections
 import contextlib
+import csv
 import functools
+import io
 import itertools
+import os
+import pathlib
+import re
 import warnings
 from typing import Any
 
@@ -524,3 +530,293 @@ def test_an_iterator_of_a_dataset_is_advanced_by_the_graph() -> None:
         return x
 
     assert float(rt.function(f)(X)) == 5
+
+
+# Those that do not tell where they are.
+
+HIDDEN = {
+    "file": lambda path: path.open(), "binary file": lambda path: path.open("rb"),
+    "file without a buffer": lambda path: path.open("rb", buffering=0),
+    "matches": lambda path: re.finditer("[0-9]", "123"), "rows": lambda path: csv.reader(["1,2", "3,4", "5,6"]),
+    "rows of a file": lambda path: csv.reader(path.open()), "records": lambda path: csv.DictReader(["a", "1", "2"]),
+    "folder": lambda path: os.scandir("/"), "map over a file": lambda path: map(len, path.open()),
+    "generator over a file": lambda path: (len(line) for line in path.open()),
+    "lines": lambda path: iter(path.open().readline, ""), "array": lambda path: iter(array.array("d", ITEMS)),
+    "function that reads": lambda path: iter(lambda file=path.open(): file.read(1), ""),
+    "ordered dict": lambda path: iter(collections.OrderedDict.fromkeys(ITEMS)),
+    "memory": lambda path: iter(memoryview(b"123")), "text in memory": lambda path: io.StringIO("1\n2\n3\n"),
+    "bytes in memory": lambda path: io.BytesIO(b"1\n2\n3\n"),
+}
+
+
+def taken_in_a_loop(x, it):
+    for _ in rt.range(2):
+        next(it)
+        x += 1
+    return x
+
+
+def taken_in_a_branch(x, it):
+    if x > 0:
+        for _ in it:
+            x += 1
+    return x
+
+
+def taken_by_star(x, it):
+    if x > 0:
+        x += len([*it])
+    return x
+
+
+def taken_by_a_method(x, it):
+    if x > 0:
+        it.__next__()
+    return x
+
+
+def taken_by_an_attribute(x, it):
+    o = Around()
+    o.items = it
+    if x > 0:
+        next(o)
+    return x
+
+
+def taken_by_set(x, it):
+    if x > 0:
+        set(it)
+    return x
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+@pytest.mark.parametrize(("fn", "offset"), [
+    (taken_in_a_loop, 2), (taken_in_a_branch, 2), (taken_by_star, 2), (taken_by_a_method, 2), (taken_by_set, 2),
+    (taken_by_an_attribute, None)])
+def test_where_it_is_does_not_show(kind: str, fn: Any, offset: int | None, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "numbers"
+    path.write_text("1\n2\n3\n")
+    it = HIDDEN[kind](path)
+
+    def f(x):
+        return fn(x, it)
+
+    if offset is None:
+        with pytest.raises(StagingError, match="staged code takes items of "):
+            rt.function(f)(X)
+    else:
+        with pytest.raises(StagingError) as info:
+            rt.function(f)(X)
+        first, *_, last = str(info.value).split("\n")
+        assert first.startswith(
+            f"{__file__}:{fn.__code__.co_firstlineno + offset}: staged code takes items of 'it' (")
+        assert first.endswith(
+            ", an iterator from outside of it: that would happen once, while the code is traced, and not each time it"
+            " runs")
+        assert last == ("Make the iterator in the code that uses it, take the items before, or take those of a list or"
+                        " tensor by an index.")
+    if "memory" not in kind:
+        assert next(it, None) is not None  # nobody has taken it
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_where_it_is_need_not_show(kind: str, tmp_path: pathlib.Path) -> None:
+    """Outside of bodies, of one made in the body, and of one that the body only has."""
+    path = tmp_path / "numbers"
+    path.write_text("1\n2\n3\n")
+    it = HIDDEN[kind](path)
+    holder = Around()
+    holder.items = it
+
+    def f(x):
+        next(it)
+        if x > 0:
+            x += len(list(HIDDEN[kind](path))) * 0.0 + 1.0
+            holder.items = it
+        while x < 3 and holder is not None:
+            x += 1
+        next(it)
+        return x
+
+    assert float(rt.function(f)(X)) == 3
+    assert holder.items is it
+
+
+def test_a_file_that_is_written() -> None:
+    out = io.StringIO()
+
+    def f(x):
+        for _ in rt.range(2):
+            print("x", file=out)
+        return x
+
+    rt.function(f)(X)
+    assert out.getvalue() == "x\nx\n"
+
+
+# A loop over Python values that a tensor leaves.
+
+def left_then_next(x, it):
+    for v in it:
+        if x < v:
+            break
+    return x + next(it)
+
+
+def left_then_loop(x, it):
+    for v in it:
+        x = x + v
+        if x > 3:
+            break
+    for v in it:
+        x = x + v
+    return x
+
+
+def left_then_star(x, it):
+    for _, v in enumerate(it):
+        if x < v:
+            break
+    return x + len({*it})
+
+
+def left_by_return(x, it):
+    def first():
+        for v in it:
+            if x < v:
+                return v
+        return x
+
+    return first() + first()
+
+
+def left_then_an_attribute(x, it):
+    o, d = Around(), {"k": [it]}
+    o.items = it
+    for v in o.items:
+        if x < v:
+            break
+    return x + next(d["k"][0])
+
+
+def left_zip(x, it):
+    for v, _ in zip(it, ITEMS):
+        if x < v:
+            break
+    return x + sum(it)
+
+
+def left_by_any(x, it):
+    y = any(x < v for v in it)
+    return x + next(it, 0.0) if y else x
+
+
+def left_by_any_of_a_map(x, it):
+    y = any(map(lambda v: x < v, it))
+    return x + next(it, 0.0) if y else x
+
+
+def left_by_in(x, it):
+    y = x in it
+    return x + next(it, 0.0) if y else x
+
+
+def left_by_next(x, it):
+    y = next(v for v in it if x < v)
+    return x + y + next(it, 0.0)
+
+
+LEFT = {
+    "list": lambda: iter(ITEMS), "generator": counted, "map": lambda: map(float, ITEMS),
+    "chain": lambda: itertools.chain(ITEMS, ITEMS), "class": Around,
+}
+
+
+@pytest.mark.parametrize("kind", LEFT)
+@pytest.mark.parametrize(("fn", "loop", "use"), [
+    (left_then_next, 1, 4), (left_then_loop, 1, 5), (left_then_star, 1, 4), (left_by_return, 2, 2),
+    (left_then_an_attribute, 3, 6), (left_zip, 1, 4), (left_by_any, 1, 2), (left_by_any_of_a_map, 1, 2),
+    (left_by_in, 1, 2), (left_by_next, 1, 2)])
+def test_left(kind: str, fn: Any, loop: int, use: int) -> None:
+    def f(x):
+        return fn(x, LEFT[kind]())
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f)(X)
+    first, *_, last = str(info.value).split("\n")
+    line = fn.__code__.co_firstlineno
+    name = type(LEFT[kind]()).__name__
+    assert first == (
+        f"{__file__}:{line + use}: where this {name} is, is known only when the graph runs, as a tensor decides how"
+        f" many items line {line + loop} takes of it")
+    assert last == "Take the items before, `items = list(it)`, and keep in a variable how many of them are used."
+
+
+def left_for_good(x, it):
+    for v in it:
+        x = x + v
+        if x > 3:
+            break
+    return x
+
+
+def left_by_a_number(x, it):
+    for v in it:
+        x = x + v
+        if v > 0.5:
+            break
+    return x + next(it)
+
+
+def left_and_made_anew(x, it):
+    for v in it:
+        if x < v:
+            break
+    it = iter(ITEMS)
+    return x + next(it)
+
+
+def left_in_a_loop(x, it):
+    while x < 100:
+        own = iter(ITEMS)
+        for v in own:
+            x = x + v
+            if x > 3:
+                break
+        x = x * 2
+    return x + next(it)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("kind", LEFT)
+@pytest.mark.parametrize("fn", [left_for_good, left_by_a_number, left_and_made_anew, left_in_a_loop])
+def test_left_and_not_used(fn: Any, kind: str, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+
+    def f(x):
+        return fn(x, LEFT[kind]())
+
+    for value in (0.5, 2.0, 9.0):
+        assert float(rt.function(f, executor=executor)(rt.constant(value))) == float(f(rt.constant(value)))
+
+
+def test_nobody_is_asked_who_has_an_iterator_that_only_a_loop_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("autograph.unrolled.exchange", lambda *pairs: asked.append(pairs))
+
+    def f(x, it):
+        for i, (v, _) in enumerate(zip(ITEMS, ITEMS)):
+            if x < v + i:
+                break
+        for v in ITEMS:
+            if x < v:
+                break
+        return x
+
+    rt.function(f)(X, 1.0)
+    assert not asked
+    rt.function(left_for_good)(X, ITEMS)
+    assert not asked
+    rt.function(lambda x: left_for_good(x, iter(ITEMS)))(X)
+    assert asked

@@ -2,6 +2,10 @@
 from __future__ import annotations
 
 import collections
+import copy
+import itertools
+import json
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -110,14 +114,122 @@ def tallied(x):
     return s, d.get("n", -1.0)
 
 
+def copied(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    copies = (d.copy(), copy.copy(d), copy.deepcopy(d), dict(d), dict(d, c=1.0), {**d}, d | {}, {} | d)
+    return tuple(c.get("b", 7.0) for c in copies)
+
+
+def put_into_another(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    e, g = {"b": 5.0}, {}
+    e.update(d)
+    g.update(d, c=1.0)
+    d.update(c=x)
+    return (e["b"], "b" in g, g["c"], {"b": 5.0, **d}["b"], {**d, "b": 5.0}["b"], ({"b": 8.0} | d)["b"],
+            (d | {"b": 9.0})["b"], d["c"])
+
+
+def certain_again(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    d |= {"b": 1.0}
+    return len(d), sum(d.values()), list(d) == ["a", "b"], d == {"a": d["a"], "b": 1.0}, dict.fromkeys(d, 1.0)["b"]
+
+
+def equal_or_not_for_sure(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    e = d
+    return d == e, d == {}, d != {}, d == {"a": 1.0, "c": 1.0}, d == 1, [d] == [e], d in [{}, d], {} == d
+
+
+def of_the_same_class(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    return type(d) is dict, isinstance(d, dict), type(d)(c=1.0)["c"], callable(d), d is None
+
+
+def without(x):
+    d = {"a": x}
+    if x > 0:
+        d["b"] = x * 2
+    if "b" in d:
+        del d["b"]  # noqa: RUF051
+    del d["a"]
+    return "a" in d, "b" in d
+
+
+def counted(x):
+    d = collections.Counter()
+    if x > 0:
+        d["b"] += x
+    for _ in rt.range(rt.cast(x, rt.int32)):
+        d["n"] += 1.0
+    return d["b"], d["n"], "n" in d, d.get("b", 7.0)
+
+
+def with_a_factory(x):
+    d = collections.defaultdict(float)
+    if x > 0:
+        d["b"] += x
+    before = "b" in d
+    return before, d.get("b", 7.0), d["b"], "b" in d, d["c"]
+
+
+def attributes(x):
+    o = Object()
+    if x > 0:
+        o.d = x * 2
+    name = "d"
+    found = getattr(o, "d", None)
+    return (getattr(o, "d", 7.0), getattr(o, name, 8.0), hasattr(o, "d"), hasattr(o, name), getattr(o, "e", 9.0),
+            -1.0 if found is None else found)
+
+
+def attributes_in_slots(x):
+    o = Slots()
+    if x > 0:
+        o.d = x * 2
+    s = 0.0
+    for _ in rt.range(2):
+        s += getattr(o, "d", 1.0)
+        o.d = s
+    return s, o.d
+
+
+def attribute_deleted(x):
+    o = Object()
+    o.d = x
+    if x > 0:
+        o.e = x
+    if hasattr(o, "e"):
+        del o.e
+    del o.d
+    return hasattr(o, "e"), hasattr(o, "d")
+
+
 class Object:
     d: Any
+
+
+class Slots:
+    __slots__ = ("d",)
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [
     is_in, guarded, in_a_loop, key_of_a_variable, of_an_attribute, set_on_all_ways, set_before, value_that_may_be_none,
-    got, taken, set_unless_there, tallied])
+    got, taken, set_unless_there, tallied, copied, put_into_another, certain_again, equal_or_not_for_sure,
+    of_the_same_class, without, counted, with_a_factory, attributes, attributes_in_slots,
+    attribute_deleted])
 def test_right(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
@@ -139,6 +251,18 @@ USES: dict[str, Callable[[dict[Any, Any]], Any]] = {
     "truth": lambda d: 1.0 if d else 2.0, "not": lambda d: not d, "and": lambda d: d and 1.0, "or": lambda d: d or 1.0,
     "in items": lambda d: ("b", 1.0) in d.items(), "in a list": lambda d: len([d][0]),
     "popitem": lambda d: d.popitem(),
+    "set": set, "frozenset": frozenset, "star": lambda d: f"{[*d]}", "star in a set": lambda d: len({*d}),
+    "star in a call": lambda d: (lambda *args: len(args))(*d), "equal": lambda d: d == {"a": d["a"]},
+    "not equal": lambda d: d != {"a": 1.0, "b": 2.0}, "equal to it": lambda d: {"a": d["a"]} == d,
+    "items of lists": lambda d: [d] == [{"a": d["a"]}], "in a list of dicts": lambda d: d in [{"a": d["a"]}],
+    "counted": lambda d: [{"a": d["a"]}].count(d), "keys and": lambda d: d.keys() & {"a"},
+    "keys equal": lambda d: d.keys() == {"a"}, "keys below": lambda d: d.keys() <= {"a"},
+    "disjoint": lambda d: {"b"}.isdisjoint(d), "text": lambda d: f"{d}", "str": str, "repr": repr, "print": print,
+    "join": "".join, "extend": lambda d: [].extend(d), "unpacked": lambda d: len((lambda a: a)(*d)),
+    "from keys": dict.fromkeys, "dunder": lambda d: d.__len__(), "views": lambda d: {*d.items()},
+    "any in a list": lambda d: any([d]), "format": lambda d: "{b}".format(**d),
+    "chain": lambda d: len(list(itertools.chain(d))), "test of items": lambda d: [0 for _ in [1] if d],
+    "merged twice": lambda d: d.update(d.copy()), "merged in place": lambda d: operator.ior({"a": 1.0}, d),
     "ordered": lambda d: len(collections.OrderedDict(d)), "default": lambda d: len(collections.defaultdict(float, d)),
 }
 
@@ -240,6 +364,136 @@ def test_an_item_that_is_taken_and_not_there() -> None:
     g = rt.function(f)
     value, length = g(rt.constant(2.0))
     assert float(value) == 2 and length == 1
+    with pytest.raises(KeyError) as info:
+        g(rt.constant(-2.0))
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'd' has no key 'b'"
+
+
+def matched(d):
+    match d:
+        case {"b": _}:
+            return 1.0
+    return 2.0
+
+
+def rest(d):
+    match d:
+        case {"a": _, **others}:
+            return len(others)
+
+
+def unpacked(d):
+    (key,) = d
+    return key
+
+
+def yielded(d):
+    def keys():
+        yield from d
+
+    return len(list(keys()))
+
+
+def spliced(d):
+    keys = [0]
+    keys[:] = d
+    return len(keys)
+
+
+@pytest.mark.parametrize(("fn", "offset"), [(matched, 2), (rest, 2), (unpacked, 1), (yielded, 2), (spliced, 2)])
+def test_statements_of_python_alone(fn: Any, offset: int) -> None:
+    def f(x):
+        d = {"a": x}
+        if x > 0:
+            d["b"] = x
+        return fn(d)
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f, executor="numpy")(rt.constant(1.0))
+    assert str(info.value).startswith(
+        f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether there is d['b'] is known only when the graph runs,")
+
+
+def test_code_that_is_left_alone() -> None:
+    def f(x):
+        d = {"a": 1}
+        if x > 0:
+            d["b"] = 2
+        return json.dumps(d)
+
+    with pytest.raises(StagingError, match=r"whether there is d\['b'\] is known only when the graph runs"):
+        rt.function(f)(rt.constant(1.0))
+
+
+def test_a_dict_is_of_its_own_class_again() -> None:
+    """Also if the trace fails; and what was made of it."""
+    made: list[Any] = []
+
+    def f(x, kept, fails):
+        if x > 0:
+            kept["b"] = x
+        made.append(kept.copy())
+        made.append(collections.OrderedDict())
+        if x > 0:
+            made[-1]["b"] = x
+        if fails:
+            raise LookupError
+        return x
+
+    with pytest.raises(LookupError):
+        rt.function(f, executor="numpy")(rt.constant(1.0), {"a": 1.0}, True)
+    rt.function(f, executor="numpy")(rt.constant(1.0), {"a": 1.0}, False)
+    assert {type(each) for each in made} == {dict, collections.OrderedDict}
+    assert [len(each) for each in made] == [2, 1, 2, 1] and sorted(made[0]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("delete", [lambda o: delattr(o, "d"), lambda o: o.forget()])
+def test_an_attribute_that_is_deleted_and_not_there(delete: Any) -> None:
+    class Forgetful:
+        def forget(self):
+            del self.d
+
+    def f(x):
+        o = Forgetful()
+        if x > 0:
+            o.d = x
+        delete(o)
+        return hasattr(o, "d")
+
+    g = rt.function(f)
+    assert not g(rt.constant(2.0))
+    with pytest.raises(AttributeError, match="'(o|self)' has no attribute 'd'"):
+        g(rt.constant(-2.0))
+
+
+@pytest.mark.parametrize("fn", [vars, dir])
+def test_which_attributes_there_are(fn: Any) -> None:
+    def f(x):
+        o = Object()
+        if x > 0:
+            o.d = x
+        return len(fn(o))
+
+    with pytest.raises(StagingError) as info:
+        rt.function(f, executor="numpy")(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first == (
+        f"{__file__}:{f.__code__.co_firstlineno + 4}: whether there is o.d is known only when the graph runs, as it is"
+        " set on some ways through a staged statement only, and Python asks here for the attributes of that object")
+    assert last == (
+        "Give o.d a value on all ways, or before, such as 0 or None; `hasattr`, `getattr` and o.d itself may be used.")
+
+
+def test_an_item_that_is_deleted_and_not_there() -> None:
+    def f(x):
+        d = {"a": x}
+        if x > 0:
+            d["b"] = x
+        del d["b"]
+        return len(d)
+
+    g = rt.function(f)
+    assert int(g(rt.constant(2.0))) == 1
     with pytest.raises(KeyError) as info:
         g(rt.constant(-2.0))
     assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'd' has no key 'b'"

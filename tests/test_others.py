@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 import collections
+import datetime
+import os
 import random
+import secrets
+import time
+import uuid
 from random import Random, gauss
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+import autograph as ag
 import runtime as rt
 from runtime.errors import StagingError
 
@@ -209,3 +216,62 @@ def test_random_numbers_that_are_the_same_each_time() -> None:
     assert float(rt.function(drawn_before)(rt.constant(1.0))) == expected
     assert float(rt.function(made_anew)(rt.constant(1.0))) == made_anew(1.0)
     assert 300 < float(rt.function(staged)(rt.constant(0.0))) < 700
+
+
+# Clocks, and the random numbers of the system.
+
+SYSTEM = random.SystemRandom()
+FRESH = {
+    "time": lambda: time.time(), "perf_counter": lambda: perf_counter(), "monotonic_ns": lambda: time.monotonic_ns(),
+    "datetime.now": lambda: datetime.datetime.now(datetime.timezone.utc).year,
+    "date.today": lambda: datetime.date.today().year, "urandom": lambda: os.urandom(1)[0],
+    "uuid4": lambda: uuid.uuid4().int % 7, "randbelow": lambda: secrets.randbelow(5),
+    "token_hex": lambda: len(secrets.token_hex(2)), "Random.choice": lambda: secrets.choice([1, 2]),
+    "SystemRandom.random": lambda: SYSTEM.random(), "Random.randint": lambda: SYSTEM.randint(1, 3),
+}
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_what_is_new_at_each_call(name: str) -> None:
+    """In bodies; not at the top of a function, where it is that of the trace."""
+    fn = FRESH[name]
+
+    def at_the_top(x):
+        return x + fn() * 0
+
+    def in_a_loop(x):
+        for _ in rt.range(2):
+            x += fn() * 0
+        return x
+
+    def in_a_branch(x):
+        if x > 0:
+            x += fn() * 0
+        return x
+
+    def in_an_operand(x):
+        return fn() * 0 if x > 0 else x
+
+    clock = name.startswith(("time", "perf", "mono", "date"))
+    for _ in range(2):  # what calls know of their callees, when nothing traces and when something does
+        assert fn() is not None
+        assert float(ag.convert(in_a_loop)(1.0)) == 1
+        assert float(rt.function(at_the_top)(rt.constant(1.0))) == 1
+        for f in in_a_loop, in_a_branch, in_an_operand:
+            first, last = refusal(f)
+            assert first == (
+                f"{__file__}:{fn.__code__.co_firstlineno}: staged code asks {name!r} for"
+                f" {'the time' if clock else 'random numbers of the system'}: {ONCE}")
+            assert last == (
+                "Ask outside of staged loops and branches, or by rt.py_function." if clock
+                else "Draw them with rt.random, or outside of staged code.")
+
+
+def test_what_is_new_at_each_call_of_the_graph() -> None:
+    """A function of Python's that the graph calls."""
+    def f(x):
+        for _ in rt.range(3):
+            x += rt.py_function(lambda: time.time() * 0 + 1, [], rt.float32)
+        return x
+
+    assert float(rt.function(f)(rt.constant(1.0))) == 4

@@ -1,0 +1,59 @@
+"""Functions that give something new at each call, and have no state that could be compared: clocks, and the random
+numbers of the operating system. A staged body may not call one, as that would happen once, while it is traced.
+"""
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+__all__ = ["asks_anew", "text_of"]
+
+_CLOCKS: Final = frozenset({
+    *(f"time.{name}{suffix}" for suffix in ("", "_ns")
+      for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")),
+    "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today",
+})
+_RANDOM: Final = frozenset({
+    "posix.urandom", "posix.getrandom", "nt.urandom", "uuid.uuid1", "uuid.uuid4",
+    *(f"secrets.{name}" for name in ("randbelow", "token_bytes", "token_hex", "token_urlsafe")),
+})
+_MODULES: Final = frozenset({"random", "secrets", "uuid"})
+
+
+def asks_anew(fn: Any) -> str:
+    """`"clock"` or `"random"` for what these functions are, `"perhaps"` for a method of `random.Random`, which may be
+    that of a `SystemRandom`; else nothing."""
+    kind = type(fn)
+    if kind is FunctionType:
+        if fn.__module__ not in _MODULES:
+            return ""
+        name = f"{fn.__module__}.{fn.__qualname__}"
+        if name.startswith(("random.Random.", "random.SystemRandom.")):
+            return "" if fn.__name__.startswith("__") else "perhaps"
+    elif kind is BuiltinFunctionType:
+        owner = fn.__self__
+        if type(owner) is ModuleType:
+            name = f"{owner.__name__}.{fn.__name__}"
+        elif isinstance(owner, type):
+            base = next((cls for cls in owner.__mro__ if fn.__name__ in vars(cls)), owner)
+            name = f"{base.__module__}.{base.__name__}.{fn.__name__}"
+        else:
+            return ""
+    else:
+        return ""
+    return "clock" if name in _CLOCKS else "random" if name in _RANDOM else ""
+
+
+def text_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
+    """What to say where a staged body calls one of these functions with these arguments, and what to do instead; None
+    if a method of `random.Random` is called for another generator."""
+    kind = asks_anew(fn)
+    if kind == "perhaps" and not (args and isinstance(args[0], sys.modules["random"].SystemRandom)):
+        return None
+    what = "the time" if kind == "clock" else "random numbers of the system"
+    return (
+        f"staged code asks {getattr(fn, '__qualname__', fn.__name__)!r} for {what}: that would happen once, while the"
+        " code is traced, and not each time it runs",
+        "Ask outside of staged loops and branches, or by rt.py_function." if kind == "clock"
+        else "Draw them with rt.random, or outside of staged code.")

@@ -1,0 +1,154 @@
+"""What Python's builtins say of an object, where a graph knows more: whether it is None, or has an attribute."""
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from types import MemberDescriptorType
+from typing import Any, Final
+
+from autograph import operators
+from autograph.backend import keyed, kind_of
+from autograph.frames import is_internal
+from autograph.heap import is_container
+from runtime.graph import staging_error
+from runtime.maybe import Maybe, known
+from runtime.partial import method_of_dict
+from runtime.tensor import OPERATORS, Tensor
+
+__all__ = ["ASKED", "check_attribute", "is_same", "maybe_truth", "says"]
+
+
+def says(value: Any, test: Callable[[Any], bool]) -> Any:
+    """What `test` says of a value, which may be None in the graph: a bool, or a bool scalar tensor."""
+    if not isinstance(value, Maybe):
+        return test(value)
+    value.presence.check_bound()
+    present, of_value = value.presence.present, test(value.content)
+    if present is None or of_value is test(None):
+        return of_value
+    return present if of_value else ~present
+
+
+def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
+    """Whether a variable counts as true, where `truth` says it of what is not None."""
+    value.presence.check_bound()
+    present, held = value.presence.present, truth(value.content)
+    return held if present is None else present if held is True else OPERATORS["and"](present, held)
+
+
+def _isinstance(value: Any, classes: Any, /) -> Any:
+    found = says(value, lambda x: builtins.isinstance(x, classes))
+    if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
+        value.__no_class__()
+    return found
+
+
+def _callable(value: Any, /) -> Any:
+    return says(value, builtins.callable)
+
+
+def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
+    if others or keywords:
+        return builtins.type(value, *others, **keywords)
+    if hasattr(type(value), "__no_class__"):
+        value.__no_class__()
+    return kind_of(known(value, "for its type"))
+
+
+def is_same(value: Any, other: Any) -> Any:
+    """`value is other`, of which one may be None in the graph."""
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, Maybe):
+            one.presence.check_bound()
+            if second is None:
+                return one.presence.is_none(one.content)
+    if value is other:
+        return True
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, Maybe) and one.presence.present is not None:
+            if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
+                known(one, "whether it is another object")
+            return says(one, functools.partial(operator.is_, second))
+    return known(value, "") is known(other, "")
+
+
+def _bit(value: Any, name: Any) -> Any:
+    """The bit that says whether an object has an attribute, or None if Python knows that."""
+    if not isinstance(name, str):
+        return None
+    slot = next((vars(cls)[name] for cls in type(value).__mro__ if name in vars(cls)), None)
+    if isinstance(slot, MemberDescriptorType):
+        found = slot.__get__(value) if builtins.hasattr(value, name) else None
+    else:
+        found = getattr(value, "__dict__", {}).get(name)
+    return found.presence.bound if isinstance(found, Maybe) else None
+
+
+def _hasattr(value: Any, name: str, /) -> Any:
+    bit = _bit(value, name)
+    return says(value, lambda x: builtins.hasattr(x, name)) if bit is None else bit
+
+
+def _getattr(value: Any, name: str, /, *default: Any) -> Any:
+    found = _hasattr(value, name) if default and (isinstance(value, Maybe) or _bit(value, name) is not None) else True
+    if isinstance(found, bool):
+        return builtins.getattr(value, name, *default) if found else default[0]
+    return operators.if_exp(found, lambda: getattr(value, name), lambda: default[0])
+
+
+def check_attribute(value: Any, name: str) -> None:
+    """Add a check to the graph that an object has an attribute, if only the graph knows that."""
+    if _bit(value, name) is not None:
+        getattr(value, name).presence.check_bound()
+
+
+def _delattr(value: Any, name: str, /) -> None:
+    check_attribute(value, name)
+    builtins.delattr(value, name)
+
+
+def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`vars` or `dir`, which say which attributes an object has."""
+
+    def listing(*values: Any) -> Any:
+        if not values:  # of the frame that asks, by another name
+            frame = sys._getframe(1)
+            while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+                frame = frame.f_back
+            return frame.f_locals if fn is builtins.vars else sorted(frame.f_locals)
+        for value in values:
+            for name in getattr(value, "__dict__", ()) if not isinstance(value, Maybe) else ():
+                if _bit(value, name) is not None:
+                    what = getattr(value, name).presence.name
+                    raise staging_error(
+                        f"whether there is {what} is known only when the graph runs, as it is set on some ways through"
+                        " a staged statement only, and Python asks here for the attributes of that object",
+                        f"Give {what} a value on all ways, or before, such as 0 or None; `hasattr`, `getattr` and"
+                        f" {what} itself may be used.")
+        return fn(*[known(value, "for its attributes") for value in values])
+
+    return listing
+
+
+def _dict(*values: Any, **keywords: Any) -> Any:
+    if len(values) != 1 or type(values[0]) not in keyed:
+        return builtins.dict(*values, **keywords)
+    made: dict[Any, Any] = {}
+    method_of_dict(made.update)(*values, **keywords)  # type: ignore[arg-type]
+    return made
+
+
+ASKED: Final[Mapping[Any, Callable[..., Any]]] = {
+    builtins.isinstance: _isinstance,
+    builtins.callable: _callable,
+    builtins.type: _type,
+    builtins.hasattr: _hasattr,
+    builtins.getattr: _getattr,
+    builtins.delattr: _delattr,
+    builtins.vars: _listing(builtins.vars),
+    builtins.dir: _listing(builtins.dir),
+    builtins.dict: _dict,
+}

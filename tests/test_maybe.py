@@ -1,0 +1,246 @@
+"""What may be None only in the graph: `isinstance`, `type`, `is`, `in` and their like are right, or an error."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from runtime.errors import StagingError
+
+SENTINEL = object()
+
+
+@dataclasses.dataclass
+class Point:
+    a: Any
+    b: Any
+
+
+def of_instance(v):
+    return (isinstance(v, rt.Tensor), isinstance(v, type(None)), isinstance(v, (rt.Tensor, type(None))),
+            isinstance(v, (tuple, dict, list, Point)), not isinstance(v, rt.Tensor), isinstance(v, str))
+
+
+def of_instance_by_another_name(v):
+    ask = isinstance
+    return ask(v, rt.Tensor), ask(v, (tuple, dict, list, Point))
+
+
+def branches(v):
+    if isinstance(v, rt.Tensor):
+        return v * 2.0, 1.0
+    if isinstance(v, tuple):
+        return v[0], 2.0
+    return -1.0, 3.0
+
+
+def in_a_loop(v):
+    n = 0
+    while isinstance(v, (rt.Tensor, tuple, dict, list, Point)) and n < 3:
+        n += 1
+    return (n,)
+
+
+def assigned_where_it_is_not(v):
+    if not isinstance(v, rt.Tensor):
+        v = 7.0
+    return (v * 2.0,)
+
+
+def in_a_callee(v):
+    def ask(x):
+        return 1.0 if isinstance(x, rt.Tensor) else 2.0
+
+    def of_none(x):
+        return 1.0 if None is x else 2.0
+
+    return ask(v), of_none(v), ask(None), of_none(None)
+
+
+def of_none(v):
+    none = None
+    d, t = {"k": v}, (v, 1)
+    return (v is None, v is not None, None is v, None is not v, v is none, none is not v, d.get("k") is None,
+            t[0] is None, (lambda: v)() is None)
+
+
+def of_others(v):
+    w = v
+    return v is v, v is w, v is SENTINEL, v is not SENTINEL, v is int, SENTINEL is v
+
+
+def among(v):
+    numbers = (None, 3.0)
+    return None in [v, 1.0], v in numbers, v not in numbers
+
+
+def of_truth(v):
+    return (1.0 if v else 2.0, not v, bool(v), any([v]), all([v, 1]), any([None, v]), bool(v) and True)
+
+
+def of_attributes(v):
+    return (callable(v), hasattr(v, "a"), hasattr(v, "b"), hasattr(v, "__len__"), hasattr(v, "nothing"),
+            getattr(v, "nothing", 5.0))
+
+
+def patterns(v):
+    match v:
+        case None:
+            return (1.0,)
+        case [_, _]:
+            return (2.0,)
+    return (3.0,)
+
+
+MAKES = {
+    "tensor": lambda x: x * 2.0, "tuple": lambda x: (x, x), "object": lambda x: Point(x, x), "dict": lambda x: {"a": x},
+    "list": lambda x: [x, x],
+}
+
+
+def given(fn: Any, make: Any) -> Any:
+    """A function of a tensor: `fn` of what is None if that is negative."""
+
+    def f(x):
+        v = None
+        if x > 0:
+            v = make(x)
+        return fn(v)
+
+    return f
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("kind", MAKES)
+@pytest.mark.parametrize("fn", [
+    of_instance, of_instance_by_another_name, branches, in_a_loop, in_a_callee, of_none, of_others, of_truth,
+    of_attributes, patterns])
+def test_right(fn: Any, kind: str, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = given(fn, MAKES[kind])
+    g = rt.function(f, executor=executor)
+    for value in (2.0, -2.0):
+        x = rt.constant(value)
+        assert list(map(float, g(x))) == list(map(float, f(x))), value
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [assigned_where_it_is_not, among])
+def test_right_of_a_tensor(fn: Any, executor: str) -> None:
+    if executor == "native":
+        pytest.importorskip("llvmlite")
+    f = given(fn, lambda x: x * 1.5)
+    g = rt.function(f, executor=executor)
+    for value in (2.0, 3.0, -2.0):
+        x = rt.constant(value)
+        assert list(map(float, g(x))) == list(map(float, f(x))), value
+
+
+def of_a_field(v):
+    return (getattr(v, "a", 5.0) * 1.0,)
+
+
+def test_an_attribute_with_a_default() -> None:
+    f = given(of_a_field, MAKES["object"])
+    g = rt.function(f)
+    assert [float(g(rt.constant(value))[0]) for value in (2.0, -2.0)] == [2.0, 5.0]
+
+
+def by_class(v):
+    match v:
+        case Point():
+            return 1.0
+    return 2.0
+
+
+def by_star(v):
+    match v:
+        case [_, *_]:
+            return 1.0
+    return 2.0
+
+
+def by_key(v):
+    match v:
+        case {"a": _}:
+            return 1.0
+    return 2.0
+
+
+ASKS = {
+    "type": (lambda v: type(v) is int, "for its type"),
+    "class": (lambda v: v.__class__, "for its class"),
+    "other": (lambda v: v is rt.constant(1.0), "whether it is another object"),
+    "other container": (lambda v: v is [],  # noqa: F632
+                        "whether it is another object"),
+    "vars": (vars, "for its attributes"), "dir": (lambda v: dir(v), "for its attributes"),
+    "class pattern": (by_class, "which pattern it matches"), "star pattern": (by_star, "which pattern it matches"),
+    "mapping pattern": (by_key, "which pattern it matches"),
+    "code left alone": (functools.singledispatch(lambda v: 1.0), "for its class"),
+}
+
+
+@pytest.mark.parametrize("kind", ["tensor", "object"])
+@pytest.mark.parametrize("ask", ASKS)
+def test_what_only_python_knows(ask: str, kind: str) -> None:
+    fn, what = ASKS[ask]
+    f = given(fn, MAKES[kind])
+    with pytest.raises(StagingError) as info:
+        rt.function(f, executor="numpy")(rt.constant(1.0))
+    first, *_, last = str(info.value).split("\n")
+    assert first.endswith(f": whether 'v' is None is known only when the graph runs, and Python asks here {what}")
+    assert last == "Ask for `v is None` or `isinstance(v, ...)` instead, which the graph answers."
+    if ask.endswith("pattern"):
+        assert first.startswith(f"{__file__}:{fn.__code__.co_firstlineno + 1}: ")
+
+
+def test_a_function_that_was_converted_before() -> None:
+    """It has one form, whose `isinstance` is Python's: where that cannot know, it is an error."""
+    import autograph as ag
+
+    def f(x):
+        v = None
+        if x > 0:
+            v = (x, x)
+        return 1.0 if isinstance(v, tuple) else 2.0
+
+    with pytest.raises(StagingError, match="whether 'v' is None is known only when the graph runs, and Python asks"):
+        rt.function(ag.convert(f))(rt.constant(1.0))
+
+
+def test_what_is_surely_there() -> None:
+    """A value that may only be unbound has a type; who asks for it reads the variable."""
+    def f(x):
+        if x > 0:
+            v = (x, x)
+        return 1.0 if type(v) is tuple and isinstance(v, tuple) and v is not None else 2.0
+
+    g = rt.function(f)
+    assert float(g(rt.constant(1.0))) == 1
+    with pytest.raises(UnboundLocalError):
+        g(rt.constant(-1.0))
+
+
+def test_what_says_of_the_frame_or_makes_a_class() -> None:
+    def f(x):
+        names, members, make = vars, dir, type
+        of_module = type("Made", (), {"__module__": __name__})
+        return x if ("x" in names() and "x" in members() and "names" in names() and of_module.__name__ == "Made"
+                     and make("Made", (), {"a": 1}).a == 1) else -x
+
+    assert float(rt.function(f)(rt.constant(1.0))) == 1
+
+
+def test_a_name_that_means_another_function() -> None:
+    def f(x):
+        def isinstance(a, b):
+            return b
+
+        type = dict = getattr = lambda *args: args[-1]
+        return isinstance(x, 5.0) + type(x, 1.0) + dict(2.0) + getattr(x, "shape", 3.0)
+
+    assert float(rt.function(f)(rt.constant(1.0))) == 11
