@@ -16,7 +16,7 @@ from autograph.heap import is_container
 from runtime.graph import staging_error
 from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
-from runtime.tensor import OPERATORS, Tensor
+from runtime.tensor import OPERATORS, GraphTensor, Tensor
 
 __all__ = ["ASKED", "check_attribute", "is_same", "maybe_truth", "says"]
 
@@ -39,8 +39,15 @@ def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
     return held if present is None else present if held is True else OPERATORS["and"](present, held)
 
 
+def _python_number(value: Any) -> Any:
+    """A number of the class that a value has in Python, if it is made of Python's numbers; else the value."""
+    if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
+        return value
+    return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
+
+
 def _isinstance(value: Any, classes: Any, /) -> Any:
-    found = says(value, lambda x: builtins.isinstance(x, classes))
+    found = says(value, lambda x: builtins.isinstance(_python_number(x), classes))
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
     return found
@@ -55,7 +62,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
         return builtins.type(value, *others, **keywords)
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
-    return kind_of(known(value, "for its type"))
+    return kind_of(_python_number(known(value, "for its type")))
 
 
 def is_same(value: Any, other: Any) -> Any:

@@ -536,3 +536,26 @@ def test_a_number_that_is_surely_not_zero_is_not_checked() -> None:
     assert f(rt.constant(20)).numpy() == pytest.approx(harmonic(20), rel=1e-6)
     graphs = f.get_concrete_function(rt.constant(20))
     assert "raise_unless" in str(graphs.graph) and "raise_unless" not in str(graphs.optimized)
+
+
+# What they are
+
+def kinds(n, x):
+    t, u, last = 0, 0.0, None
+    for k in range(n):
+        t += k
+        u += 0.5
+        if k > 1:
+            last = k
+    found = -1
+    if isinstance(last, int):
+        found = last + 0
+    return [isinstance(t, int), isinstance(u, float), isinstance(t, (float, rt.Tensor)), isinstance(t, bool),
+            isinstance(x, rt.Tensor), isinstance(x, int), isinstance(x + t, rt.Tensor), type(t) is int, type(u),
+            callable(t), found]
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_they_are_ints_and_floats(n: int) -> None:
+    x = rt.constant(1)
+    assert values_of(rt.function(kinds)(rt.constant(n), x)) == kinds(n, x)
