@@ -9,17 +9,19 @@ leaves the user's cells as it found them.
 """
 from __future__ import annotations
 
+import builtins
 import gc
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple, Protocol
 
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "deciding", "forget",
-    "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "register",
+    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "by_type", "deciding",
+    "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain",
+    "python", "register",
     "staging_backend",
 ]
 
@@ -73,6 +75,10 @@ class Backend(Protocol):
     builtins: Mapping[Any, Callable[..., Any]]
     """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
     `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument."""
+
+    left_to_python: Set[str]
+    """Names of the builtins whose replacements do what Python's do as long as no backend traces: they are not asked
+    for then. A backend need not have this attribute: it is asked for all of them, at any time."""
 
     @property
     def unroll_budget(self) -> int:
@@ -264,7 +270,7 @@ def register(cls: type, backend: Backend) -> None:
     """Make `backend` handle control flow on values of exactly the type `cls`, of a framework one cannot edit."""
     _foreign[cls] = backend
     plain.discard(cls)
-    announce()
+    announce(backend)
 
 
 plain: Final[set[type]] = {
@@ -285,7 +291,7 @@ def is_plain(value: Any, /) -> bool:
         return deciding(value) is None
     backend = backend_of(value)
     if backend is not None:
-        announce()
+        announce(backend)
         return not backend.stages(value)
     if cls.__flags__ & _HEAP_TYPE:
         _made.append(cls)
@@ -308,13 +314,23 @@ _HEAP_TYPE = 1 << 9
 on_announce: Final[list[Callable[[], None]]] = []
 
 
-def announce() -> None:
+def announce(backend: Backend) -> None:
     """Say that there is a backend: from now on builtins ask their arguments. A backend that puts `__autograph__`
     on its types calls this when it does; `register` does it, and so does the first value that is seen to have one."""
+    if backend in _announced:
+        return
+    with _lock:
+        _announced.append(backend)
+        asked = _meanings.keys() - by_type - getattr(backend, "left_to_python", frozenset())
+        if asked:
+            _asked.update(asked)
+            for run in on_trace:  # what stood for itself may not any more
+                run()
     while on_announce:
         on_announce.pop()()
 
 
+_announced: Final[list[Backend]] = []
 on_trace: Final[list[Callable[[], None]]] = []
 """What is to be done when a backend begins to trace, and none did, and when none traces any more."""
 
@@ -326,6 +342,33 @@ def _ask_of_dicts() -> None:
 
 
 on_trace.append(_ask_of_dicts)
+
+
+class _Python:
+    """By name, each builtin that backends may answer for, as long as Python does; else None. So one test tells that a
+    callee is such a builtin, and that nothing traces."""
+
+    __slots__ = (
+        "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "filter", "float", "int", "iter", "len", "list",
+        "map", "max", "min", "next", "pow", "range", "reversed", "round", "sorted", "sum", "tuple", "zip",
+    )
+
+
+python: Final = _Python()
+by_type: Final = frozenset({"filter", "map", "round", "sum"})
+"""Those of them whose arguments are asked at any time: Python answers if all are of types in `plain`."""
+_meanings: Final = {name: getattr(builtins, name) for name in _Python.__slots__}
+_asked: Final[set[str]] = set()
+"""Those that a backend wants to be asked for at any time."""
+
+
+def _let_python_answer() -> None:
+    for name, builtin in _meanings.items():
+        setattr(python, name, None if activity.tracing or name in _asked else builtin)
+
+
+_let_python_answer()
+on_trace.append(_let_python_answer)
 forget: Final[list[Callable[[], None]]] = []
 """What to call before a full garbage collection: tables that keep users' classes and functions give them up."""
 

@@ -16,15 +16,20 @@ from typing import Any
 
 import gast
 
+from .backend import by_type, python
 from .names import mangled
 from .sites import CONSTANTS, MARK
-from .tree import bound_to_frame, walk
+from .tree import bound_to_frame, suspends, walk
 
-__all__ = ["DIRECT", "Callees"]
+__all__ = ["ASKING", "LEFT", "Callees"]
 
 _KNOWN = "F if AG.type(F) is S.kind and (S.code is None or F.__code__ is S.code)"
 _REST = ("F if AG.type(F) is AG.partial and F.func is S.func"
          " else AG.resolvers.get(AG.type(F), AG.call)(F) if S.met else AG.find_callee(S, F)")
+_PARTIAL = ("(F if F.func is S.func else AG.partial(S.to, *F.args, **F.keywords) if F.func is S.converts"
+            " else AG.call(F) if S.met else AG.find_callee(S, F)) if AG.type(F) is AG.partial")
+_LOCAL = ("METHOD(AG.functions[F.__func__], F.__self__)"
+          " if AG.type(F) is AG.method and AG.type(F.__func__) is AG.function")
 _FORMS = {
     # A function, class or builtin: of a module, as a rule.
     "global": f"({_KNOWN} else {_REST}) if F is not S.of and (F is not S.like or F.__defaults__ is not S.defaults"
@@ -36,10 +41,9 @@ _FORMS = {
     "init": "S.to",
     "new": "(V, V := None)[0] if (M := CALL) is None else AG.refuse(M)",
     "class": f"F if F is S.cls else S.to if F is S.of else {_KNOWN} else {_REST}",
-    # A nested function, or what a parameter holds.
-    "local": f"S.to if F is S.of else {_KNOWN}"
-             " else METHOD(AG.functions[F.__func__], F.__self__)"
-             f" if AG.type(F) is AG.method and AG.type(F.__func__) is AG.function else {_REST}",
+    # A nested function, or what a parameter holds; in a function that makes partials, perhaps one of these.
+    "local": f"S.to if F is S.of else {_KNOWN} else {_LOCAL} else {_REST}",
+    "local partial": f"{_PARTIAL} else S.to if F is S.of else {_KNOWN} else {_LOCAL} else {_REST}",
     # An attribute of what a global name holds: a module, or a class whose method may stand for itself.
     "global attribute": "(M := S).to if (M := A) is S.of or M is S.like and M.__defaults__ is S.defaults and"
                         " M.__kwdefaults__ is S.kwdefaults"
@@ -68,30 +72,35 @@ _FORMS = {
     "type": "AG.type(R) is S.type",
     "always": "S.met is not None",
     "read": "(V, V := None)[0]",
-    # A builtin that asks its arguments for a backend.
+    # A builtin that asks its arguments for a backend: while one traces, or at any time.
+    "python": "SLOW if F is not AG.python.ATTRIBUTE else F",
+    "scalars": "AG.resolvers.get(AG.type(F), AG.call)(F) if F is not S.of or not KNOWN else F",
+    "by type": "AG.resolvers.get(AG.type(F), AG.call)(F) if F is not AG.python.ATTRIBUTE or not KNOWN else F",
     "asking": "AG.resolvers.get(AG.type(F), AG.call)(F)",
-    "builtin": "AG.resolvers.get(AG.type(F), AG.call)(F) if F is not S.of or not KNOWN else F",
-    "builtin of value": "(S.to if KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)) if F is S.of"
+    "by type of value": "(S.to if KNOWN else AG.resolvers.get(AG.type(F), AG.call)(F)) if F is AG.python.ATTRIBUTE"
                         " else (AG.resolvers.get(AG.type(F), AG.call)(F), V := X)[0]",
     # The same with code for the argument that may not stand twice: both sides of `&` run.
-    "builtin of long value": "S.to if ((M := F) is S.of) & (AG.type(V := X) in AG.plain) and KNOWN"
+    "by type of long value": "S.to if ((M := F) is AG.python.ATTRIBUTE) & (AG.type(V := X) in AG.plain) and KNOWN"
                              " else AG.resolvers.get(AG.type(M), AG.call)(M)",
-    "scalar": "AG.type(X) in S.types or AG.type(X) in AG.plain and not AG.activity.tracing",
-    "idle": "not AG.activity.tracing",
-    "container": "not AG.activity.tracing and AG.type(X) in AG.plain",
-    "scalar value": "AG.type(V := X) in S.types or AG.type(V) in AG.plain and not AG.activity.tracing",
-    "container value": "AG.type(V := X) in AG.plain and not AG.activity.tracing",
+    "scalar": "AG.type(X) in S.types",
+    "plain": "AG.type(X) in AG.plain",
+    "plain value": "AG.type(V := X) in AG.plain",
+    "same": "F is AG.python.ATTRIBUTE",
 }
 _DISPLAYS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.JoinedStr)
 """Expressions whose value has no backend, but, while one traces, perhaps something in it."""
-_SCALAR = frozenset({"len", "abs", "int", "float", "bool", "complex", "range", "round", "pow", "divmod"})
-"""Builtins that look at their arguments alone; the others look at what is in them."""
-_CONTAINER = frozenset({
-    "sum", "any", "all", "min", "max", "sorted", "list", "tuple", "enumerate", "reversed", "next", "iter", "zip", "map",
-    "filter",
-})
-DIRECT = frozenset(n for n in dir(builtins) if not n.startswith("_")) - _SCALAR - _CONTAINER - {"print"}
+_ANSWERED = frozenset(python.__slots__)
+_SCALAR = frozenset({"len", "abs", "int", "float", "bool", "complex", "range", "pow", "divmod"})
+"""Builtins that look at their arguments alone, not at what is in them."""
+_FIRST_IS_CALLED = frozenset({"map", "filter"})
+_GIVE_PYTHON = frozenset({"enumerate", "filter", "list", "map", "range", "sorted", "tuple", "zip"})
+"""Builtins whose result is a Python value, as long as Python answers."""
+DIRECT = frozenset(n for n in dir(builtins) if not n.startswith("_")) - _ANSWERED - {"print"}
 """Builtins that stand for themselves."""
+LEFT = DIRECT | (_ANSWERED - by_type)
+"""Those, and the others that do as long as Python answers."""
+ASKING = by_type | {"print"}
+"""The rest."""
 _NATIVE = frozenset(
     name
     for cls in (str, bytes, bytearray, list, tuple, dict, set, frozenset, int, float, re.Pattern, re.Match, io.StringIO,
@@ -101,6 +110,8 @@ _NATIVE = frozenset(
 """Names of methods of types written in C: a call of one may well be of such a type."""
 _TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 """Names of classes written in C."""
+_IN_C = frozenset({"cmath", "functools", "itertools", "math", "operator", "sys", "time"})
+"""Names of modules written in C."""
 _COPIES = 2
 """How many calls an argument may hold that is written twice."""
 
@@ -165,12 +176,15 @@ class Callees:
     def __init__(self, lanes: Any, plain: int) -> None:
         self.lanes, self.plain = lanes, plain
         self.sites = 0
+        self.partials = False
+        """Whether a partial is made here: what is called then may be one."""
         self.made: list[str] = []
         """Variables for the objects that are being made around here, and for builtins that are about to be called."""
 
     def call(self, node: Any, lane: int) -> Any:
         """The call `ag__.call(f)(...)`."""
         function = node.func.args[0]
+        self.partials = self.partials or "partial" in (getattr(function, "id", ""), getattr(function, "attr", ""))
         if isinstance(function, gast.Name):
             return self.of_name(node, function, lane)
         if not isinstance(function, gast.Attribute):
@@ -199,7 +213,8 @@ class Callees:
             kind = "class attribute" if _is_class(function.attr) else "global attribute"
             named = isinstance(receiver, gast.Name)
             parts["R"] = attribute.value if named else self.nothing(function)
-            if kind == "global attribute" and named and (_is_class(root.id) or root.id in _TYPES) and _is_twice(node):
+            is_known = named and (_is_class(root.id) or root.id in _TYPES or root.id in _IN_C)
+            if kind == "global attribute" and is_known and _is_twice(node):
                 parts["S"] = self.site(function, attribute=self.mangled(function))
                 test = self.form("is type", function, parts)
                 return self.unless(test, self.of(node, self.form(kind, function, parts), lane),
@@ -220,24 +235,53 @@ class Callees:
         if _is_class(name):
             return self.of_class(node, function, parts, lane)
         if is_local:
-            return self.of(node, self.form("local", function, parts), lane)
-        if name not in _SCALAR and name not in _CONTAINER:
-            return self.of(node, self.form("asking" if name == "print" else "global", function, parts), lane)
-        kind = "scalar" if name in _SCALAR else "container"
-        asked = [a for a in node.args if not isinstance(a, (gast.Constant, gast.Lambda, *_DISPLAYS))]
-        values = [a for a in asked if not isinstance(a, gast.Name)]
-        parts["S"] = self.site(function, name)
-        tests = [self.form(kind, function, {"X": self.near(a, function), "S": parts["S"]})
-                 for a in asked if isinstance(a, gast.Name)]
-        is_simple = not node.keywords and all(isinstance(a, (gast.Constant, gast.Name)) for a in node.args)
-        if not asked if kind == "container" else not (is_simple or values):
-            tests.append(self.form("idle", function, {}))
+            return self.of(node, self.form("local partial" if self.partials else "local", function, parts), lane)
+        if name in _ANSWERED:
+            return self.of_builtin(node, function, parts, lane)
+        parts["S"] = self.site(function, attribute="")
+        return self.of(node, self.form("asking" if name == "print" else "global", function, parts), lane)
+
+    def of_builtin(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
+        """A call of a builtin that backends may answer for: most often, only while one traces."""
+        name, arguments = function.id, [*node.args, *(k.value for k in node.keywords)]
+        if any(suspends(a) for a in arguments):  # until it goes on, something may begin to trace
+            return self.of(node, self.form("asking", function, parts), lane)
+        parts |= {"S": self.site(function, name), "ATTRIBUTE": name}
+        if name in by_type:
+            return self.by_type(node, function, parts, lane)
+        if name in _SCALAR and not node.keywords and all(isinstance(a, (gast.Constant, gast.Name)) for a in arguments):
+            parts["KNOWN"] = self.all_of([
+                self.form("scalar", function, {"X": self.near(a, function), "S": parts["S"]})
+                for a in arguments if isinstance(a, gast.Name)], function)
+            parts["SLOW"] = self.form("scalars", function, parts)
+        else:
+            parts["SLOW"] = self.form("asking", function, parts)
+        return self.of(node, self.form("python", function, parts), lane)
+
+    def by_type(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
+        """A call of a builtin that backends may answer for at any time."""
+        asked = node.args
+        if function.id in _FIRST_IS_CALLED and asked and not isinstance(asked[0], gast.Starred):
+            asked = asked[1:]
+        asked = [a for a in asked if not isinstance(a, (gast.Constant, gast.Lambda, *_DISPLAYS))]
+        tests, values = [], []
+        for argument in asked:
+            if isinstance(argument, gast.Name):
+                tests.append(self.form("plain", function, {"X": self.near(argument, function), "S": parts["S"]}))
+            elif (builtin := _called(argument)) is not None and builtin.id in _GIVE_PYTHON and (
+                not self.is_local(builtin.id)
+            ):
+                same = {"F": self.near(builtin, function), "S": parts["S"], "ATTRIBUTE": builtin.id}
+                tests.append(self.form("same", function, same))
+            else:
+                values.append(argument)
         if not values:
             parts["KNOWN"] = self.all_of(tests, function)
-            return self.of(node, self.form("builtin", function, parts, name), lane)
+            return self.of(node, self.form("by type", function, parts), lane)
         value, scope = values[0], self.lanes.scope
-        if (len(values) > 1 or lane != self.plain or isinstance(value, gast.Starred) or bound_to_frame(value)
-                or any(a is not value and a.id not in scope.locals - scope.written for a in asked)):
+        others = [a for a in node.args if a is not value and not isinstance(a, (gast.Constant, gast.Lambda))]
+        if (lane != self.plain or isinstance(value, gast.Starred) or bound_to_frame(value)  # it runs before the others
+                or any(not isinstance(a, gast.Name) or a.id not in scope.locals - scope.written for a in others)):
             return self.of(node, self.form("asking", function, parts), lane)
         variable = self.variable("operand_")
         parts |= {"V": variable, "M": scope.fresh("made_", self.made)}
@@ -245,15 +289,15 @@ class Callees:
         parts["X"] = self.lanes.visit(value, lane)
         self.made.pop()
         if _is_short(values):
-            parts["KNOWN"] = self.all_of([self.form(f"{kind} value", function, parts), *tests], function)
-            made = self.form("builtin of value", function, parts)
+            parts["KNOWN"] = self.all_of([self.form("plain value", function, parts), *tests], function)
+            made = self.form("by type of value", function, parts)
         else:
-            parts["KNOWN"] = self.all_of([self.form("idle", function, parts), *tests], function)
-            made = self.form("builtin of long value", function, parts)
+            parts["KNOWN"] = self.all_of(tests, function)
+            made = self.form("by type of long value", function, parts)
         held = self.form("read", value, {"V": variable})
-        arguments = [held if a is value else self.lanes.visit(a, lane) for a in node.args]
+        passed = [held if a is value else self.lanes.visit(a, lane) for a in node.args]
         keywords = [self.lanes.visit(k, lane) for k in node.keywords]
-        return self.at(ast.Call(func=made, args=arguments, keywords=keywords), node)
+        return self.at(ast.Call(func=made, args=passed, keywords=keywords), node)
 
     def of_class(self, node: Any, function: Any, parts: dict[str, Any], lane: int) -> Any:
         parts |= {"S": self.site(function), "M": self.variable("callee_")}
@@ -294,7 +338,7 @@ class Callees:
             else:
                 quick = self.of(node, parts["A"], lane)
         general = self.of_value(node, function, parts)
-        if is_native:
+        if is_native or not _SEES_RETURNS:
             return self.unless(test, general, quick, node)
         # Both ways end in a jump: where they fall through, Python 3.12 reports the line again once the method returns.
         always = self.form("always", function, {"S": site})
@@ -351,6 +395,7 @@ class Callees:
         return _BUILDERS[key](parts, _place(origin))
 
     def site(self, origin: Any, builtin: str | None = None, attribute: str | None = None) -> Any:
+        """The constant for a site: of a call of `builtin`, of `attribute` of something, or ("") of a module's name."""
         self.sites += 1
         mark: Any = MARK, self.sites, builtin, attribute
         return self.at_start(ast.Constant(mark), origin)
@@ -392,12 +437,18 @@ def _is_class(name: str) -> bool:
     return name == "cls" or name.lstrip("_")[:1].isupper()
 
 
-def _is_type_of(node: Any) -> bool:
-    """Whether an expression is `type(x)`, which is `ag__.call(type)(x)` by now."""
-    if not isinstance(node, gast.Call) or len(node.args) != 1 or not isinstance(node.func, gast.Call):
-        return False
+def _called(node: Any) -> Any:
+    """The name that an expression calls, which is `ag__.call(name)(...)` by now; None if it is no such call."""
+    if not isinstance(node, gast.Call) or not isinstance(node.func, gast.Call):
+        return None
     callee = node.func.args[0]
-    return isinstance(callee, gast.Name) and callee.id == "type"
+    return callee if isinstance(callee, gast.Name) else None
+
+
+def _is_type_of(node: Any) -> bool:
+    """Whether an expression is `type(x)`."""
+    callee = _called(node)
+    return callee is not None and callee.id == "type" and len(node.args) == 1
 
 
 def _is_twice(call: Any) -> bool:

@@ -48,7 +48,7 @@ from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_static", "makers", "makers_for",
+    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers", "makers_for",
     "remember", "watch",
 ]
 
@@ -96,7 +96,8 @@ class _AtWork(threading.local):
 
 
 at_work = _AtWork()
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made,
+_IMMUTABLE = 1 << 8  # or, with Py_TPFLAGS_IMMUTABLETYPE, a module in C
 makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
 _traced: dict[int, tuple[Maker | None, object]] = {}
@@ -159,7 +160,19 @@ def call(fn: Any, /) -> Any:
     if type(method) is FunctionType:
         converted = call(method)
         return fn if converted is method else MethodType(converted, fn)
+    if not cls.__flags__ & _HEAP_TYPE and callable(fn):  # its `__call__` stays what it is
+        resolvers[cls] = _same
     return fn
+
+
+def is_in_c(fn: Any) -> bool:
+    """Whether a callable is written in C, and is no object that stands for a Python function."""
+    cls = type(fn)
+    made = fn if issubclass(cls, type) else cls  # `isinstance` would run code of proxies
+    return (not made.__flags__ & _HEAP_TYPE or bool(made.__flags__ & _IMMUTABLE)) and cls not in _OF_FUNCTIONS
+
+
+_OF_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 
 
 def is_static(fn: FunctionType) -> bool:
@@ -223,16 +236,9 @@ resolvers: dict[type, Callable[[Any], Any]] = {
     ClassMethodDescriptorType: _same,
 }
 """By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
-class _Types(set[type]):
-    """A set that can be a constant of code, which has to have a hash."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-
-native: Final = _Types((
+native: Final[set[type]] = {
     bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, deque, memoryview,
-))
+}
 """Types whose methods are all written in C, and are called as they are: dicts, while nothing traces."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from .callees import DIRECT
+from .callees import ASKING, LEFT
 from .decisions import operator_of
 from .names import mangled, scan
 from .standing import CALLS, Asked
@@ -37,6 +37,8 @@ def calls_made(function: Any, original: CodeType, class_name: str | None) -> tup
     own = {*original.co_varnames, *original.co_cellvars, *original.co_freevars}
     found: dict[tuple[Any, ...], None] = {}
     for call in calls:
+        if isinstance(getattr(call.func.args[0], "value", None), (gast.Constant, gast.JoinedStr)):
+            continue  # a method of a type written in C
         asked = _asked(call, first, own, class_name)
         if asked is None:
             return None
@@ -50,12 +52,14 @@ def _asked(call: Any, first: str, own: set[str], class_name: str | None) -> Aske
     if isinstance(callee, gast.Name):
         if callee.id == first:
             return Asked("self", "", "", passes)
-        return Asked("builtin", callee.id, "", passes) if callee.id in DIRECT and callee.id not in own else None
-    if not isinstance(callee, gast.Attribute) or not first:
+        if callee.id in own or callee.id in ASKING:
+            return None
+        return Asked("builtin" if callee.id in LEFT else "name", callee.id, "", passes)
+    if not isinstance(callee, gast.Attribute):
         return None
     holder, attribute = callee.value, mangled(callee.attr, class_name)
     if getattr(holder, "bare_super", False):
-        return Asked("super", "", attribute, passes)
+        return Asked("super", "", attribute, passes) if first else None
     if not isinstance(holder, gast.Name):
         return None
     if holder.id == first:

@@ -127,6 +127,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     calls = calls_made(tree, original, source.class_name) if is_free else None
     known = (*original.co_freevars, name) if is_free else original.co_freevars
     function = to_ast(tree, name, frozenset(known), once)
+    bodies |= function.rests
     _strip_signature(function)
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}

@@ -157,8 +157,8 @@ def _compile(text: str, filename: str) -> CodeType:
     for node in walk(tree):
         if getattr(node, "is_operators", False):
             node.id = name
-    bodies = {key: bodies_in(node) for key, node in converted.items()}
     module = to_ast(tree, name)
+    bodies = {key: bodies_in(node) | module.rests for key, node in converted.items()}
     if converted:
         _import_operators(module, name)
     with warnings.catch_warnings():  # of what `sites` replaces: source text holds no such constant

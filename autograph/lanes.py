@@ -52,6 +52,7 @@ from .decisions import (
 from .ends import guard, passes_over_else, sink, staged_branch
 from .plain_expressions import PlainExpressions
 from .repeated import stand_in
+from .rests import REST, may_move, move_out
 from .thunks import AG
 from .tree import at, is_docstring, placed, walk
 
@@ -66,6 +67,7 @@ def to_ast(function: Any, operators: str, free: frozenset[str] = frozenset(), on
     are its free variables. With `once`, a body that comes again has a stand-in (`repeated.py`)."""
     lanes = _Lanes(operators, free, once)
     made = lanes.function(function, STAGED)
+    made.rests = lanes.rests
     del lanes.callees  # which refers to the lanes: so the trees go at once, not with a garbage collection
     return made
 
@@ -80,6 +82,8 @@ class _Lanes(PlainExpressions):
         self.once = once
         self.stand_ins: dict[int, ast.FunctionDef] = {}
         """By id of a body that is in the tree, what is there where it comes again."""
+        self.rests: set[tuple[str, int]] = set()
+        """Name and line of the functions that `rests` made."""
         self.owner: Any = None
         """The scope of the user's function, also in the bodies that conversion made in it."""
         self.opening: Any = None
@@ -108,6 +112,10 @@ class _Lanes(PlainExpressions):
                 sink(made.body, [placed(ast.If, NOWHERE, test=nowhere(self.idle(NOWHERE)), body=[_END], orelse=[])])
             elif passes_over_else(made.body):
                 sink(made.body, [_END])
+            if isinstance(made, ast.FunctionDef) and may_move(node.plain_body):
+                rest = self.scope.fresh(REST)
+                if move_out(made, self.scope.locals | self.scope.declared, rest):
+                    self.rests.add((rest, made.lineno))
         self.scope, self.around, self.owner, self.opening = outer, around, owner, opening
         self.made_once = made_once
         return made

@@ -28,8 +28,8 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from .backend import activity, is_plain, lengths, on_trace
-from .calls import at_work, call, functions, has_defaults_of, is_static, native
+from .backend import activity, is_plain, lengths, on_trace, python
+from .calls import at_work, call, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
 from .standing import class_stands, method_stands
@@ -40,7 +40,7 @@ __all__ = ["CONSTANTS", "MARK", "Site", "as_method", "embed", "extract", "find_c
 MARK: Final = "autograph: site"
 """First item of the constant that stands for a site until `embed` puts one there."""
 _OPERATORS: Final[dict[str, Any]] = {
-    "type": type, "bool": bool, "method": MethodType, "is_plain": is_plain, "activity": activity, "native": native,
+    "type": type, "bool": bool, "method": MethodType, "is_plain": is_plain, "activity": activity, "python": python,
     "call": call,
 }
 CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in (*_OPERATORS, "find_callee", "find_method")}
@@ -56,8 +56,8 @@ class Site:
     """One call: `to` stands for the callee `of`, and for `like` as long as that has these defaults."""
 
     __slots__ = (
-        "cls", "code", "defaults", "func", "init", "kind", "kwdefaults", "like", "made", "mark", "met", "new", "of",
-        "to", "type", "types",
+        "cls", "code", "converts", "defaults", "func", "init", "kind", "kwdefaults", "like", "made", "mark", "met",
+        "new", "of", "to", "type", "types",
     )
 
     def __init__(self, mark: tuple[Any, ...]) -> None:
@@ -76,6 +76,8 @@ class Site:
         """`__init__` and `__new__` of the class `made`."""
         self.func: Any = _NOTHING
         """The function of objects of `partial` that are called as they are."""
+        self.converts: Any = _NOTHING
+        """The function of such that converts to `to`."""
         self.kind: Any = _NOTHING
         """The class of callees that stand for themselves: objects with a `__call__`, or functions of the code `code`,
         which were made in a converted function."""
@@ -111,7 +113,7 @@ def _forget() -> None:
     while _filled:
         site = _filled.pop()
         _fading.append(site)
-        site.of = site.like = site.cls = site.made = site.func = site.kind = site.type = _NOTHING
+        site.of = site.like = site.cls = site.made = site.func = site.converts = site.kind = site.type = _NOTHING
         site.init = _forget  # which has no defaults, and is no one's `__init__`
         site.met = False
     _idle.clear()
@@ -134,7 +136,12 @@ def find_callee(site: Site, fn: Any, receiver: Any = None, /) -> Any:
     tracing, found = activity.tracing, _call(fn)
     if issubclass(type(receiver), type):  # `isinstance` would run code of proxies
         _keep_receiver(site, receiver, receiver, fn)
-    _keep(site, fn, found, tracing)
+    is_of_module = type(receiver) is ModuleType and found is fn and is_in_c(fn)
+    if is_of_module and not site.met and not at_work.depth:
+        _idle.append(site)
+        if not activity.tracing:
+            site.type = receiver
+    _keep(site, fn, found, tracing, is_of_module)
     return found
 
 
@@ -202,7 +209,7 @@ def _is_fixed(cls: type) -> bool:
     return (not flags & _HEAP or bool(flags & _IMMUTABLE)) and not cls.__dictoffset__
 
 
-def _keep(site: Site, fn: Any, found: Any, tracing: bool | None) -> None:
+def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: bool = False) -> None:
     """Let the site know a callee that lives as long as its module, and what stood for it when `tracing` was so."""
     if at_work.depth or activity.tracing is not tracing:
         return
@@ -228,6 +235,8 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None) -> None:
             elif has_defaults_of(fn, found):
                 site.defaults, site.kwdefaults = fn.__defaults__, fn.__kwdefaults__
                 site.to, site.like = found, fn
+        elif is_of_module:
+            site.to, site.of = found, fn
         elif type(fn) is BuiltinFunctionType:
             if type(fn.__self__) is ModuleType:
                 site.to, site.of = found, fn
@@ -242,8 +251,17 @@ def _keep_callable(site: Site, fn: Any) -> None:
     cls = type(fn)
     method = getattr(cls, "__call__", None)  # noqa: B004
     if cls is partial:
-        if type(fn.func) is FunctionType and is_static(fn.func) and functions[fn.func] is fn.func:
-            site.func = fn.func
+        function = fn.func
+        if type(function) is not FunctionType or not is_static(function):
+            return
+        found = functions[function]
+        if found is not function:
+            if function.__defaults__ is None and function.__kwdefaults__ is None:
+                site.to, site.converts = found, function
+            return
+        site.func = function
+        if site.mark[3] == "":  # a module has it
+            site.to = site.of = fn
         return
     if "<locals>" in cls.__qualname__:
         return

@@ -1,8 +1,9 @@
 """Which methods and classes stand for themselves though they make calls: `super().__init__(name)`, `self.area()`.
 
 Conversion changes nothing in such a function but its calls, and each is of a method that the class of the object has,
-of one further on in its order of classes, or of a builtin: so what is called is known once that class is. Where all
-of it stands for itself in turn, to call the original is the same, for objects of exactly that class.
+of one further on in its order of classes, of a builtin, of what its module has under a name, or of what a module
+written in C has: so what is called is known once that class is. Where all of it stands for itself in turn, to call the
+original is the same, for objects of exactly that class.
 
 Nothing of this holds while a backend traces, which has to meet the classes of what is made: `sites` sees to that.
 """
@@ -16,12 +17,13 @@ from types import (
     ClassMethodDescriptorType,
     FunctionType,
     MethodDescriptorType,
+    ModuleType,
     WrapperDescriptorType,
 )
 from typing import Any, Final, NamedTuple
 
-from .backend import activity
-from .calls import call, makers_for
+from .backend import activity, python
+from .calls import call, is_in_c, makers_for
 from .errors import ConversionError
 
 __all__ = ["CALLS", "Asked", "class_stands", "method_stands"]
@@ -32,6 +34,8 @@ changes in it and all are `Asked`."""
 _IN_C: Final = frozenset({
     BuiltinFunctionType, ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType})
 _OF_BUILTINS: Final = (BuiltinFunctionType, type)
+_MOST: Final = 16
+"""How many functions are looked at before the answer is no: each is converted for it."""
 _NOTHING: Final = object()
 
 
@@ -40,7 +44,8 @@ class Asked(NamedTuple):
 
     kind: str
     """`"self"`: an attribute of the first parameter, or that itself; `"super"`: of `super()`; `"class"`: of what `name`
-    is in the module; `"builtin"`: the builtin `name`."""
+    is in the module, a class or another module; `"name"`: what `name` is in the module; `"builtin"`: the builtin
+    `name`."""
     name: str
     attribute: str
     passes: bool
@@ -82,6 +87,8 @@ def _stands(fn: Any, receiver: _Receiver | None, seen: set[Any]) -> bool:
     key = id(fn), receiver and (id(receiver.cls), receiver.is_class)
     if key in seen:
         return True
+    if len(seen) >= _MOST:
+        return False
     seen.add(key)
     try:
         if call(fn) is fn:
@@ -100,7 +107,18 @@ def _stands(fn: Any, receiver: _Receiver | None, seen: set[Any]) -> bool:
 def _asked_stands(asked: Asked, fn: Any, receiver: _Receiver | None, seen: set[Any]) -> bool:
     name, namespace = asked.name, fn.__globals__
     if asked.kind == "builtin":
-        return name not in namespace and type(getattr(builtins, name, _NOTHING)) in _OF_BUILTINS
+        builtin = getattr(builtins, name, _NOTHING)
+        return name not in namespace and type(builtin) in _OF_BUILTINS and getattr(python, name, builtin) is builtin
+    if asked.kind == "name":
+        found = namespace.get(name, _NOTHING)
+        if type(found) is FunctionType:
+            return found.__name__ == name and _stands(found, receiver if asked.passes else None, seen)
+        if issubclass(type(found), type):
+            return _makes(found, seen)
+        return found is not _NOTHING and is_in_c(found) and call(found) is found
+    if asked.kind == "class" and type(module := namespace.get(name)) is ModuleType:
+        found = vars(module).get(asked.attribute)
+        return is_in_c(found) and call(found) is found
     if receiver is None:
         return False
     if asked.attribute == "__new__" and not asked.passes:  # an object of another class

@@ -27,7 +27,7 @@ from .tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, has_blocks, is_docstr
 __all__ = ["convert_statements"]
 
 Body = list[Any]
-_PRIVATE = re.compile(r"\.__(?=\w+)(?!\w*__\b)")
+_PRIVATE = re.compile(r"(^|\.)__(?=\w+)(?!\w*__\b)")
 
 
 def convert_statements(node: Any, scope: Scope) -> None:
@@ -419,8 +419,8 @@ class _Statements:
 
     def state(self, names: set[str], origin: Any) -> list[Any]:
         owner = self.scope.class_name
-        if owner is not None:  # the compiler mangles private names, but not in text
-            mangle = f"._{owner.lstrip('_')}__"
+        if owner is not None and owner.strip("_"):  # the compiler mangles private names, but not in text
+            mangle = rf"\1_{owner.lstrip('_')}__"
             names = {_PRIVATE.sub(mangle, name) for name in names}
         return [_made(gast.Constant, origin, value=name, kind=None) for name in sorted(names)]
 

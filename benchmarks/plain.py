@@ -195,6 +195,11 @@ def callables(a, b):
     return scale(b) + scale(a) + cube(b) + difference(a, b=b)
 
 
+def partials(a, b):
+    shifted, squared = functools.partial(product, a), functools.partial(power, e=2)
+    return shifted(b) + squared(a) + shifted(2)
+
+
 class Opened:
     def __init__(self, log):
         self.log = log
@@ -217,6 +222,52 @@ def guarded(a, b):
     finally:
         x += 1
     return x + y, opened.log
+
+
+def looked_up(table, key):
+    try:
+        return table[key]
+    except KeyError:
+        return 0
+
+
+def numbered(text):
+    number = 0
+    try:
+        number = int(text)
+    except ValueError:
+        pass
+    return number
+
+
+def handled(a, b):
+    table = {"a": a, "b": b}
+    return looked_up(table, "a") + looked_up(table, "b") + numbered(a) + numbered(b)
+
+
+class Journal:
+    def __init__(self, vector):
+        self.vector, self.items, self.table = vector, [vector], {}
+
+    def put(self, x):
+        self.items.append(x)
+
+    def turn(self, dx, dy):
+        self.vector.move(dx, dy)
+
+    def size(self):
+        return self.items[0].norm()
+
+    def known(self, key):
+        return self.table.get(key)
+
+
+def holding(a, b):
+    journal = Journal(Vector(a, b))
+    journal.put(a)
+    journal.turn(1, b)
+    journal.put(journal.known(a))
+    return journal.size(), len(journal.items)
 
 
 def natives(a, b):
@@ -405,7 +456,10 @@ PROGRAMS: tuple[tuple[str, Callable[..., Any], tuple[Any, ...], float | None], .
     ("a dataclass", data_class, (3.0, 4.0), 1.3),
     ("closures, nested functions, defaults", closures, (3, 4), 1.3),
     ("objects with __call__, partial, wraps", callables, (3, 4), 1.3),
+    ("partials made where they are called", partials, (3, 4), 1.3),
     ("with and try ... finally", guarded, (3, 4), 1.3),
+    ("try ... except in small functions", handled, (3, 4), 1.3),
+    ("methods of what objects hold", holding, (3, 4), 1.3),
     ("methods of lists, dicts and text", natives, (3, 4), 1.3),
     ("builtins and math", builtin_functions, (3, 4), 1.3),
     ("recursion: fib(12)", fib, (12,), None),

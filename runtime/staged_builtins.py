@@ -58,7 +58,7 @@ from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.types import DType
 
-__all__ = ["BUILTINS"]
+__all__ = ["BUILTINS", "LEFT_TO_PYTHON"]
 
 _MISSING: Final = object()
 
@@ -479,3 +479,6 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else _of_values(fn, replacement)
     for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
+LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
+"""Those that do what Python's do while nothing is traced; but for those that are asked by type: `sum` and `round` take
+bools as ints, and `map` and `filter` convert what they call for the rows of a tensor."""

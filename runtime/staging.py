@@ -1,7 +1,7 @@
 """The runtime as a backend of autograph: control flow of converted code on tensors becomes graph."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Body, Handler, Values, announce
@@ -24,7 +24,7 @@ from runtime.maybe import Maybe, MaybeObject, MaybeTensor, known
 from runtime.membership import contains
 from runtime.ops.indexing import setitem
 from runtime.partial import keys_set, method_of_dict
-from runtime.staged_builtins import BUILTINS
+from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
 from runtime.staged_objects import check_attribute, is_same, maybe_truth, says
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
@@ -106,6 +106,7 @@ class Staging:
     """Implements `autograph.backend.Backend`."""
 
     builtins: Mapping[Any, Callable[..., Any]] = BUILTINS
+    left_to_python: Set[str] = LEFT_TO_PYTHON
 
     @property
     def unroll_budget(self) -> int:
@@ -383,4 +384,4 @@ trace.backend = BACKEND
 Tensor.__autograph__ = BACKEND
 MaybeObject.__autograph__ = BACKEND
 Staged.__autograph__ = BACKEND
-announce()
+announce(BACKEND)

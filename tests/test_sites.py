@@ -14,7 +14,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from autograph import calls, sites
+from autograph import backend, calls, sites
 
 
 def clip(x, low=0, *, high=10):
@@ -482,6 +482,6 @@ def test_converted_code_has_a_hash():
 
     codes = list(codes_in(ag.convert(everything).__code__))
     constants = [constant for code in codes for constant in code.co_consts]
-    assert any(constant is calls.native for constant in constants)
+    assert any(constant is backend.python for constant in constants)
     assert any(type(constant) is sites.Site for constant in constants)
     assert len(set(codes)) == len(codes)

@@ -14,10 +14,11 @@ import pytest
 
 import autograph as ag
 from autograph import calls
-from autograph.backend import announce
+from autograph.backend import announce, python
 from autograph.frames import is_internal
 from autograph.recursion import lower_limit, raise_limit
 from autograph.unseen import unseen
+from runtime.staging import BACKEND
 
 
 class Pair:
@@ -89,8 +90,11 @@ def events_of(fn, *args):
     return seen, result
 
 
-def test_a_tracer_sees_no_frame_of_the_tool():
-    announce()  # builtins ask their arguments for a backend
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_tracer_sees_no_frame_of_the_tool(asks, monkeypatch):
+    announce(BACKEND)
+    for name in python.__slots__ if asks else ():  # builtins ask their arguments for a backend
+        monkeypatch.setattr(python, name, None)
     expected = everything([1, 2, 3])
     seen, result = events_of(ag.convert(everything), [1, 2, 3])
     assert result == expected
