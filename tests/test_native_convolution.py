@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 from native_runs import Batch, bound, difference
 
 import runtime as rt
-from runtime.execute.native import convolutions, direct, executor
+from runtime.execute.native import convolutions, direct, executor, gemm
 from runtime.op import REGISTRY
 
 RNG = np.random.default_rng(7)
@@ -97,8 +97,9 @@ def test_large_filters_are_for_blas(block: int, monkeypatch: pytest.MonkeyPatch)
     check(batch)
 
 
-def test_without_blas_the_kernel_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolutions, "blas_symbols", dict)
+def test_without_large_products_the_kernel_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm, "blas_symbols", dict)
+    monkeypatch.setattr(gemm, "fits", lambda *_: False)
 
     def f(x: Any, w: Any, v: Any) -> Any:
         y = rt.nn.conv2d(x, w, 2, "SAME")

@@ -15,10 +15,11 @@ import llvmlite.binding as llvm
 from runtime.config import held_memory
 from runtime.execute.native import cache, pool
 from runtime.execute.native.blas import blas_symbols
-from runtime.execute.native.emit import PARALLEL
+from runtime.execute.native.emit import PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
+from runtime.execute.native.packed import PRODUCTS, product_text
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -31,6 +32,7 @@ _lock: Final = threading.RLock()  # LLVM's global state
 def _host() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     for name, address in (*SYMBOLS.items(), *FRONT_SYMBOLS.items(), *blas_symbols().items()):
         llvm.add_symbol(name, address)
     return llvm.Target.from_default_triple()
@@ -80,6 +82,9 @@ class Code:
         known = cache.load(key)
         self.cached = known is not None
         with _lock:
+            for name in PRODUCTS:
+                if name in text:
+                    _product(name)
             self._engine = _engine_of(text, _LEVEL, known, lambda _, code: cache.save(key, code))
         self.body: int = self._engine.get_function_address("body")
         words = describe(self.body)
@@ -120,6 +125,16 @@ def _support() -> _MethodDef:
     entry = _MethodDef(b"call", engine.get_function_address(ENTRY), _METH_FASTCALL, None)
     engine.detach()  # it stays for ever: threads sleep in it
     return entry
+
+
+@functools.cache
+def _product(name: str) -> None:
+    """Make a function for large products, which what is compiled from now on finds by name."""
+    text = product_text(name, Module(has_fma(), vector_bits()))
+    key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
+    engine = _engine_of(text, 0, cache.load(key), lambda _, code: cache.save(key, code))
+    llvm.add_symbol(name, engine.get_function_address(name))
+    engine.detach()  # it stays for ever, as code that calls it may
 
 
 def parsed(text: str, machine: Any) -> Any:

@@ -1,7 +1,7 @@
 """Lowerings of convolutions.
 
 Most are computed directly (`direct`). Where filters are too large for the cache, windows are laid out as rows of a
-matrix, block by block, and BLAS multiplies it; so are, the other way, the gradients by images of convolutions with
+matrix, block by block, for a product of matrices; so are, the other way, the gradients by images of convolutions with
 strides. Convolutions in groups, of which most are of one channel each, are loops over windows.
 """
 from __future__ import annotations
@@ -10,11 +10,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from runtime.execute.native import gemm
 from runtime.execute.native.arrays import Array, Leaf, Map
-from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.direct import convolve, fits, packed, weigh
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.products import multiply
 from runtime.execute.native.scalars import cast, llvm_type
 from runtime.execute.native.shapes import numbers
@@ -37,7 +37,7 @@ def conv(w: Lowering, node: Node, x: Value, filters: Value) -> Value:
     single = _single(x.dims[-1], filters)
     direct = single and fits(w, sums, rows, features)
     if single and not direct:
-        _need_blas()
+        gemm.need(w, sums)
     s = Windows(w, x.dims[0], x.dims[1:-1], x.dims[-1], filters.dims[:-2], **_params(node))
     _check(w, node, s, [x, filters], filters)
     x, filters = _wide(w, x), _wide(w, filters)
@@ -69,7 +69,7 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
     window, (channels, features) = filters.dims[:-2], filters.dims[-2:]
     turned = _turned(node, window) if single and fits(w, sums, [*window, features], channels) else None
     if single and turned is None:
-        _need_blas()
+        gemm.need(w, sums)
     dims = _dims(w, node, sizes)
     s = Windows(w, dims[0], dims[1:-1], dims[-1], window, **_params(node))
     _check(w, node, s, [filters, y, *sizes], filters, y)
@@ -144,11 +144,6 @@ def _params(node: Node) -> dict[str, Any]:
 def _single(channels: Index | None, filters: Array) -> bool:
     """Whether there is one group of channels for certain."""
     return isinstance(channels, int) and channels == filters.dims[-2]
-
-
-def _need_blas() -> None:
-    if not blas_symbols():
-        raise NotNative("no BLAS was found")
 
 
 def _dims(w: Lowering, node: Node, sizes: Sequence[Value]) -> list[Index]:

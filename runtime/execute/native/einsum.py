@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runtime.execute.native import loops
+from runtime.execute.native import gemm, loops
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, same
-from runtime.execute.native.blas import blas_symbols
+from runtime.execute.native.blas import GEMM
 from runtime.execute.native.emit import Index, Val, const
-from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import misfit, spread
 from runtime.execute.native.products import multiply
 from runtime.execute.native.scalars import lower
 from runtime.execute.native.shapes import as_array, narrowed, reshaped, result_type, widened
 from runtime.graph import Node
-from runtime.types import DType
+from runtime.types import DType, float16, float32
 
 __all__: list[str] = []
 
@@ -39,8 +39,9 @@ class Term(NamedTuple):
 @lowers("einsum")
 def einsum(w: Lowering, node: Node, *values: Value) -> Value:
     type = result_type(node)
-    if not type.dtype.is_integer and not blas_symbols():
-        raise NotNative("no BLAS was found")
+    dtype = float32 if type.dtype is float16 else type.dtype
+    if dtype in GEMM:
+        gemm.need(w, dtype)
     inputs, output = node.params["equation"].split("->")
     given = [Term(widened(as_array(x)), letters) for x, letters in zip(values, inputs.split(","), strict=True)]
     sizes = _sizes(w, node, given, values)

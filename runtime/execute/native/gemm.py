@@ -1,24 +1,27 @@
-"""Calls of BLAS for products of matrices, and how large ones are cut so that signals can come between.
+"""Products of matrices by `packed` or by BLAS, and how large ones of BLAS are cut so that signals can come between.
 
-A call cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some tens of
-milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that: OpenBLAS
-adds up a part of each sum at once, as many products as its kernels like, then the next. Sums are cut where it cuts
-them, if that was found out (`blas.depth`): then no more is copied than in one call, and little time is lost. Rows are
-cut at multiples of `_ROWS`, which its kernels write in the same way wherever they are.
+`packed` makes those that it was measured to make faster, and all where no BLAS was found.
+
+A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
+tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:
+OpenBLAS adds up a part of each sum at once, as many products as its kernels like, then the next. Sums are cut where it
+cuts them, if that was found out (`blas.depth`): then no more is copied than in one call, and little time is lost. Rows
+are cut at multiples of `_ROWS`, which its kernels write in the same way wherever they are.
 """
 from __future__ import annotations
 
 from typing import Final
 
-from runtime.execute.native.arrays import Leaf
+from runtime.execute.native.arrays import Leaf, same
 from runtime.execute.native.blas import GEMM, blas_symbols, depth
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lower import Lowering
+from runtime.execute.native.lower import Lowering, NotNative
+from runtime.execute.native.packed import Packed, fits, pays
 from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
 
-__all__ = ["call", "cut"]
+__all__ = ["call", "cut", "need", "straight"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
@@ -30,34 +33,102 @@ def _most(bits: int, dtype: DType) -> int:
     return _AT_ONCE * 4 * bits // (512 * dtype.size * (2 if dtype.is_complex else 1))
 
 
+def need(w: Lowering, dtype: DType) -> None:
+    """Something that makes large products of a dtype."""
+    if not blas_symbols() and not fits(w.module, dtype):
+        raise NotNative("no BLAS was found")
+
+
 def cut(w: Lowering, dtype: DType, sizes: tuple[Index, Index, Index]) -> bool | None:
-    """Whether a product of so many rows, multiplications for an element, and columns is cut; None: the run decides."""
+    """Whether a product of so many rows, multiplications for an element, and columns is cut, if BLAS makes it; None:
+    the run decides."""
     work = w.b.product(sizes) if all(isinstance(size, int) for size in sizes) else None
     return work > _most(w.module.vector_bits, dtype) if isinstance(work, int) else None
 
 
 def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, whole: bool = False) -> None:
-    """The product into `out`; with `alpha` as many times the product are added to what is there. `whole`: in one call,
-    however large it is."""
+    """The product into `out`; with `alpha` BLAS adds as many times the product to what is there. `whole`: in one call
+    of BLAS, however large it is."""
     b, dtype = w.b, x.dtype
     w.long = True
-    x, y = (m if any(_is(s, 1) for s in m.steps(b)) else w.leaf(m) for m in (x, y))
+    x, y = (_lying(w, m) for m in (x, y))
     (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
-    beta = literal(dtype, 0 if alpha is None else 1)
-    alpha = literal(dtype, 1) if alpha is None else alpha
     sizes = x.dims[0], x.dims[1], y.dims[1]
-    product = _Product(dtype, x_turned, y_turned)
-    given = [*map(b.i64, sizes), alpha, x.pointer, b.i64(x_step), y.pointer, b.i64(y_step), beta, out.pointer]
+    operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
+
+    def by_own() -> list[Val]:
+        own = Packed(w.module, dtype, x_turned, y_turned)
+        memory = w.memory(dtype, [own.room(b, *sizes)])
+        given = [*map(b.i64, sizes), *operands, out.pointer, memory.pointer]
+        w.leave_if_stopped(b.call("i32", own.declare(), w.frame, *given))
+        return []
+
+    def by_blas() -> list[Val]:
+        scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
+        given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
+        _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
+        return []
+
+    plain = alpha is None and not (whole or w.inside or x_turned or y_turned)
+    large = plain and fits(w.module, dtype) and pays(b, dtype, *sizes)
+    if large is True or not blas_symbols():
+        by_own()
+    elif large is False:
+        by_blas()
+    else:
+        b.either(large, by_own, by_blas)
+
+
+def _by_blas(w: Lowering, product: _Product, sizes: tuple[Index, Index, Index], given: list[Val], whole: bool) -> None:
+    """In one call, or in several if it takes long."""
+    b, dtype = w.b, product.dtype
     if whole or cut(w, dtype, sizes) is False:
         product.write(b, *given)
         return
-    name = f"gemm.{GEMM[dtype]}.{'nt'[x_turned]}{'nt'[y_turned]}"
+    name = f"gemm.{GEMM[dtype]}.{'nt'[product.x_turned]}{'nt'[product.y_turned]}"
     w.module.define(name, "i32", ["ptr", *[v.ty for v in given]], product.write_cut, "noinline nounwind")
     w.leave_if_stopped(b.call("i32", name, w.frame, *given))
 
 
 def _is(step: Index, value: int) -> bool:
     return isinstance(step, int) and step == value
+
+
+def straight(b: Builder, m: Leaf) -> bool | Val:
+    """Whether a matrix lies as BLAS takes it: the elements of each line, a row or a column, side by side, and the lines
+    one after another, which those that repeat or go backwards do not. Perhaps the run decides."""
+    if m.strides is None:
+        return True
+    first, second = m.strides
+    turned = not _is(second, 1)
+    if turned and not _is(first, 1):
+        return False
+    (least, lines), step = (m.dims, second) if turned else (m.dims[::-1], first)
+    if (isinstance(lines, int) and lines <= 1) or same(step, least):
+        return True
+    if isinstance(step, int) and isinstance(least, int):
+        return step >= least
+    return b.icmp("sge", b.i64(step), b.i64(least))
+
+
+def _lying(w: Lowering, m: Leaf) -> Leaf:
+    """The matrix as BLAS takes it: itself, or a copy. In the part of a loop, where threads would share that, it is."""
+    b = w.b
+    fits = straight(b, m)
+    if fits is True or w.inside:
+        return m
+    if fits is False or m.strides is None:
+        return w.leaf(m)
+    (rows, columns), (first, second) = m.dims, m.strides
+    turned = not _is(second, 1)
+
+    def copied() -> list[Val]:
+        with w.scope():
+            lines = Leaf(m.dtype, [columns, rows], m.pointer, [second, first], bases=m.bases) if turned else m
+            return [w.leaf(lines).pointer, b.i64(rows if turned else columns)]
+
+    pointer, step = b.either(fits, lambda: [m.pointer, b.i64(second if turned else first)], copied)
+    return Leaf(m.dtype, m.dims, pointer, [1, step] if turned else [step, 1], bases=m.bases)
 
 
 def _layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:

@@ -189,7 +189,8 @@ def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
     w.ahead.update(dict.fromkeys([p.node for p in kept], at_once if isinstance(at_once, int) else 0))
     pays = [b.icmp("sgt", b.load("i64", w.word(THREADS_WORD)), const("i64", 1)),
             b.icmp("sge", b.i64(b.imul(steps, work)), const("i64", _WORTH)),
-            *[b.icmp("sle", b.i64(b.product(p.sizes)), const("i64", _MOST)) for p in kept]]
+            *[b.icmp("sle", b.i64(b.product(p.sizes)), const("i64", _MOST)) for p in kept],
+            *[lies for p in kept for side in p.sides if isinstance(lies := _straight(w, side), Val)]]
     return Ahead(w, body, env, kept, length, b.select(reduce(b.and_, pays), b.i64(at_once), const("i64", 1)), work)
 
 
@@ -232,7 +233,7 @@ def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
 
 
 def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step | None:
-    """A matrix whose rows or columns lie without gaps."""
+    """A matrix that lies as BLAS takes it, as far as is known."""
     given = env.get(value)
     if given is None:
         side: Leaf | Step | None = _step(w, value.node, body, env)
@@ -240,10 +241,16 @@ def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step 
         side = given if isinstance(given, Leaf) else None
     if side is None or len(side.dims) != 2:
         return None
-    steps = list((side if isinstance(side, Leaf) else side.source).steps(w.b))
-    if isinstance(side, Step):
-        del steps[side.axis]
-    return side if any(isinstance(s, int) and s == 1 for s in steps) else None
+    return None if _straight(w, side) is False else side
+
+
+def _straight(w: Lowering, side: Leaf | Step) -> bool | Val:
+    """Whether each step's matrix lies as BLAS takes it."""
+    if isinstance(side, Leaf):
+        return gemm.straight(w.b, side)
+    steps = list(side.source.steps(w.b))
+    del steps[side.axis]
+    return gemm.straight(w.b, Leaf(side.source.dtype, side.dims, side.source.pointer, steps))
 
 
 def _step(w: Lowering, node: Node | None, body: Graph, env: Env) -> Step | None:

@@ -1,4 +1,4 @@
-"""Matrix products: small ones written inline, others by a BLAS (`gemm.py`)."""
+"""Matrix products: small ones written inline, others made by `gemm.py`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from runtime.execute.native import gemm, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
 from runtime.execute.native.blas import GEMM, blas_symbols
 from runtime.execute.native.emit import Builder, Index, Val, const
-from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
+from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import fitted
 from runtime.execute.native.scalars import llvm_type, lower
 from runtime.execute.native.shapes import narrowed, result_type, widened
@@ -31,8 +31,8 @@ def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
 
 
 def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
-    if x.dtype in GEMM and not blas_symbols():
-        raise NotNative("no BLAS was found")
+    if x.dtype in GEMM:
+        gemm.need(w, x.dtype)
     b = w.b
     x, y = _matrix(w, x), _matrix(w, y)
     rows, inner, columns = x.dims[-2], x.dims[-1], y.dims[-1]
@@ -43,7 +43,7 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
-        update = update_of(w, node, dims)
+        update = update_of(w, node, dims) if blas_symbols() else None
         uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
             left, right = x, y
