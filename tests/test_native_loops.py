@@ -572,3 +572,27 @@ def check_loop(seed: int) -> None:
 def test_random_loops(start: int) -> None:
     for seed in range(start, start + 15):
         check_loop(seed)
+
+
+def test_many_loops_are_functions_of_their_own() -> None:
+    """LLVM's time for a function grows with the square of its loops."""
+    def chain(x, i, k):
+        for j in range(120):
+            x = rt.gather(x, i)
+            if j % 40 == 0:
+                x = x + x[k]
+        return x
+
+    x, i = np.arange(100, dtype=np.float32), np.random.default_rng(0).permutation(100).astype(np.int32)
+    f = rt.function(chain, executor="native")
+    want = x
+    for j in range(120):
+        want = want[i]
+        if j % 40 == 0:
+            want = want + want[7]
+    np.testing.assert_array_equal(f(rt.constant(x), rt.constant(i), rt.constant(7)).numpy(), want)
+    line = chain.__code__.co_firstlineno + 4
+    with pytest.raises(rt.errors.IndexOutOfRangeError, match=f":{line}: index 100 is out of bounds"):
+        f(rt.constant(x), rt.constant(i), rt.constant(100))
+    concrete = f.get_concrete_function(rt.constant(x), rt.constant(i), rt.constant(7))
+    assert concrete.inspect_llvm().count("\ndefine ") > 100 > concrete.inspect_llvm(optimized=False).count("\ndefine ")

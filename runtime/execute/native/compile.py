@@ -184,6 +184,8 @@ def _optimize(module: Any, machine: Any, parallel: bool, names: Iterable[str]) -
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
     passes = llvm.create_new_module_pass_manager()
     if parallel or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
+        if str(module).count(PARALLEL) > _MANY and hasattr(passes, "add_loop_extract_pass"):
+            _extract_loops(module, builder)
         passes = builder.getModulePassManager()
     else:
         for name in names:
@@ -191,6 +193,19 @@ def _optimize(module: Any, machine: Any, parallel: bool, names: Iterable[str]) -
     passes.run(module, builder)
 
 
+def _extract_loops(module: Any, builder: Any) -> None:
+    """Make each loop a function: the time that LLVM takes for a function grows with the square of its loops."""
+    before = {function.name for function in module.functions}
+    passes = llvm.create_new_module_pass_manager()
+    for name in ("always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa", "loop_extract"):
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+    for function in module.functions:
+        if function.name not in before:
+            function.add_function_attribute("noinline")
+
+
+_MANY: Final = 100
 _PASSES: Final = ("always_inliner", "instruction_combine", "sroa", "simplify_cfg", "dead_store_elimination")
 
 
