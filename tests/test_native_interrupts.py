@@ -130,7 +130,6 @@ LARGE = rt.ones([1500, 1500])
 def uncut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products are one call of BLAS."""
     monkeypatch.setattr(gemm, "_AT_ONCE", 1 << 60)
-    monkeypatch.setattr(gemm, "pays", lambda *_: False)
 
 
 def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end(uncut: None) -> None:

@@ -1,6 +1,5 @@
-"""Products of matrices by `packed` or by BLAS, and how large ones of BLAS are cut so that signals can come between.
-
-`packed` makes those that it was measured to make faster, and all where no BLAS was found.
+"""Products of matrices by BLAS, or by `packed` where none was found, and how large ones of BLAS are cut so that signals
+can come between.
 
 A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
 tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:
@@ -16,7 +15,7 @@ from runtime.execute.native.arrays import Leaf, same
 from runtime.execute.native.blas import GEMM, blas_symbols, depth
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative
-from runtime.execute.native.packed import Packed, fits, pays
+from runtime.execute.native.packed import Packed, fits
 from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
@@ -56,27 +55,15 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     sizes = x.dims[0], x.dims[1], y.dims[1]
     operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
 
-    def by_own() -> list[Val]:
+    if not blas_symbols():
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
         given = [*map(b.i64, sizes), *operands, out.pointer, memory.pointer]
         w.leave_if_stopped(b.call("i32", own.declare(), w.frame, *given))
-        return []
-
-    def by_blas() -> list[Val]:
-        scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
-        given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
-        _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
-        return []
-
-    plain = alpha is None and not (whole or w.inside or x_turned or y_turned)
-    large = plain and fits(w.module, dtype) and pays(b, dtype, *sizes)
-    if large is True or not blas_symbols():
-        by_own()
-    elif large is False:
-        by_blas()
-    else:
-        b.either(large, by_own, by_blas)
+        return
+    scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
+    given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
+    _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
 
 
 def _by_blas(w: Lowering, product: _Product, sizes: tuple[Index, Index, Index], given: list[Val], whole: bool) -> None:
