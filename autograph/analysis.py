@@ -15,7 +15,7 @@ from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, 
 
 __all__ = [
     "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "asked_call", "attribute_test", "bool_test", "classify",
-    "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested",
+    "makes_text", "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested", "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.

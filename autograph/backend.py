@@ -19,11 +19,15 @@ from typing import Any, Final, NamedTuple, Protocol
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "backend_of", "by_type", "deciding",
-    "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain",
-    "python", "register",
-    "staging_backend",
+    "HEAP_TYPE", "IMMUTABLE_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce",
+    "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths",
+    "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
 ]
+
+HEAP_TYPE: Final = 1 << 9
+"""The flag of classes that are objects on the heap: those of Python code, and, with the next, some written in C."""
+IMMUTABLE_TYPE: Final = 1 << 8
+"""The flag of classes whose attributes cannot be assigned."""
 
 
 class _Unbound:
@@ -293,7 +297,7 @@ def is_plain(value: Any, /) -> bool:
     if backend is not None:
         announce(backend)
         return not backend.stages(value)
-    if cls.__flags__ & _HEAP_TYPE:
+    if cls.__flags__ & HEAP_TYPE:
         _made.append(cls)
     plain.add(cls)
     return True
@@ -306,9 +310,6 @@ def has_backend(value: Any, /) -> bool:
         return False
     is_plain(value)
     return type(value) not in plain
-
-
-_HEAP_TYPE = 1 << 9
 
 
 on_announce: Final[list[Callable[[], None]]] = []

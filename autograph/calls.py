@@ -28,6 +28,8 @@ from types import (
 from typing import Any, Final
 
 from .backend import (
+    HEAP_TYPE,
+    IMMUTABLE_TYPE,
     Backend,
     activity,
     ambient,
@@ -96,8 +98,6 @@ class _AtWork(threading.local):
 
 
 at_work = _AtWork()
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made,
-_IMMUTABLE = 1 << 8  # or, with Py_TPFLAGS_IMMUTABLETYPE, a module in C
 makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
 _traced: dict[int, tuple[Maker | None, object]] = {}
@@ -148,7 +148,7 @@ def call(fn: Any, /) -> Any:
         if override is not None:
             _classes[fn] = override
             return override
-        if not fn.__flags__ & _HEAP_TYPE:
+        if not fn.__flags__ & HEAP_TYPE:
             _classes[fn] = fn
             return fn
     if cls is functools.partial:
@@ -160,7 +160,7 @@ def call(fn: Any, /) -> Any:
     if type(method) is FunctionType:
         converted = call(method)
         return fn if converted is method else MethodType(converted, fn)
-    if not cls.__flags__ & _HEAP_TYPE and callable(fn):  # its `__call__` stays what it is
+    if not cls.__flags__ & HEAP_TYPE and callable(fn):  # its `__call__` stays what it is
         resolvers[cls] = _same
     return fn
 
@@ -169,7 +169,7 @@ def is_in_c(fn: Any) -> bool:
     """Whether a callable is written in C, and is no object that stands for a Python function."""
     cls = type(fn)
     made = fn if issubclass(cls, type) else cls  # `isinstance` would run code of proxies
-    return (not made.__flags__ & _HEAP_TYPE or bool(made.__flags__ & _IMMUTABLE)) and cls not in _OF_FUNCTIONS
+    return (not made.__flags__ & HEAP_TYPE or bool(made.__flags__ & IMMUTABLE_TYPE)) and cls not in _OF_FUNCTIONS
 
 
 _OF_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .backend import ambient, staging_backend
+from .backend import HEAP_TYPE, IMMUTABLE_TYPE, ambient, staging_backend
 from .calls import call, hooks
-from .holders import HEAP_TYPE, is_users_class
+from .holders import is_users_class
 from .policy import left_alone
 
 __all__ = ["meet", "meeting"]
@@ -30,7 +30,6 @@ SPECIAL = frozenset(
         "iter", "get", "set",
     )])
 """Methods that the interpreter calls by itself and whose result may be a tensor, besides `__next__`."""
-_IMMUTABLE_TYPE = 1 << 8
 
 
 class _Met(threading.local):
@@ -55,7 +54,7 @@ def meet(cls: type) -> None:
         if each in _met.classes:
             continue
         _met.classes.add(each)
-        if each.__flags__ & HEAP_TYPE and not each.__flags__ & _IMMUTABLE_TYPE:
+        if each.__flags__ & HEAP_TYPE and not each.__flags__ & IMMUTABLE_TYPE:
             _change(each)
             for value in list(vars(each).values()):
                 if is_users_class(type(value)):  # a descriptor

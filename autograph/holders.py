@@ -6,17 +6,14 @@ import sys
 from collections import OrderedDict
 from collections.abc import Hashable
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from .backend import kind_of
+from .backend import HEAP_TYPE, kind_of
 from .frames import is_internal
 
 __all__ = [
-    "HEAP_TYPE", "Globals", "drop", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
+    "Globals", "drop", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
 ]
-
-HEAP_TYPE: Final = 1 << 9
-"""The flag of classes that are objects on the heap: those of Python code, among others."""
 
 
 class Globals(NamedTuple):

@@ -24,7 +24,7 @@ from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
 from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.executors import Called
-from runtime.graph import Graph, user_position
+from runtime.graph import Graph, staging_error, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
 from runtime.partial import partial_dicts
@@ -240,11 +240,9 @@ class Function(Called):
             pending.done.set()
 
     def _endless(self) -> StagingError:
-        error = StagingError(
+        return staging_error(
             f"{self.name} calls itself while it is traced for the same arguments: a recursion that a tensor decides "
-            "has no end when it is traced", remedy="Write it as a loop, or let it recurse on Python values.")
-        locate(error, user_position())
-        return error
+            "has no end when it is traced", "Write it as a loop, or let it recurse on Python values.")
 
     def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
         found = self._exact.get(key)

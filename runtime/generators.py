@@ -10,13 +10,12 @@ from typing import Any, Final, NoReturn
 
 from autograph import operators
 from autograph.clauses import Clause, items_of
-from runtime.errors import StagingError, locate
-from runtime.graph import Graph
+from runtime.graph import Graph, staging_error
 from runtime.iterables import Counted, Staged, StagedEnumerate, StagedZip, as_iterable, counted, is_staged
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless
 from runtime.tensor import Tensor
-from runtime.trace import apply, current_graph, user_position
+from runtime.trace import apply, current_graph
 from runtime.types import int32
 
 __all__ = [
@@ -136,9 +135,7 @@ def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
 
 
 def _fail(what: str, remedy: str = _REMEDY) -> NoReturn:
-    error = StagingError(what, remedy=remedy)
-    locate(error, user_position())
-    raise error
+    raise staging_error(what, remedy)
 
 
 def _list_of(clause: Clause) -> Any:

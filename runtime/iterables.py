@@ -18,6 +18,7 @@ from autograph.backend import Backend
 from runtime import nest
 from runtime import types as t
 from runtime.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.graph import staging_error
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
@@ -254,11 +255,9 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
 def _cannot_stage(x: Any, what: str) -> StagingError:
     text = repr(x)
     text = text if len(text) <= 60 else text[:57] + "..."
-    error = StagingError(
+    return staging_error(
         f"{what} runs over a tensor together with {text}, whose items cannot be one tensor",
-        remedy="Make it a list of numbers or tensors of one shape and dtype, or loop over it alone.")
-    locate(error, user_position())
-    return error
+        "Make it a list of numbers or tensors of one shape and dtype, or loop over it alone.")
 
 
 class StagedRange(_Lazy):

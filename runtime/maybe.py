@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from autograph.backend import Backend
 from autograph.frames import is_internal
-from runtime.errors import StagingError, locate, subject
-from runtime.graph import Graph, Node, user_position
+from runtime.errors import subject
+from runtime.graph import Graph, Node, staging_error
 from runtime.ops.effects import check_bound
 from runtime.tensor import GraphTensor
 from runtime.text import describe, optional, placeholder
@@ -70,11 +70,9 @@ def known(value: Any, what: str) -> Any:
     if value.presence.present is None:
         return value.content
     name = value.presence.name
-    error = StagingError(
+    raise staging_error(
         f"whether {subject(name)} is None is known only when the graph runs, and Python asks here {what}",
-        remedy=f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
-    locate(error, user_position())
-    raise error
+        f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
 
 
 def _class_of(value: Any) -> Any:

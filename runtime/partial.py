@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import BuiltinFunctionType
 from typing import Any, Final, cast
 
-from autograph.backend import keyed, kind_of, kinds
-from autograph.holders import HEAP_TYPE
+from autograph.backend import HEAP_TYPE, keyed, kind_of, kinds
 from runtime.keys import (
     bound_of,
     check_keys,

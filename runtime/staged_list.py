@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from runtime import trace
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
-from runtime.graph import Position
+from runtime.graph import Position, staging_error
 from runtime.iterables import Counted, Staged, as_iterable
 from runtime.ops.lists import (
     ListValue,
@@ -222,11 +222,9 @@ def _element(x: Any) -> Any:
     """`x` as a tensor of the graph that is open; a Python number is weak."""
     if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
-        error = StagingError(
+        raise staging_error(
             f"a list that changes in staged code holds tensors of one type, not {kind}",
-            remedy="Use one list for each part, or a tensor made with rt.stack.")
-        locate(error, user_position())
-        raise error
+            "Use one list for each part, or a tensor made with rt.stack.")
     graph = current_graph()
     return convert_to_tensor(x) if graph is None else wrap(capture(graph, x))
 

@@ -82,7 +82,7 @@ OPS: dict[str, tuple[Callable[..., Any], list[Any], list[Any] | None]] = {
     "uniform of integers": (lambda: rt.random.uniform([8 * N], 0, 1000, rt.int32), [], None),
     "scatter": (rt.tensor_scatter_nd_add, [FLOATS, PLACES, FLOATS], None),
     "product": (lambda x: x @ x, [rt.ones([2500, 2500])], None),
-    "product by BLAS": (lambda x: x @ x, [rt.ones([2000, 2000], rt.float64)], None),
+    "product of float64": (lambda x: x @ x, [rt.ones([2000, 2000], rt.float64)], None),
     "product of unknown sizes": (lambda x: x @ x, [rt.ones([2500, 2500])], [rt.TensorSpec([None, None], rt.float32)]),
     "products": (lambda x, y: x @ y, [rt.ones([9000, 64, 64]), rt.ones([9000, 64, 64])], None),
     "maximum": (lambda x: rt.reduce_max(rt.sin(rt.tanh(x[:, None]) * rt.linspace(0.0, 1.0, 24))), [FLOATS], None),

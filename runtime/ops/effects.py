@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import HEAP_TYPE
 from autograph.frames import is_internal
 from autograph.paths import name_of, path_of
 from runtime import types as t
@@ -181,7 +182,7 @@ def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
 
     TypeError for a class that cannot be without its constructor, such as ExceptionGroup.
     """
-    native: Any = next(base for base in cls.__mro__ if "__new__" in vars(base) and not base.__flags__ & _HEAP_TYPE)
+    native: Any = next(base for base in cls.__mro__ if "__new__" in vars(base) and not base.__flags__ & HEAP_TYPE)
     error: BaseException = native.__new__(cls)
     with contextlib.suppress(TypeError):  # a UnicodeError wants more than text; it has its arguments alone
         native.__init__(error, *args)
@@ -191,7 +192,6 @@ def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     return error
 
 
-_HEAP_TYPE: Final = 1 << 9
 Place = tuple[str, int, str]  # filename, line and function
 
 

@@ -155,12 +155,12 @@ def optimized(text: str, machine: Any) -> Any:
     module = parsed(text, machine)
     if not has_loops(text):
         return module
-    _optimize(module, machine, PARALLEL in text, _PASSES)
+    _optimize(module, machine, text.count(PARALLEL), _PASSES)
     try:
         module.verify()
     except RuntimeError:  # SROA of LLVM 22 merges stores before what the last of them stores, if they go down in memory
         module = parsed(text, machine)
-        _optimize(module, machine, False, [name for name in _PASSES if name != "sroa"])
+        _optimize(module, machine, 0, [name for name in _PASSES if name != "sroa"])
     return module
 
 
@@ -179,12 +179,13 @@ def has_loops(text: str) -> bool:
 _TARGET: Final = re.compile(r"label %([\w.]+)")
 
 
-def _optimize(module: Any, machine: Any, parallel: bool, names: Iterable[str]) -> None:
-    """LLVM's passes: all of those that compilers of C take where loops want vectors, else the few that matter."""
+def _optimize(module: Any, machine: Any, parallel: int, names: Iterable[str]) -> None:
+    """LLVM's passes: all of those that compilers of C take where `parallel` loops want vectors, else the few that
+    matter."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
     passes = llvm.create_new_module_pass_manager()
     if parallel or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
-        if str(module).count(PARALLEL) > _MANY and hasattr(passes, "add_loop_extract_pass"):
+        if parallel > _MANY and hasattr(passes, "add_loop_extract_pass"):
             _extract_loops(module, builder)
         passes = builder.getModulePassManager()
     else:
