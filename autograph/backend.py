@@ -14,14 +14,15 @@ import gc
 import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from types import BuiltinFunctionType
 from typing import Any, Final, NamedTuple, Protocol
 
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
     "HEAP_TYPE", "IMMUTABLE_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce",
-    "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds", "lengths",
-    "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
+    "answered", "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds",
+    "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -78,7 +79,8 @@ class Backend(Protocol):
 
     builtins: Mapping[Any, Callable[..., Any]]
     """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
-    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument."""
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
+    and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
 
     left_to_python: Set[str]
     """Names of the builtins whose replacements do what Python's do as long as no backend traces: they are not asked
@@ -322,6 +324,8 @@ def announce(backend: Backend) -> None:
         return
     with _lock:
         _announced.append(backend)
+        answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
+                        and fn.__self__ is not builtins)
         asked = _meanings.keys() - by_type - getattr(backend, "left_to_python", frozenset())
         if asked:
             _asked.update(asked)
@@ -332,6 +336,8 @@ def announce(backend: Backend) -> None:
 
 
 _announced: Final[list[Backend]] = []
+answered: Final[set[BuiltinFunctionType]] = set()
+"""Functions of modules in C that a backend answers for while it traces."""
 on_trace: Final[list[Callable[[], None]]] = []
 """What is to be done when a backend begins to trace, and none did, and when none traces any more."""
 

@@ -33,6 +33,7 @@ from .backend import (
     Backend,
     activity,
     ambient,
+    answered,
     backend_of,
     deciding,
     forget,
@@ -418,14 +419,15 @@ _overrides: dict[Any, Callable[..., Any]] = {
 _overrides[_python_print] = _print
 
 
+@functools.cache
 def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin that the backend which traces answers, whatever the arguments are."""
+    """A function in C that the backend which traces answers, whatever the arguments are."""
 
     def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:
             backend = ambient.backend
             resume.get(type(tracer), id)(tracer)
-            return (original if backend is None else backend.builtins[original])(*args, **kwargs)
+            return (original if backend is None else backend.builtins.get(original, original))(*args, **kwargs)
         except BaseException as error:
             prune(error)
             raise
@@ -484,7 +486,7 @@ def _let_backends_answer_for_dicts() -> None:
 def _builtin_while_tracing(fn: Any) -> Any:
     if isinstance(fn.__self__, dict) and ambient.backend is not None:
         return ambient.backend.method_of_dict(fn)
-    return _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _builtins[fn])
+    return _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _ask(fn) if fn in answered else _builtins[fn])
 
 
 on_announce.append(_let_backends_answer)

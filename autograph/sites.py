@@ -28,7 +28,7 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from .backend import activity, is_plain, lengths, on_trace, python
+from .backend import activity, answered, is_plain, lengths, on_trace, python
 from .calls import at_work, call, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
@@ -220,8 +220,8 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: b
             if tracing:
                 return
             _idle.append(site)
-        elif tracing and type(fn) is BuiltinFunctionType and found is not fn:  # stands for it while something traces
-            _idle.append(site)
+        elif type(fn) is BuiltinFunctionType and (fn in answered or (tracing and found is not fn)):
+            _idle.append(site)  # something else stands for it when a trace begins, or ends
         site.met = True
         if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
             return

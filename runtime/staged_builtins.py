@@ -58,12 +58,12 @@ from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.types import DType
 
-__all__ = ["BUILTINS", "LEFT_TO_PYTHON"]
+__all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values", "stages"]
 
 _MISSING: Final = object()
 
 
-def _stages(*values: Any) -> bool:
+def stages(*values: Any) -> bool:
     """Whether an argument has its value only when the graph runs."""
     if current_graph() is None:
         return False
@@ -108,7 +108,7 @@ def _weak(x: Tensor, dtype: DType) -> Any:
 
 def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
     """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
-    if base or kwargs or not _stages(x):
+    if base or kwargs or not stages(x):
         return builtins.int(x, *base, **kwargs)
     x = _scalar(x, "int")
     if x.dtype.is_complex:
@@ -118,7 +118,7 @@ def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
 
 def _float(x: Any = 0.0) -> Any:
     """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
-    if not _stages(x):
+    if not stages(x):
         return builtins.float(x)
     x = _scalar(x, "float")
     if x.dtype.is_complex:
@@ -129,7 +129,7 @@ def _float(x: Any = 0.0) -> Any:
 def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
     """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
     parts = (real,) if imag is _MISSING else (real, imag)
-    if not _stages(*parts):
+    if not stages(*parts):
         return builtins.complex(*parts)
     tensors = [_scalar(x, "complex") for x in parts]
     wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
@@ -139,7 +139,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
-    if not _stages(x):
+    if not stages(x):
         if type(x) in keyed:
             check_keys(x)
         return builtins.bool(x)
@@ -161,7 +161,7 @@ def _abs(x: Any) -> Any:
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
-    if not _stages(base, exp, mod):
+    if not stages(base, exp, mod):
         return builtins.pow(base, exp) if mod is None else builtins.pow(base, exp, mod)
     power = _tensor(base) ** _tensor(exp)
     return power if mod is None else power % _tensor(mod)
@@ -199,7 +199,7 @@ def _length(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """`len(x)`: an int where it is known, else a weak int32 scalar."""
-    if _stages(x):
+    if stages(x):
         return _length(x)
     if type(x) is builtins.list:
         check_moved(x)
@@ -207,27 +207,27 @@ def _len(x: Any) -> Any:
 
 
 def _range(*args: Any) -> Any:
-    return StagedRange(*args) if _stages(*args) else builtins.range(*args)
+    return StagedRange(*args) if stages(*args) else builtins.range(*args)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
-    return once(StagedEnumerate(iterable, start)) if _stages(iterable, start) else builtins.enumerate(iterable, start)
+    return once(StagedEnumerate(iterable, start)) if stages(iterable, start) else builtins.enumerate(iterable, start)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
     iterables = side_by_side(iterables)
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
-    if _stages(*iterables):
+    if stages(*iterables):
         return once(StagedZip(*iterables, strict=strict))
     return builtins.zip(*iterables, strict=strict)
 
 
 def _map(function: Any, *iterables: Any) -> Any:
     function = operators.call(function)
-    return mapped(function, iterables) if _stages(*iterables) else builtins.map(function, *iterables)
+    return mapped(function, iterables) if stages(*iterables) else builtins.map(function, *iterables)
 
 
 def _filter(function: Any, iterable: Any) -> Any:
@@ -236,7 +236,7 @@ def _filter(function: Any, iterable: Any) -> Any:
     if current_graph() is None:
         return builtins.filter(keep, iterable)
     iterable = _settled(iterable)
-    return once(collect(iterable, keep)) if _stages(iterable) else filtered(keep, iterable)
+    return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
 
 
 def _settled(iterable: Any) -> Any:
@@ -245,15 +245,15 @@ def _settled(iterable: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    return once(StagedReversed(sequence)) if _stages(sequence) else builtins.reversed(sequence)
+    return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(sequence)
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
     """`sorted` of the scalars of a vector, staged list or Python list, as a list."""
     iterable = _settled(iterable)
-    if not _stages(iterable):
+    if not stages(iterable):
         items = builtins.list(iterable)
-        if not _stages(*items):
+        if not stages(*items):
             return builtins.sorted(items, key=key, reverse=reverse)
         iterable = items
     _no_key("sorted", key)
@@ -263,7 +263,7 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
 
 def _list(iterable: Any = ()) -> Any:
     """`list`: a Python list of what is there in a known number, else a staged list."""
-    if not _stages(iterable):
+    if not stages(iterable):
         return builtins.list(iterable)
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
@@ -281,7 +281,7 @@ def _tuple(iterable: Any = ()) -> Any:
     """`tuple` of what is there in a known number."""
     if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
         iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
-    elif _stages(iterable):
+    elif stages(iterable):
         iterable = _list(iterable)
         if isinstance(iterable, StagedList):
             _fail(StagingError("a tuple has a known length, and the number of items is known only when the graph runs",
@@ -297,7 +297,7 @@ def _next(iterator: Any, *default: Any) -> Any:
     """`next`: an iterator that stages its elements takes the default itself, by `__next_or__(default)`."""
     if isinstance(iterator, StagedGenerator):
         return first_of(iterator, *default)
-    if default and _stages(iterator) and hasattr(type(iterator), "__next_or__"):
+    if default and stages(iterator) and hasattr(type(iterator), "__next_or__"):
         return iterator.__next_or__(*default)
     return builtins.next(iterator, *default)
 
@@ -324,8 +324,8 @@ def _least(
         args = tuple(map(_settled, args)) if len(args) == 1 else args
         items: Any = args
         if len(args) == 1:
-            items = args if _stages(*args) or current_graph() is None else builtins.list(args[0])
-        if not _stages(*items):
+            items = args if stages(*args) or current_graph() is None else builtins.list(args[0])
+        if not stages(*items):
             options = {} if default is _MISSING else {"default": default}
             return python(items if items is not args else args[0], key=key, **options) if len(args) == 1 else (
                 python(*args, key=key, **options))
@@ -374,7 +374,7 @@ def _pick(name: str, chosen: Any, x: Any, y: Any) -> Any:
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     """`sum`: of the rows of a tensor, or of what a staged iterable yields. Bools count as ints."""
-    if not _stages(iterable):
+    if not stages(iterable):
         if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool:
             iterable = apply(CAST, iterable, dtype=t.int32)
         return builtins.sum(iterable, start)
@@ -395,7 +395,7 @@ def _quantifier(
     name: str, python: Callable[[Any], Any], reduction: Callable[..., Any], stop: builtins.bool
 ) -> Callable[[Any], Any]:
     def quantified(iterable: Any, /) -> Any:
-        if not _stages(iterable):
+        if not stages(iterable):
             return python(iterable) if current_graph() is None else over_python(iterable)
         if isinstance(iterable, StagedGenerator):
             return any_of(iterable, stop, _bool)
@@ -436,7 +436,7 @@ def _quantifier(
 # The table
 
 
-def _of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
     """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked."""
 
     @functools.wraps(replacement)
@@ -477,7 +477,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.divmod: _divmod,
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
-    fn: replacement if fn in (builtins.print, builtins.bool) else _of_values(fn, replacement)
+    fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)
     for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
 LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
 """Those that do what Python's do while nothing is traced; but for those that are asked by type: `sum` and `round` take

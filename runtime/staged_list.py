@@ -30,7 +30,7 @@ from runtime.text import describe, placeholder
 from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.types import TensorType
 
-__all__ = ["StagedList", "collect", "to_python"]
+__all__ = ["StagedList", "branch", "collect", "fold", "repeat", "to_python"]
 
 
 class StagedList(Staged):
@@ -251,6 +251,14 @@ def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, .
     """The state after `state = step(item, *state)` for each item of a staged iterable."""
     assert trace.backend is not None, "runtime.staging sets the backend"
     return trace.backend.reduce(iterable, _Body(step), None, init, names, {})
+
+
+def repeat(
+    test: Callable[..., Any], step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]
+) -> Any:
+    """The state after `while test(*state): state = step(*state)`."""
+    assert trace.backend is not None, "runtime.staging sets the backend"
+    return trace.backend.while_loop(_Body(test), _Body(step), init, names, {})
 
 
 def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:

@@ -24,6 +24,7 @@ from runtime.maybe import Maybe, MaybeObject, MaybeTensor, known
 from runtime.membership import contains
 from runtime.ops.indexing import setitem
 from runtime.partial import keys_set, method_of_dict
+from runtime.python_math import MATH
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
 from runtime.staged_objects import check_attribute, is_same, maybe_truth, says
@@ -105,7 +106,7 @@ _INSTEAD: Final = {
 class Staging:
     """Implements `autograph.backend.Backend`."""
 
-    builtins: Mapping[Any, Callable[..., Any]] = BUILTINS
+    builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH}
     left_to_python: Set[str] = LEFT_TO_PYTHON
 
     @property

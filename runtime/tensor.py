@@ -5,6 +5,7 @@ Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
 from __future__ import annotations
 
 import dis
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -380,6 +381,10 @@ class EagerTensor(Tensor):
             return round(self._item("int"))
         return super().__round__(ndigits)
 
+    def __trunc__(self) -> int:
+        number: float = self._item("int")
+        return math.trunc(number)
+
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "iu":
             raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
@@ -487,7 +492,7 @@ class GraphTensor(Tensor):
         if _formats():
             self._refuse_format()
         self._refuse("a tensor cannot become a Python float here",
-                     "Use rt.cast(x, rt.float32), and rt.sqrt in place of math.sqrt.")
+                     "Use rt.cast(x, rt.float32). In converted code most functions of math take tensors.")
 
     def __complex__(self) -> complex:
         self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")

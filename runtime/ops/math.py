@@ -52,7 +52,10 @@ def _pow(x: Any, y: Any) -> Any:
     if y.dtype.kind == "i" and x.size and (np.asarray(y) < 0).any():
         raise InvalidArgumentError("an integer to a negative integer power is no integer",
                                    remedy="Cast the base: rt.cast(x, rt.float32).")
-    return np.power(x, y)
+    power = np.power(x, y)
+    if y.dtype.kind == "f" and y.size == 1 and y == 0.5:  # for which NumPy takes the root, that has other edges
+        power = np.where(x == -np.inf, x.dtype.type(np.inf), power + x.dtype.type(0))
+    return power
 
 
 def _division_errors(node: Any) -> Errors:
@@ -143,6 +146,9 @@ InvalidArgumentError for an integer to a negative integer power.""")
 maximum = binary("maximum", np.maximum, REAL, doc="The greater of x and y, element-wise (`tf.maximum`).")
 minimum = binary("minimum", np.minimum, REAL, doc="The smaller of x and y, element-wise (`tf.minimum`).")
 atan2 = binary("atan2", np.arctan2, FLOATS, doc="The angle of the point (x=y, y=x) (`tf.atan2`).")
+hypot = binary("hypot", np.hypot, FLOATS, doc="The distance of the point (x, y) from 0, without overflow on the way.")
+fmod = binary("fmod", np.fmod, FLOATS, doc="The remainder of x / y rounded towards zero: with the sign of x.")
+copysign = binary("copysign", np.copysign, FLOATS, doc="The absolute value of x, with the sign of y.")
 
 negative = unary("negative", np.negative, NUMERIC, doc="-x (`tf.negative`).")
 abs = unary("abs", np.abs, NUMERIC, real=True, doc="The absolute value; of complex x the real modulus (`tf.abs`).")
@@ -158,6 +164,10 @@ exp = unary("exp", np.exp, INEXACT, doc="e to the power x (`tf.exp`).")
 expm1 = unary("expm1", np.expm1, INEXACT, doc="exp(x) - 1, exact near 0 (`tf.math.expm1`).")
 log = unary("log", np.log, INEXACT, low=0.1, doc="The natural logarithm (`tf.math.log`).")
 log1p = unary("log1p", np.log1p, INEXACT, low=-0.9, doc="log(1 + x), exact near 0 (`tf.math.log1p`).")
+exp2 = unary("exp2", np.exp2, FLOATS, doc="2 to the power x.")
+log2 = unary("log2", np.log2, FLOATS, low=0.1, doc="The logarithm to base 2.")
+log10 = unary("log10", np.log10, FLOATS, low=0.1, doc="The logarithm to base 10.")
+cbrt = unary("cbrt", np.cbrt, FLOATS, doc="The cube root.")
 sigmoid = unary("sigmoid", _sigmoid, FLOATS, doc="1 / (1 + exp(-x)) (`tf.sigmoid`).")
 softplus = unary("softplus", _softplus, FLOATS, doc="log(1 + exp(x)), without overflow (`tf.math.softplus`).")
 erf = unary("erf", _erf, FLOATS, doc="The error function (`tf.math.erf`).")

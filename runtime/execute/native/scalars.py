@@ -13,6 +13,7 @@ from runtime import types as t
 from runtime.execute.native import complexes, functions, remainders
 from runtime.execute.native.arithmetic import Num
 from runtime.execute.native.emit import Builder, Val, const, element, is_float, lanes, like
+from runtime.execute.native.variants import lane_by_lane
 from runtime.types import DType
 
 __all__ = ["ELEMENTWISE", "FAILS", "Lowering", "alignment", "cast", "combine", "identity", "literal", "llvm_type"]
@@ -236,6 +237,20 @@ def _function(name: str) -> Lowering:
     return lambda b, dtype, *xs: functions.call(b, name, *xs)
 
 
+def _library(name: str) -> Lowering:
+    """A function of the C library, called for each lane."""
+
+    def write(*xs: Num) -> list[Num]:
+        return [Num(xs[0].b, complexes.call_library(xs[0].b, name, *[x.v for x in xs]))]
+
+    def lower(b: Builder, dtype: DType, *xs: Val) -> Val:
+        operands = [Num(b, x) for x in xs]
+        found = write(*operands) if lanes(xs[0].ty) == 1 else lane_by_lane(f"each_{name}", write, 1, *operands)
+        return found[0].v
+
+    return lower
+
+
 def _relu(b: Builder, dtype: DType, x: Val) -> Val:
     return _extreme(True)(b, dtype, x, const(x.ty, 0))
 
@@ -266,7 +281,9 @@ ELEMENTWISE: Final[dict[str, Lowering]] = {
     "stop_gradient": _identity, "real": _identity, "conj": _identity, "imag": _zero,
     **{name: _function(name) for name in (
         "exp", "expm1", "log", "log1p", "sigmoid", "softplus", "erf", "erfc", "erfinv", "sin", "cos", "tan", "asin",
-        "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+        "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "fmod")},
+    **{name: _library(name) for name in ("hypot", "exp2", "log2", "log10", "cbrt")},
+    "copysign": lambda b, dtype, x, y: b.intrinsic("copysign", x, y),
 }
 
 _AS_IS: Final = {"where", "stop_gradient"}
