@@ -14,8 +14,9 @@ from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
 __all__ = [
-    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "asked_call", "attribute_test", "bool_test", "classify",
-    "makes_text", "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested", "within_text",
+    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "bool_test",
+    "classify", "makes_text", "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested",
+    "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
@@ -95,17 +96,21 @@ def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
 
 
 def member_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some; or of a text that is
-    a key in `maybe_none`."""
+    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some; of a text that is
+    a key in `maybe_none`; or among texts, if `maybe_none` has _AMONG."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
         return _tested(node) in maybe_none
     held = node.comparators[0]
     if isinstance(held, (gast.Tuple, gast.List, gast.Set)):
-        text = (str, bytes, type(None))
-        return not all(isinstance(e, gast.Constant) and isinstance(e.value, text) for e in held.elts)
+        return not are_texts(held.elts) or _tested(node) in maybe_none
     return not isinstance(held, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
+
+
+def are_texts(items: list[Any]) -> bool:
+    text = (str, bytes, type(None))
+    return all(isinstance(item, gast.Constant) and isinstance(item.value, text) for item in items)
 
 
 def bool_test(node: Any) -> bool:
@@ -137,11 +142,11 @@ def asked_call(node: Any, maybe_none: frozenset[str]) -> bool:
     return _tested(node) in maybe_none
 
 
-_IS = " is "
+_IS, _AMONG = " is ", " in "
 MERGES, MATCHES, DELETES = "{**}", "match:", "del "
 
 
-_GENERAL = ("()", _IS, MERGES, MATCHES, DELETES)
+_GENERAL = ("()", _IS, _AMONG, MERGES, MATCHES, DELETES)
 
 
 def _is_none(node: Any) -> bool:
@@ -150,8 +155,8 @@ def _is_none(node: Any) -> bool:
 
 def _tested(node: Any) -> str | None:
     """The text of `x`, `self.x` or `d['k']` in `x is None` and its like, _IS for other comparisons by `is`; `['k']` for
-    `'k' in d`, by whatever name; `x.y` for `hasattr(x, 'y')`, `isinstance()` and its like for other calls of ASKED;
-    MERGES for `{**x}`, MATCHES for a `match`, DELETES for `del x.y`."""
+    `'k' in d`, by whatever name; _AMONG for `x in ('a', 'b')`; `x.y` for `hasattr(x, 'y')`, `isinstance()` and its like
+    for other calls of ASKED; MERGES for `{**x}`, MATCHES for a `match`, DELETES for `del x.y`."""
     if isinstance(node, gast.Dict):
         return MERGES if None in node.keys else None
     if isinstance(node, gast.Match):
@@ -180,6 +185,8 @@ def _tested(node: Any) -> str | None:
         return found[0] if found else None if isinstance(left, gast.Constant) else _IS
     if isinstance(op, (gast.In, gast.NotIn)) and isinstance(left, gast.Constant) and type(left.value) is str:
         return f"[{left.value!r}]"
+    if isinstance(op, (gast.In, gast.NotIn)) and isinstance(right, (gast.Tuple, gast.List, gast.Set)):
+        return _AMONG if are_texts(right.elts) else None
     return None
 
 

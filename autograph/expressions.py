@@ -16,6 +16,7 @@ from .analysis import (
     MATCHES,
     MERGES,
     PREDICATES,
+    are_texts,
     asked_call,
     attribute_test,
     bool_test,
@@ -401,7 +402,7 @@ class _Expressions:
         if member_test(node, self.maybe_none) or (self.scope.tracing and within_text(node)):
             held = node.comparators[0]
             display = isinstance(held, (gast.Tuple, gast.List, gast.Set))
-            fixed = display and all(map(self.is_fixed, held.elts))
+            fixed = display and all(map(self.is_fixed, held.elts)) and not are_texts(held.elts)
             held = self.visit(held)
             if isinstance(held, gast.Set) and not fixed:
                 members = operator_call("members", held.elts, held)

@@ -255,8 +255,13 @@ function, method, partial = FunctionType, MethodType, _functools.partial
 @unseen
 def stages_any(value: Any, /) -> _builtins.bool:
     """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
+    return _may_stage(value) or (type(value) in (tuple, list) and any(map(_may_stage, value)))
+
+
+def _may_stage(value: Any) -> _builtins.bool:
+    """Whether it is for a backend to say what equals a value: its own, or text in which it may have put values."""
     return staging_backend(value) is not None or (
-        type(value) in (tuple, list) and any(staging_backend(item) is not None for item in value))
+        ambient.backend is not None and isinstance(value, str) and type(value) is not str)
 
 
 @own_errors
@@ -340,7 +345,7 @@ def in_(value: Any, container: Any, /) -> Any:
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
-    if backend is None and (type(container) in keyed or type(container) in _ASKED):
+    if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str)):
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
@@ -351,7 +356,7 @@ def in_(value: Any, container: Any, /) -> Any:
 
 
 _ASKED = frozenset({GeneratorType, map, filter, zip, str})
-"""Whose items are known when they are taken, and text, which may have values of the graph in it."""
+"""Whose items are known when they are taken, and text, which may have values of the graph in it, or be one of them."""
 
 
 def members(*items: Any) -> Any:

@@ -27,7 +27,7 @@ from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
 from runtime.tensor import EagerList, GraphList, GraphTensor, Tensor
-from runtime.text import StagedText
+from runtime.text import StagedText, text_of
 from runtime.trace import constant_array
 from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
 
@@ -117,6 +117,20 @@ class Shared:
 
 
 Spec = Static | Leaf | Nested | Custom | Optional | Shared
+
+
+class ChosenText:
+    """Text that only the graph knows, as `like` of a spec: the leaf is the text in UTF-8."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def __rebuild__(leaves: Sequence[Any]) -> StagedText:
+        return text_of(leaves[0].value, "text")
+
+
+ChosenText.__name__ = "str"  # as messages call it
+_TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
 Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and the container that it is a copy of
 
 _BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
@@ -216,7 +230,7 @@ def _as_leaves(spec: Spec) -> Spec:
     """All numbers as leaves, for what may be unbound."""
     if isinstance(spec, Static):
         type = type_of(spec.value)
-        return spec if type is None else Leaf(type)
+        return _TEXT if isinstance(spec.value, StagedText) else spec if type is None else Leaf(type)
     if isinstance(spec, (Nested, Custom)):
         return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
     if isinstance(spec, Optional):
@@ -228,6 +242,8 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     """The spec of what a branch traced in `graph` gives, if the other branch never gives anything."""
     if isinstance(spec, Static):
         value = spec.value
+        if isinstance(value, StagedText):
+            return _TEXT
         return Leaf(value.type) if isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph else spec
     if isinstance(spec, Optional):
         return _as_leaves(spec)
@@ -278,6 +294,8 @@ def join(a: Spec, b: Spec) -> Spec:
         return _join_optional(a, b)
     if isinstance(a, Static) and isinstance(b, Static) and (function := made_anew(a.value, b.value)) is not None:
         return Static(function)
+    if _is_text(a) and _is_text(b):
+        return _TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         target = _target(a, b)
         if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
@@ -296,6 +314,11 @@ def join(a: Spec, b: Spec) -> Spec:
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed)
+
+
+def _is_text(spec: Spec) -> bool:
+    return isinstance(spec.value, str) if isinstance(spec, Static) else isinstance(spec, Custom) and (
+        spec.kind is ChosenText)
 
 
 def _target(a: Nested | Custom, b: Nested | Custom) -> Any:

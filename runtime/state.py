@@ -22,6 +22,7 @@ from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.op import CAST, CONST
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
+from runtime.ops.texts import as_bytes
 from runtime.partial import keys_set
 from runtime.specs import Custom, Leaf, Nested, Optional, Origins, Shared, Spec, Static, absent, leaf_types, parts_of
 from runtime.staged_list import StagedList
@@ -47,7 +48,10 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
         for child, key in zip(spec.children, spec.keys, strict=True):
             yield from lower(child, parts[key])
     elif isinstance(spec, Custom):
-        leaves = (_staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
+        if isinstance(value, str):
+            leaves = [as_bytes(value)]
+        else:
+            leaves = (_staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf)
 

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any, Final, NoReturn, SupportsIndex
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from autograph.backend import ambient
 from runtime.graph import Value, staging_error
 from runtime.types import ListType, TensorType, dtype_of
 
@@ -27,18 +28,30 @@ _PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}
 Show = Callable[[Any, str], str]
 
 
+COMPARISONS: Final[dict[str, Callable[[str, str], Any]]] = {}
+"""What `==` and `!=` of text with placeholders give; `runtime.ops.texts` fills it."""
+
+
 class StagedText(str):
     """Text with placeholders in it. What would look into it, as Python does while the graph is made, is an error."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
+        self._check_graph()
         return self
 
+    def _check_graph(self) -> None:
+        """StagingError where no graph is made: there this is in the place of the text."""
+        if ambient.backend is None:
+            raise _kept()
+
     def __repr__(self) -> str:
+        self._check_graph()
         return StagedText(super().__repr__())
 
     def __format__(self, spec: str) -> str:
+        self._check_graph()
         if not spec:
             return self
         raise staging_error(
@@ -66,23 +79,26 @@ class StagedText(str):
         template, _ = Template.parse(self)
         return any(template.pieces) or any(hole.spec != _TEXT for hole in template.holes) or self.refuse()
 
-    def __eq__(self, other: object) -> bool:
-        return other is self or (self.refuse() if isinstance(other, str) else False)
+    def __eq__(self, other: object) -> Any:
+        self._check_graph()
+        return other is self or (isinstance(other, str) and COMPARISONS["equal"](self, other))
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    def __ne__(self, other: object) -> Any:
+        self._check_graph()
+        return other is not self and (not isinstance(other, str) or COMPARISONS["not_equal"](self, other))
 
     def refuse(self, *_: Any, **__: Any) -> NoReturn:
         """StagingError, with the user's line."""
-        if any(hole.spec == _TEXT for hole in Template.parse(self)[0].holes):
+        self._check_graph()
+        if 'Text("error"' in str.__str__(self):
             raise staging_error(
-                "the text of an error that a graph raises is known only when it runs: it can be printed, and be part of"
-                " other text, but not be looked into",
+                "the text of an error that a graph raises is known only when it runs: it can be printed, returned, "
+                "compared, and be part of other text, but not be looked into",
                 "Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the "
                 "call of the traced function.")
         raise staging_error(
-            "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, and "
-            "be part of other text, but not be looked into, compared, or be a key",
+            "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
+            "compared, and be part of other text, but not be looked into, or be a key",
             "Ask the tensor itself, such as `x == 1`; keep what a number from the graph finds in a list or a tensor.")
 
 
@@ -91,6 +107,12 @@ StagedText.__name__ = "str"  # as messages call it
 for _name in {*dir(str)} - {*dir(object), *vars(StagedText), "__getnewargs__"} | {
         "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__int__", "__float__", "__complex__"}:
     setattr(StagedText, _name, StagedText.refuse)
+
+
+def _kept() -> Exception:
+    return staging_error(
+        "this text has the value of a tensor of a function that was traced: it was kept somewhere outside of it, where "
+        "there is no such value", "Return the text, or print it in the function.")
 
 
 def staged(text: str) -> str:
@@ -196,7 +218,7 @@ class Template:
     @classmethod
     def parse(cls, text: str) -> tuple[Template, list[Value]]:
         """The text taken apart, and the operands for its holes."""
-        text = str.__str__(text)  # a placeholder alone refuses to be looked into
+        given, text = text, str.__str__(text)  # a placeholder alone refuses to be looked into
         pieces = [""]
         holes: list[Hole] = []
         operands: list[Value] = []
@@ -205,6 +227,8 @@ class Template:
             values = [_value.get(int(number)) for number in (match[2], match[3]) if number is not None]
             known = [value for value in values if value is not None]
             if len(known) < len(values):
+                if isinstance(given, StagedText):
+                    raise _kept()
                 continue
             pieces[-1] += text[end:match.start()]
             pieces.append("")
@@ -218,6 +242,11 @@ class Template:
             end = match.end()
         pieces[-1] += text[end:]
         return cls(tuple(pieces), tuple(holes)), operands
+
+    @property
+    def is_text_alone(self) -> bool:
+        """Whether it is the text that one value holds, and nothing else."""
+        return self.pieces == ("", "") and self.holes[0].spec == _TEXT
 
     def render(self, arrays: Iterable[Any], show: Show = show) -> str:
         """The text with the values of its holes."""

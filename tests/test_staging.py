@@ -981,18 +981,18 @@ def test_error_structures_of_branches():
         "do not fit together.")
 
 
-def test_error_strings_of_branches():
+def test_error_bytes_of_branches():
     def f(x):
         if x > 0:
-            s = "yes"
+            s = b"yes"
         else:
-            s = "no"
+            s = b"no"
         return s
 
     assert error_of(f, rt.constant(1.0)) == message(
-        f, 1, f"'s' is the str 'yes' if the condition holds (line {line(f, 2)}), but the str 'no' if it does not "
+        f, 1, f"'s' is the bytes b'yes' if the condition holds (line {line(f, 2)}), but the bytes b'no' if it does not "
         f"(line {line(f, 4)})",
-        "Make 's' a number or a tensor, and the str of it in Python, outside of staged code; or use each str in a "
+        "Make 's' a number or a tensor, and the bytes of it in Python, outside of staged code; or use each bytes in a "
         "branch of its own.")
 
 
@@ -1013,17 +1013,17 @@ def test_error_objects_of_branches():
         "Make its class a dataclass, or change the attributes of one object.")
 
 
-def test_error_string_in_a_loop():
+def test_error_bytes_in_a_loop():
     def f(xs):
-        s = "a"
+        s = b"a"
         for _ in xs:
-            s += "b"
+            s += b"b"
         return s
 
     assert error_of(f, rt.constant([1, 2])) == message(
-        f, 2, "'s' is the str 'a' before the loop but the str 'ab' after one iteration",
-        "A staged loop keeps a str as it is: keep a number or tensor in 's', and make the str of it after the loop, in "
-        "Python.")
+        f, 2, "'s' is the bytes b'a' before the loop but the bytes b'ab' after one iteration",
+        "A staged loop keeps a bytes as it is: keep a number or tensor in 's', and make the bytes of it after the "
+        "loop, in Python.")
 
 
 def test_error_dtype_in_a_loop():

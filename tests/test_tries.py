@@ -425,9 +425,8 @@ def test_message_text_of_an_error() -> None:
         return 0
 
     assert message(f, rt.constant(1)) == shown("""\
-FILE:+5: the text of an error that a graph raises is known only when it runs: it can be printed, and be part of \
-other text, \
-but not be looked into
+FILE:+5: the text of an error that a graph raises is known only when it runs: it can be printed, returned, \
+compared, and be part of other text, but not be looked into
     N |             if "low" in str(error):
                        ^
 Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the call of the traced \

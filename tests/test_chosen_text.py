@@ -1,0 +1,234 @@
+"""Text that a tensor chooses, or a staged loop makes: as in Python, on both executors."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import autograph as ag
+import runtime as rt
+from runtime.errors import StagingError
+
+executors = pytest.mark.parametrize("executor", ["numpy", "native"])
+
+
+def parity(n):
+    s = "even" if n % 2 == 0 else "odd"
+    print("n is", s, n)
+    return s, s + "!"
+
+
+def ordered(n):
+    if n < 3:
+        return "less", 1
+    elif n == 3:
+        return "equal", 0
+    return "greater", -1
+
+
+def list_of_numbers(n):
+    out = "["
+    for i in range(n):
+        if i % 2:
+            out += f"{i};"
+        else:
+            out = out + "e"
+    print(out)
+    return out + "]"
+
+
+def state_machine(n):
+    state, k = "start", 0
+    while state != "done":
+        if n == 1 or k > 5:
+            state = "done"
+        else:
+            state = "run"
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+        k += 1
+    return state, k, n
+
+
+def matched(n):
+    match n:
+        case 0:
+            sign = "zero"
+        case x if x < 0:
+            sign = "negative"
+        case _:
+            sign = "positive"
+    match sign:
+        case "zero" | "negative":
+            return sign, 0
+    return sign, 1
+
+
+def compared(n):
+    label = "a" if n > 0 else "b"
+    other = "a" if n >= 0 else "c"
+    found = 0
+    if label == other:
+        found += 1
+    if label != "a":
+        found += 10
+    if "b" == label:
+        found += 100
+    if label in ("a", "z"):
+        found += 1000
+    if label not in {"b", "c"}:
+        found += 10000
+    return found, label == other, label != "b", f"{n}" == "3", label in [other, "x"]
+
+
+def perhaps(n):
+    label = None
+    if n > 0:
+        label = f"<{n}>"
+    if n == 0:
+        label = "zero"
+    if label is None:
+        return -1
+    return 1
+
+
+def raised(n):
+    what = "negative" if n < 0 else "positive"
+    if n != 0:
+        raise ValueError(f"{what}: {n}")
+    return what
+
+
+def in_containers(n):
+    d = {"k": "x"}
+    if n > 1:
+        d["k"] = "yy"
+    names = ["a", "b"]
+    if n > 2:
+        names[0] = "c"
+    return d, names, d["k"] + names[0]
+
+
+def accents(n):
+    s = "é✓" if n else ""
+    return s * 2, f"{s}:{s}", " ".join([s, "b"]), s == "é✓"
+
+
+def of_calls(n):
+    def name(k):
+        if k > 1:
+            return "big"
+        return "small"
+
+    return name(n) + name(n - 2), [name(n)]
+
+
+def one_way(n):
+    if n > 1:
+        s = f"{n + 1}"
+    else:
+        raise ValueError("no")
+    return s
+
+
+@dataclasses.dataclass
+class Machine:
+    state: str = "idle"
+    steps: int = 0
+
+    def go(self, x):
+        if self.state == "idle":
+            if x > 2:
+                self.state = "busy"
+        elif x == 0:
+            self.state = "idle"
+        self.steps += 1
+
+
+def of_an_object(n):
+    machine = Machine()
+    for i in range(n):
+        machine.go(i)
+    at_the_end = machine.state
+    for i in range(n):
+        machine.go(n - 1 - i)
+    return at_the_end, machine.state, machine.steps
+
+
+def caught(n):
+    try:
+        if n > 2:
+            raise KeyError("k")
+        said = "fine"
+    except KeyError:
+        said = "caught"
+    return said
+
+
+PROGRAMS: tuple[Callable[..., Any], ...] = (
+    parity, ordered, list_of_numbers, state_machine, matched, compared, perhaps, raised, in_containers, accents,
+    of_calls, one_way, of_an_object, caught,
+)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, rt.Tensor):
+        return value.numpy().item()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+@executors
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs(program: Callable[..., Any], executor: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def outcome(fn: Callable[..., Any], x: Any) -> Any:
+        try:
+            result = plain(fn(x))
+        except ValueError as error:
+            result = str(error).partition("\n")[0].rpartition(": ")[2]
+        return result, capsys.readouterr().out
+
+    staged, eager = rt.function(program, executor=executor), ag.convert(program)
+    for n in (-4, 0, 1, 2, 3, 7):
+        want = outcome(program, n)
+        assert outcome(staged, rt.constant(n)) == want
+        assert outcome(eager, rt.constant(n)) == want
+    assert staged.experimental_get_tracing_count() == 1
+
+
+def test_what_is_kept_outside_is_no_text() -> None:
+    class Settings:
+        name = "new"
+
+    settings = Settings()
+
+    @rt.function
+    def rename(x):
+        if x > 0:
+            settings.name = "other"
+        return x
+
+    rename(rt.constant(1))
+    for use in (str, lambda text: text == "other", lambda text: f"{text}", len, hash):
+        with pytest.raises(StagingError, match="this text has the value of a tensor of a function that was traced: it "
+                                               "was kept somewhere outside of it, where there is no such value"):
+            use(settings.name)
+
+    @rt.function
+    def show(x):
+        print(settings.name)
+
+    with pytest.raises((StagingError, rt.errors.InaccessibleTensorError)):
+        show(rt.constant(1))
+
+
+def test_it_is_no_key() -> None:
+    @rt.function
+    def look_up(n):
+        kind = "small" if n < 3 else "big"
+        return {"small": 1, "big": 2}[kind]
+
+    with pytest.raises(StagingError, match="not be looked into"):
+        look_up(rt.constant(1))
