@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from .frames import is_internal
 from .holders import fields_in
+from .others import IN_MEMORY, is_file
 
 __all__ = ["Place", "are_shared", "hides_place", "is_iterator", "line_of_use", "taken_by"]
 
@@ -47,15 +48,16 @@ _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, 
 """Those that tell how many items are left, if it is a number."""
 
 
-_IN_MEMORY: Final = frozenset({io.StringIO, io.BytesIO})
 _CALLING: Final = type(iter(int, 1))
-_KNOWN: Final = _REDUCED | _WARNING | _COUNTED | _IN_MEMORY | {GeneratorType}
+_KNOWN: Final = _REDUCED | _WARNING | _COUNTED | {*IN_MEMORY, GeneratorType}
 
 
 def is_iterator(value: Any) -> bool:
     """Whether `next` takes items of `value` while code is traced. Of an iterator of a backend's, the graph does; but
     for one with `__takes_from__`, a method that gives what it takes its items from."""
     kind = type(value)
+    if is_file(value) and not value.readable():
+        return False
     return hasattr(kind, "__next__") and (
         getattr(kind, "__autograph__", None) is None or hasattr(kind, "__takes_from__"))
 
@@ -129,7 +131,7 @@ def _parts(iterator: Any) -> Iterable[Any]:
         return iterator.__reduce__()[1:]  # type: ignore[no-any-return]
     if kind in _COUNTED:
         return [length_hint(iterator, -1)]
-    if kind in _IN_MEMORY:  # what is appended does not count
+    if kind in IN_MEMORY:  # what is appended does not count
         return [] if iterator.closed else [iterator.tell() - len(iterator.getvalue())]
     if kind is itertools.count:
         return [repr(iterator)]

@@ -14,9 +14,9 @@ from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
 __all__ = [
-    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "bool_test",
-    "classify", "makes_text", "member_test", "never_tensor", "none_test", "reads_frame", "same_test", "tested",
-    "within_text",
+    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test",
+    "attributes_of", "bool_test", "classify", "differs_traced", "makes_text", "member_test", "never_tensor",
+    "none_test", "percent_text", "reads_frame", "same_test", "tested", "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
@@ -232,10 +232,25 @@ def makes_text(node: Any) -> bool:
     """Whether an expression puts a text together, perhaps of values of a graph: what comes of it may have to know."""
     if isinstance(node, gast.JoinedStr):
         return any(isinstance(value, gast.FormattedValue) for value in node.values)
-    if isinstance(node, gast.BinOp):
-        return isinstance(node.op, gast.Mod) and isinstance(getattr(node.left, "value", None), str)
     return isinstance(node, gast.Call) and getattr(node.func, "attr", None) in (
         "format", "format_map", "join", "replace")
+
+
+def percent_text(node: Any) -> bool:
+    """The same of `"..." % x`, and of `x % (y, ...)`, which are no numbers."""
+    return isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and (
+        isinstance(node.left, gast.JoinedStr) or isinstance(getattr(node.left, "value", None), str)
+        or isinstance(node.right, (gast.Tuple, gast.Dict)))
+
+
+def is_of_text(node: Any) -> bool:
+    """Whether an expression is an attribute of a text in the source, such as the method `"abc".find`."""
+    return isinstance(node, gast.Attribute) and isinstance(getattr(node.value, "value", None), str)
+
+
+def attributes_of(node: Any) -> bool:
+    """Whether an expression is `x.__dict__`."""
+    return isinstance(node, gast.Attribute) and node.attr == "__dict__" and isinstance(node.ctx, gast.Load)
 
 
 def within_text(node: Any) -> bool:
@@ -243,6 +258,16 @@ def within_text(node: Any) -> bool:
     if not isinstance(node, gast.Compare) or not isinstance(node.ops[0], (gast.In, gast.NotIn)) or len(node.ops) > 1:
         return False
     return isinstance(getattr(node.comparators[0], "value", None), str) and not isinstance(node.left, gast.Constant)
+
+
+_ASK_OF_TEXT = (makes_text, percent_text, is_of_text, attributes_of, within_text)
+
+
+def differs_traced(node: Any) -> bool:
+    """Whether an expression, or what is tested in a function, converts to something else while a backend traces."""
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        return bool(tested(node))
+    return any(ask(node) for ask in _ASK_OF_TEXT)
 
 
 class _Classifier:

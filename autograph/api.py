@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 import gast
 
 from . import cache, calls, operators
-from .analysis import Decision, classify, makes_text, reads_frame, tested, within_text
+from .analysis import Decision, classify, differs_traced, reads_frame, tested
 from .capture import capture, is_current
 from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
@@ -32,7 +32,7 @@ from .policy import left_alone
 from .recursion import TooDeep, with_room
 from .sites import embed, extract
 from .statements import convert_statements
-from .tree import FUNCTIONS, functions_in, walk
+from .tree import functions_in, walk
 from .unseen import unseen
 from .verification import verified
 
@@ -149,9 +149,7 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
     with calls.at_work:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        differs = any(
-            tested(n) if isinstance(n, (*FUNCTIONS, gast.Lambda)) else makes_text(n) or within_text(n)
-            for n in walk(source.tree))
+        differs = any(map(differs_traced, walk(source.tree)))
         convert_tree(source.tree, used, None, recursive, source.class_name, tracing)
         name = name_operators(source.tree, used)
         template = compile_function(source, source.tree, fn.__code__, name, operators)

@@ -21,8 +21,8 @@ from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
     "HEAP_TYPE", "IMMUTABLE_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce",
-    "answered", "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed", "kind_of", "kinds",
-    "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
+    "announced", "answered", "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed",
+    "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -182,6 +182,19 @@ class Backend(Protocol):
         """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
         keys."""
 
+    def looks(self, fn: Any) -> bool:
+        """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
+        need not have these two methods."""
+
+    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+        """What to call in place of such a callee with these arguments, while this backend traces."""
+
+    def percent(self, text: Any, values: Any) -> Any:
+        """`text % values`, where one or the other is text that is put together."""
+
+    def check_attributes(self, value: Any) -> None:
+        """An error if only the graph knows which attributes an object has."""
+
     def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
         """Told of an item of a dict that is state, when it is set."""
 
@@ -320,13 +333,13 @@ on_announce: Final[list[Callable[[], None]]] = []
 def announce(backend: Backend) -> None:
     """Say that there is a backend: from now on builtins ask their arguments. A backend that puts `__autograph__`
     on its types calls this when it does; `register` does it, and so does the first value that is seen to have one."""
-    if backend in _announced:
+    if backend in announced:
         return
     with _lock:
-        _announced.append(backend)
+        announced.append(backend)
         answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
                         and fn.__self__ is not builtins)
-        asked = _meanings.keys() - by_type - getattr(backend, "left_to_python", frozenset())
+        asked = _meanings.keys() - by_type - _LOOKED_AT - getattr(backend, "left_to_python", frozenset())
         if asked:
             _asked.update(asked)
             for run in on_trace:  # what stood for itself may not any more
@@ -335,7 +348,7 @@ def announce(backend: Backend) -> None:
         on_announce.pop()()
 
 
-_announced: Final[list[Backend]] = []
+announced: Final[list[Backend]] = []
 answered: Final[set[BuiltinFunctionType]] = set()
 """Functions of modules in C that a backend answers for while it traces."""
 on_trace: Final[list[Callable[[], None]]] = []
@@ -356,14 +369,17 @@ class _Python:
     callee is such a builtin, and that nothing traces."""
 
     __slots__ = (
-        "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "filter", "float", "int", "iter", "len", "list",
-        "map", "max", "min", "next", "pow", "range", "reversed", "round", "sorted", "sum", "tuple", "zip",
+        "abs", "all", "any", "ascii", "bool", "bytearray", "bytes", "complex", "divmod", "enumerate", "filter", "float",
+        "format", "input", "int", "iter", "len", "list", "map", "max", "min", "next", "open", "ord", "pow", "range",
+        "repr", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
     )
 
 
 python: Final = _Python()
 by_type: Final = frozenset({"filter", "map", "round", "sum"})
 """Those of them whose arguments are asked at any time: Python answers if all are of types in `plain`."""
+_LOOKED_AT: Final = frozenset({"ascii", "bytearray", "bytes", "format", "input", "open", "ord", "repr", "str"})
+"""Those that backends do not replace: they look at the arguments (`Backend.looks`)."""
 _meanings: Final = {name: getattr(builtins, name) for name in _Python.__slots__}
 _asked: Final[set[str]] = set()
 """Those that a backend wants to be asked for at any time."""

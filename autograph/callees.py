@@ -196,7 +196,11 @@ class Callees:
             return self.of_value(node, function, parts)
         receiver = function.value
         if isinstance(receiver, (gast.Constant, gast.JoinedStr)):
-            return self.of(node, self.lanes.visit(function, lane), lane)
+            made = self.lanes.visit(function, lane)
+            if isinstance(receiver, gast.Constant) and self.lanes.scope.tracing:
+                parts = {"A": made, "R": made.value, "ATTRIBUTE": function.attr}
+                made = self.form("attribute", function, parts)
+            return self.of(node, made, lane)
         root = receiver
         while isinstance(root, gast.Attribute):
             root = root.value

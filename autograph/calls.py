@@ -27,6 +27,7 @@ from types import (
 )
 from typing import Any, Final
 
+from .as_is import looked_at
 from .backend import (
     HEAP_TYPE,
     IMMUTABLE_TYPE,
@@ -51,8 +52,8 @@ from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers", "makers_for",
-    "remember", "watch",
+    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers",
+    "makers_for", "remember", "watch",
 ]
 
 Maker = Callable[[FunctionType], Any]
@@ -125,13 +126,16 @@ def call(fn: Any, /) -> Any:
         if maker is None:
             if asks_anew(fn):
                 return _ask_anew(fn) if tracing else fn
+            found = looked_at(fn) if tracing else fn
             if "<locals>" not in fn.__qualname__ and _is_often_called(fn):
-                functions[fn] = fn
-            return fn
+                functions[fn] = found
+                if activity.tracing is not tracing:  # since a moment ago, in another thread
+                    functions.pop(fn, None)
+            return found
         converted = maker(fn)
         if is_static(fn) and not (fn.__defaults__ or fn.__kwdefaults__):
             functions[fn] = converted
-            if activity.tracing is not tracing:  # since a moment ago, in another thread: it may be the other form
+            if activity.tracing is not tracing:  # as above: it may be the other form
                 functions.pop(fn, None)
         return converted
     if cls is MethodType:
@@ -150,8 +154,9 @@ def call(fn: Any, /) -> Any:
             _classes[fn] = override
             return override
         if not fn.__flags__ & HEAP_TYPE:
-            _classes[fn] = fn
-            return fn
+            found = _classes[fn] = looked_at(fn) if activity.tracing else fn
+            _idle.append(fn)
+            return found
     if cls is functools.partial:
         converted = functions[fn.func] if type(fn.func) is FunctionType else call(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
@@ -161,8 +166,11 @@ def call(fn: Any, /) -> Any:
     if type(method) is FunctionType:
         converted = call(method)
         return fn if converted is method else MethodType(converted, fn)
+    if activity.tracing:
+        return looked_at(fn)
     if not cls.__flags__ & HEAP_TYPE and callable(fn):  # its `__call__` stays what it is
         resolvers[cls] = _same
+        _in_c.add(cls)
     return fn
 
 
@@ -230,17 +238,17 @@ forget.append(functions.clear)
 
 _same: Callable[[Any], Any] = functools.partial(next, iter(()))
 """The identity, without a frame: `next` of nothing, with its argument as the default."""
+_in_c: Final[set[type]] = {WrapperDescriptorType, MethodWrapperType, MethodDescriptorType, ClassMethodDescriptorType}
+"""Types of callees that stand for themselves, while nothing traces."""
 resolvers: dict[type, Callable[[Any], Any]] = {
     FunctionType: functions.__getitem__, type: _classes.__getitem__, ABCMeta: _classes.__getitem__,
     BuiltinFunctionType: _same,
-    WrapperDescriptorType: _same, MethodWrapperType: _same, MethodDescriptorType: _same,
-    ClassMethodDescriptorType: _same,
+    **dict.fromkeys(_in_c, _same),
 }
 """By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
-native: Final[set[type]] = {
-    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, deque, memoryview,
-}
-"""Types whose methods are all written in C, and are called as they are: dicts, while nothing traces."""
+_LOOKED_AT: Final = (str, bytes, bytearray, dict, list, memoryview)
+native: Final[set[type]] = {bool, int, float, complex, tuple, set, frozenset, range, deque, *_LOOKED_AT}
+"""Types whose methods are all written in C, and are called as they are: of some, while nothing traces."""
 
 
 def _remember(fn: FunctionType) -> Maker | None:
@@ -291,14 +299,17 @@ def _constructor(cls: Any) -> Any:
         if lives:
             _classes[cls] = found
         return found
-    if lives and not activity.tracing and _is_often_called(cls):
+    if activity.tracing:
+        return looked_at(cls)
+    if lives and _is_often_called(cls):
         _classes[cls] = cls
         _idle.append(cls)
     return cls
 
 
 def _for(method: Any) -> Any:
-    return functions[method] if type(method) is FunctionType else method
+    found = functions[method] if type(method) is FunctionType else method
+    return found if type(found) is FunctionType else method
 
 
 @begins_unseen
@@ -341,7 +352,7 @@ on_trace.append(_forget_idle)
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that lets the backend of an argument answer."""
-    judges = original in (any, all, min, max, sorted, filter)  # the truth of items, which may be the backend's
+    judges = original in (any, all, min, max, sorted, filter, map)  # the truth of items, or calls what it is given
 
     def answering(args: tuple[Any, ...]) -> Callable[..., Any]:
         if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:
@@ -358,7 +369,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
             return _len
         if ambient.backend is not None and judges:
             return ambient.backend.builtins[original]
-        return original
+        return original if ambient.backend is None else looked_at(original)
 
     def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -471,23 +482,27 @@ def _let_backends_answer() -> None:
     _builtins.update(_overrides)
     _classes.clear()
     functions.clear()
-    _let_backends_answer_for_dicts()
+    if functions.clear not in on_trace:
+        on_trace.append(functions.clear)
+    _let_backends_look()
 
 
-def _let_backends_answer_for_dicts() -> None:
-    """While a backend traces, which keys a dict has may be for it to say."""
+def _let_backends_look() -> None:
+    """While a backend traces, which keys a dict has may be for it to say, and what is given to code in C."""
     resolvers[BuiltinFunctionType] = _builtin_while_tracing if activity.tracing else _builtins.__getitem__
+    resolvers.update(dict.fromkeys(_in_c, looked_at if activity.tracing else _same))
     for cls in type, dict:
         _classes.pop(cls, None)
-    (native.discard if activity.tracing else native.add)(dict)
+    (native.difference_update if activity.tracing else native.update)(_LOOKED_AT)
 
 
 @unseen
 def _builtin_while_tracing(fn: Any) -> Any:
     if isinstance(fn.__self__, dict) and ambient.backend is not None:
         return ambient.backend.method_of_dict(fn)
-    return _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _ask(fn) if fn in answered else _builtins[fn])
+    found = _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _ask(fn) if fn in answered else _builtins[fn])
+    return looked_at(fn) if found is fn else found
 
 
 on_announce.append(_let_backends_answer)
-on_trace.append(_let_backends_answer_for_dicts)
+on_trace.append(_let_backends_look)

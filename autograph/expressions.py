@@ -19,10 +19,12 @@ from .analysis import (
     are_texts,
     asked_call,
     attribute_test,
+    attributes_of,
     bool_test,
     makes_text,
     member_test,
     none_test,
+    percent_text,
     same_test,
     within_text,
 )
@@ -286,8 +288,13 @@ class _Expressions:
         cls = node.__class__
         if cls is gast.Name or cls is gast.Constant:
             return node
-        if self.scope.tracing and makes_text(node):
-            return operator_call("text", [self.converted(node)], node)
+        if self.scope.tracing:
+            if makes_text(node):
+                return operator_call("text", [self.converted(node)], node)
+            if percent_text(node):
+                return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
+            if attributes_of(node):
+                return operator_call("attributes", [self.visit(node.value)], node)
         return self.converted(node)
 
     def converted(self, node: Any) -> Any:
@@ -317,8 +324,15 @@ class _Expressions:
 
     def FormattedValue(self, node: Any) -> Any:
         node.value = self.visit(node.value)
-        if node.format_spec is not None:
-            self.converted(node.format_spec)
+        spec = node.format_spec
+        if spec is not None:
+            if self.scope.tracing and node.conversion > 0:  # how long that is, only the graph may know
+                kind = at(gast.Constant(node.conversion, None), node)
+                node.value, node.conversion = operator_call("shown", [node.value, kind], node), -1
+            self.converted(spec)
+            if self.scope.tracing and makes_text(spec):
+                part = at(gast.FormattedValue(operator_call("spec", [spec], node), -1, None), node)
+                node.format_spec = at(gast.JoinedStr([part]), node)
         return node
 
     def Call(self, node: Any) -> Any:

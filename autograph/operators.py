@@ -30,6 +30,7 @@ from .backend import (
 )
 from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
+from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
@@ -39,11 +40,12 @@ from .unrolled import Items, unroll
 from .unseen import unseen
 
 __all__ = [
-    "Items", "activity", "ambient", "and_", "as_method", "assert_", "bind", "bool", "call", "checkpoint", "cond",
-    "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr", "if_exp",
-    "in_", "is_bool", "is_none", "is_plain", "is_same", "kept_try", "list_comp", "matched", "members", "merged",
-    "native", "nested", "not_", "note", "or_", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp",
-    "setitem", "slice", "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
+    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attributes", "bind", "bool", "call", "checkpoint",
+    "cond", "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr",
+    "if_exp", "in_", "is_bool", "is_none", "is_plain", "is_same", "kept_try", "list_comp", "matched", "members",
+    "merged", "native", "nested", "not_", "note", "or_", "percent", "plain", "reduce", "ref", "refuse", "resolvers",
+    "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_", "type", "unpack",
+    "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -544,9 +546,11 @@ def hasattr(value: Any, name: str, /) -> Any:
     return (_builtins.hasattr if ambient.backend is None else ambient.backend.builtins[_builtins.hasattr])(value, name)
 
 
-def text(value: Any, /) -> Any:
-    """A text that was put together, which may have values of a graph in it, or any other value."""
-    return value if ambient.backend is None else ambient.backend.text(value)
+def attributes(value: Any, /) -> Any:
+    """`value.__dict__`, of an object some of whose attributes a staged branch may have set."""
+    if (found := _builtins.getattr(ambient.backend, "check_attributes", None)) is not None:
+        found(value)
+    return value.__dict__
 
 
 @own_errors

@@ -1,17 +1,26 @@
-"""What changes in place and is no state: sets, deques, bytearrays, subclasses of list, arrays, and generators of random
-numbers, which each number changes. A staged body may not change them, as that would happen once, while it is traced.
+"""What changes in place and is no state: sets, deques, bytearrays, subclasses of list, arrays, files that can be
+written, and generators of random numbers, which each number changes. A staged body may not change them, as that would
+happen once, while it is traced.
 """
 from __future__ import annotations
 
+import contextlib
+import io
 import operator
+import os
 import sys
 from collections import deque
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
-__all__ = ["Other", "draws_random_numbers", "generators_of", "is_array", "is_other"]
+__all__ = [
+    "IN_MEMORY", "Other", "draws_random_numbers", "generators_of", "is_array", "is_file", "is_other", "is_output",
+    "is_written",
+]
 
 _COLLECTIONS: Final = (deque, set, bytearray, list)
+IN_MEMORY: Final = (io.StringIO, io.BytesIO)
+_FILES: Final = (*IN_MEMORY, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader, io.BufferedRandom, io.FileIO)
 _MOST: Final = 1 << 20
 
 
@@ -21,13 +30,28 @@ def is_other(value: Any, named: bool = False) -> bool:
     kind = type(value)
     if is_array(value):
         return bool(value.flags.writeable) and (named or value.nbytes <= _MOST)
-    return (issubclass(kind, _COLLECTIONS) and kind is not list) or draws_random_numbers(kind)
+    return (issubclass(kind, _COLLECTIONS) and kind is not list) or draws_random_numbers(kind) or is_written(value)
 
 
 def is_array(value: Any) -> bool:
     """Whether `value` is an array, as NumPy's are; its scalars are none."""
     kind = type(value)
     return hasattr(kind, "__array_interface__") and hasattr(kind, "__setitem__")
+
+
+def is_file(value: Any) -> bool:
+    """Whether `value` is an open file, also one in memory."""
+    return issubclass(type(value), _FILES) and not value.closed
+
+
+def is_output(value: Any) -> bool:
+    """Whether `value` is a standard stream that is written."""
+    return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
+
+
+def is_written(value: Any) -> bool:
+    """Whether `value` is a file that can be written, and no standard stream."""
+    return is_file(value) and value.writable() and not is_output(value)
 
 
 def draws_random_numbers(kind: type) -> bool:
@@ -66,6 +90,10 @@ class Other:
             if now.tobytes() == before.tobytes():
                 return False
             value[...] = before
+        elif issubclass(type(value), _FILES):
+            if now == before or value.closed:
+                return False
+            _rewrite(value, before)
         else:
             if len(now) == len(before) and all(map(operator.is_, now, before)):
                 return False
@@ -80,7 +108,35 @@ class Other:
 def _content(value: Any) -> Any:
     if draws_random_numbers(type(value)):
         return _state(value)
+    if issubclass(type(value), _FILES):
+        return _written(value)
     return value.copy() if is_array(value) else list(value)
+
+
+def _written(file: Any) -> Any:
+    """What is in a file in memory, or where another file is, and how long, as far as it tells."""
+    if file.closed:
+        return None
+    if isinstance(file, IN_MEMORY):
+        return file.getvalue()
+    position = size = None
+    with contextlib.suppress(OSError):
+        position = file.tell()
+        size = os.fstat(file.fileno()).st_size
+    return position, size
+
+
+def _rewrite(file: Any, before: Any) -> None:
+    if isinstance(file, IN_MEMORY):
+        file.seek(0)
+        file.truncate()
+        file.write(before)
+    elif before is not None:
+        position, size = before
+        if size is not None:
+            file.truncate(size)
+        if position is not None:
+            file.seek(position)
 
 
 def _state(generator: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from .frames import is_converted, is_internal
 
-__all__ = ["PACKAGES", "do_not_convert", "include", "left_alone"]
+__all__ = ["PACKAGES", "do_not_convert", "include", "left_alone", "rule_of_library"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,16 +52,21 @@ def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
     filename = code.co_filename
     if is_internal(filename):
         return "it is part of autograph or runtime"
-    if asked:
-        return None
+    return None if asked else rule_of_library(fn)
+
+
+def rule_of_library(fn: FunctionType) -> str | None:
+    """The rule by which `fn` is called as it is because of the library that it is part of, if any."""
     module = fn.__module__ or fn.__globals__.get("__name__") or ""
     parts = module.split(".")
     if any(".".join(parts[:i]) in _included for i in range(1, len(parts) + 1)):
         return None
     if parts[0] in PACKAGES:
         return f"the package {parts[0]!r} is left alone"
+    code = fn.__code__
     if module == "functools" and "_from_" in code.co_name:  # what total_ordering makes of a comparison of the user's
         return None
+    filename = code.co_filename
     if filename.startswith("<frozen ") or (
         filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_SITE_PACKAGES)
     ):

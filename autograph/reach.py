@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import sys
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
@@ -27,7 +28,7 @@ from .classes import meet
 from .codes import inside, per_code
 from .frames import is_converted, is_internal
 from .holders import Globals, fields_in, is_users_class
-from .others import generators_of, is_other
+from .others import IN_MEMORY, generators_of, is_other, is_output, is_written
 from .policy import left_alone
 
 __all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
@@ -117,10 +118,10 @@ class Reach:
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
-        below = depth + 1
-        if is_iterator(value):
-            self.iterators.append((path or hint, value))
         kind = type(value)  # `isinstance` would run code of proxies
+        below = depth + 1
+        if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
+            self.iterators.append((path or hint, value))
         if issubclass(kind, (tuple, *_FIXED)):
             inside = fixed or not issubclass(kind, tuple)
             if issubclass(kind, (set, deque)):
@@ -144,8 +145,10 @@ class Reach:
             self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
             self._meet(None, value.__func__, below, hint)
         elif kind is BuiltinMethodType or kind is MethodWrapperType:
-            if is_iterator(value.__self__):
+            if is_iterator(value.__self__) or is_other(value.__self__):
                 self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
+        elif kind.__module__ == "_csv":  # it has the file that it writes or reads
+            self._meet_all(gc.get_referents(value), below, hint)
         elif issubclass(kind, functools.partial):
             self._meet_all((value.func, value.args, value.keywords), below, hint)
         elif issubclass(kind, (staticmethod, classmethod)):

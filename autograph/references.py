@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from types import CellType, CodeType, FrameType, FunctionType, MethodType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
 from .frames import is_internal
@@ -169,6 +169,8 @@ class Exchange:
                 self.cells([("", held.value)])
             elif isinstance(held.value, type):
                 self._within(held.value)
+            elif isinstance(held.value, ModuleType):
+                self._within(Globals(vars(held.value), frozenset(reach.names_in(held.value))))
 
     def _function(self, fn: FunctionType) -> None:
         self._within(fn)

@@ -28,7 +28,8 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from .backend import activity, answered, is_plain, lengths, on_trace, python
+from .as_is import looked_at
+from .backend import activity, is_plain, lengths, on_trace, python
 from .calls import at_work, call, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
@@ -154,9 +155,10 @@ def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
         found = _call(value)
         owner = value.__self__ if type(value) is BuiltinFunctionType else receiver
         if type(value) is BuiltinFunctionType and _is_fixed(type(owner)):
-            if type(owner) is dict:  # while a backend traces, it may know more of that
+            is_looked_at = type(owner) is dict or looked_at(value) is not value  # while a backend traces
+            if is_looked_at:
                 _idle.append(site)
-            if (type(owner) is not dict or not activity.tracing) and not asks_anew(value):
+            if not (is_looked_at and activity.tracing) and not asks_anew(value):
                 site.type = type(owner)
         elif owner is not None:
             _keep_receiver(site, type(owner), owner, value)
@@ -220,8 +222,8 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: b
             if tracing:
                 return
             _idle.append(site)
-        elif type(fn) is BuiltinFunctionType and (fn in answered or (tracing and found is not fn)):
-            _idle.append(site)  # something else stands for it when a trace begins, or ends
+        elif type(fn) is BuiltinFunctionType:  # another may stand for it while something traces
+            _idle.append(site)
         site.met = True
         if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
             return
@@ -232,7 +234,7 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: b
                     site.code, site.kind = fn.__code__, FunctionType
             elif found is fn or (fn.__defaults__ is None and fn.__kwdefaults__ is None):
                 site.to, site.of = found, fn
-            elif has_defaults_of(fn, found):
+            elif type(found) is FunctionType and has_defaults_of(fn, found):
                 site.defaults, site.kwdefaults = fn.__defaults__, fn.__kwdefaults__
                 site.to, site.like = found, fn
         elif is_of_module:
@@ -265,10 +267,8 @@ def _keep_callable(site: Site, fn: Any) -> None:
         return
     if "<locals>" in cls.__qualname__:
         return
-    if not cls.__flags__ & _HEAP or cls.__flags__ & _IMMUTABLE:
-        site.code, site.kind = None, cls
-        return
-    if type(method) is WrapperDescriptorType or (type(method) is FunctionType and method_stands(method, cls)):
+    in_c = type(method) is WrapperDescriptorType or not cls.__flags__ & _HEAP or cls.__flags__ & _IMMUTABLE
+    if in_c or (type(method) is FunctionType and method_stands(method, cls)):
         _idle.append(site)
         if not activity.tracing:
             site.code, site.kind = None, cls
@@ -278,10 +278,10 @@ def _keep_class(site: Site, cls: Any, found: Any) -> None:
     init, new = cls.__init__, cls.__new__
     if "<locals>" in cls.__qualname__:
         return
+    _idle.append(site)
     if _is_fixed(cls) and found is cls:
         site.to = site.of = site.cls = cls
         return
-    _idle.append(site)
     if activity.tracing:  # the trace has to meet the classes of what is made
         return
     if found is cls or class_stands(cls):

@@ -6,7 +6,7 @@ uses it adds a check to the graph, in program order, which raises what Python wo
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from autograph.backend import Backend
@@ -14,8 +14,9 @@ from autograph.frames import is_internal
 from runtime.errors import subject
 from runtime.graph import Graph, Node, staging_error
 from runtime.ops.effects import check_bound
+from runtime.staged_list import branch
 from runtime.tensor import GraphTensor
-from runtime.text import describe, optional, placeholder
+from runtime.text import describe, is_for_text, optional, placeholder
 from runtime.trace import current_graph
 
 __all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "known"]
@@ -176,12 +177,23 @@ class MaybeObject:
         return hash(self.checked())
 
     def __str__(self) -> str:
-        return str(self.checked())
+        return self._text(str)
 
     def __format__(self, spec: str) -> str:
-        return format(self.checked(), spec)
+        return self._text(lambda value: format(value, spec))
+
+    def _text(self, show: Callable[[Any], str]) -> str:
+        """What `show` gives of the value, or of None."""
+        self.presence.check_bound()
+        present = self.presence.present
+        if present is None:
+            return show(self.content)
+        text: str = branch(present, lambda _: (show(self.content),), (show(None),), ("text",))[0]
+        return text
 
     def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return repr(known(self, "for its text"))
         return f"<{self.presence.name!r}: {self.content!r}, if it is bound and not None>"
 
 

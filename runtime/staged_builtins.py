@@ -251,6 +251,7 @@ def _reversed(sequence: Any) -> Any:
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
     """`sorted` of the scalars of a vector, staged list or Python list, as a list."""
     iterable = _settled(iterable)
+    key = key and operators.call(key)
     if not stages(iterable):
         items = builtins.list(iterable)
         if not stages(*items):
@@ -323,6 +324,7 @@ def _least(
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
         args = tuple(map(_settled, args)) if len(args) == 1 else args
         items: Any = args
+        key = key and operators.call(key)
         if len(args) == 1:
             items = args if stages(*args) or current_graph() is None else builtins.list(args[0])
         if not stages(*items):

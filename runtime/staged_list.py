@@ -1,6 +1,7 @@
 """Python's list in staged code: a list that grows or shrinks in a loop or branch on tensors."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -26,7 +27,7 @@ from runtime.ops.lists import (
 from runtime.ops.logic import greater
 from runtime.ops.sorting import sort
 from runtime.tensor import EagerTensor, GraphList, Tensor
-from runtime.text import describe, placeholder
+from runtime.text import describe, is_for_text, placeholder
 from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.types import TensorType
 
@@ -209,6 +210,8 @@ class StagedList(Staged):
         return repr(self)
 
     def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return format(self, "!r")
         return f"<staged list of {self.element}>"
 
 

@@ -18,7 +18,7 @@ from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
 
-__all__ = ["ASKED", "check_attribute", "is_same", "maybe_truth", "says"]
+__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "maybe_truth", "says"]
 
 
 def says(value: Any, test: Callable[[Any], bool]) -> Any:
@@ -112,6 +112,18 @@ def check_attribute(value: Any, name: str) -> None:
         getattr(value, name).presence.check_bound()
 
 
+def check_attributes(value: Any) -> None:
+    """StagingError if only the graph knows which attributes an object has."""
+    for name in getattr(value, "__dict__", ()) if not isinstance(value, Maybe) else ():
+        if _bit(value, name) is not None:
+            what = getattr(value, name).presence.name
+            raise staging_error(
+                f"whether there is {what} is known only when the graph runs, as it is set on some ways through a staged"
+                " statement only, and Python asks here for the attributes of that object",
+                f"Give {what} a value on all ways, or before, such as 0 or None; `hasattr`, `getattr` and {what} itself"
+                " may be used.")
+
+
 def _delattr(value: Any, name: str, /) -> None:
     check_attribute(value, name)
     builtins.delattr(value, name)
@@ -127,14 +139,7 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
                 frame = frame.f_back
             return frame.f_locals if fn is builtins.vars else sorted(frame.f_locals)
         for value in values:
-            for name in getattr(value, "__dict__", ()) if not isinstance(value, Maybe) else ():
-                if _bit(value, name) is not None:
-                    what = getattr(value, name).presence.name
-                    raise staging_error(
-                        f"whether there is {what} is known only when the graph runs, as it is set on some ways through"
-                        " a staged statement only, and Python asks here for the attributes of that object",
-                        f"Give {what} a value on all ways, or before, such as 0 or None; `hasattr`, `getattr` and"
-                        f" {what} itself may be used.")
+            check_attributes(value)
         return fn(*[known(value, "for its attributes") for value in values])
 
     return listing

@@ -15,6 +15,7 @@ from runtime.config import settings
 from runtime.elsewhere import left_iterator, outside_iterator, taken_outside
 from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
+from runtime.given import given, looks, percent
 from runtime.graph import Position, staging_error, user_position
 from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
@@ -27,7 +28,7 @@ from runtime.partial import keys_set, method_of_dict
 from runtime.python_math import MATH
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
-from runtime.staged_objects import check_attribute, is_same, maybe_truth, says
+from runtime.staged_objects import check_attribute, check_attributes, is_same, maybe_truth, says
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
@@ -100,6 +101,7 @@ def _read(value: Any) -> Any:
 _INSTEAD: Final = {
     "ndarray": "Use a tensor, for example rt.zeros(shape) or rt.constant(array).",
     "deque": "Use a list.",
+    **dict.fromkeys(("StringIO", "TextIOWrapper"), "Print to it, by print(..., file=...): the graph does that."),
 }
 
 
@@ -302,6 +304,18 @@ class Staging:
 
     def method_of_dict(self, method: Any) -> Any:
         return method_of_dict(method)
+
+    def looks(self, fn: Any) -> bool:
+        return looks(fn)
+
+    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+        return given(fn, args, keywords)
+
+    def percent(self, text: Any, values: Any) -> Any:
+        return percent(text, values)
+
+    def check_attributes(self, value: Any) -> None:
+        check_attributes(value)
 
     def text(self, value: Any) -> Any:
         return staged(value) if isinstance(value, str) else value

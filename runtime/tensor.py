@@ -18,7 +18,7 @@ from autograph.backend import Backend
 from autograph.frames import is_converted, is_internal
 from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.graph import Graph, Value, user_position
-from runtime.text import describe, placeholder, show
+from runtime.text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
 from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
 
 __all__ = [
@@ -395,16 +395,10 @@ class EagerTensor(Tensor):
         return show(self._array, spec)
 
     def __repr__(self) -> str:
-        return f"<rt.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._text(repr)}>"
+        return repr_of(self._array)
 
     def __str__(self) -> str:
-        return f"rt.Tensor({self._text(str)}, shape={self.shape}, dtype={self.dtype.name})"
-
-    def _text(self, show: Callable[[Any], str]) -> str:
-        if not self._array.ndim:
-            return str(self._array)
-        text = show(self._array)
-        return "\n" + text if self._array.ndim > 1 and show is repr else text
+        return show_tensor(self._array)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EagerTensor, (self._array,)
@@ -540,6 +534,8 @@ class GraphTensor(Tensor):
         return placeholder(self.value, self.name, spec)
 
     def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return format(self, REPR)
         return f"<rt.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
     def __str__(self) -> str:

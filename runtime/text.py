@@ -1,8 +1,8 @@
 """Text with values that are known only when the graph runs.
 
-Formatting a graph tensor (f"{t:.2f}", str(t)) gives a placeholder that says what it stands for. Whoever stages an
-effect with a message, such as `print`, an assertion or a `raise`, takes the text apart: `Template.parse` gives the
-fixed pieces and the graph values, and `Template.render` puts their arrays in.
+Formatting a graph tensor (f"{t:.2f}", str(t), str([t])) gives a placeholder that says what it stands for. Whoever
+stages an effect with a message, such as `print`, an assertion or a `raise`, takes the text apart: `Template.parse`
+gives the fixed pieces and the graph values, and `Template.render` puts their arrays in.
 """
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, SupportsIndex
+from types import CodeType, FrameType
+from typing import Any, Final, NoReturn, SupportsIndex, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from autograph.backend import ambient
+from autograph.frames import is_converted
 from runtime.graph import Value, staging_error
 from runtime.types import ListType, TensorType, dtype_of
 
-__all__ = ["Hole", "StagedText", "Template", "describe", "optional", "placeholder", "show", "staged", "text_of"]
+__all__ = [
+    "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional", "placeholder",
+    "repr_of", "show", "show_tensor", "staged", "text_of",
+]
 
 _numbers: Final = count(1)
 _number: Final[WeakKeyDictionary[Value, int]] = WeakKeyDictionary()
@@ -26,6 +31,7 @@ _VALUE: Final = r'(?:Tensor|List|Text)\("[^"]*", [^"]*?id=(\d+)\)'
 _PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}]*)\}})")
 
 Show = Callable[[Any, str], str]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 COMPARISONS: Final[dict[str, Callable[[str, str], Any]]] = {}
@@ -48,7 +54,16 @@ class StagedText(str):
 
     def __repr__(self) -> str:
         self._check_graph()
-        return StagedText(super().__repr__())
+        template, values = Template.parse(self)
+        if any(hole.spec in _TEXTS for hole in template.holes):
+            if len(template.holes) > 1 or any(template.pieces):
+                self.refuse()  # the quotes depend on it
+            return StagedText(f"{{{str.__str__(text_of(values[0], 'text'))}:!r}}")
+        quote = repr("".join(template.pieces))[0]
+        other = "'" if quote == '"' else '"'
+        quoted = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the quotes of the whole
+        made = Template(tuple(quoted), template.holes).again(iter(values))
+        return StagedText(f"{quote}{str.__str__(made)}{quote}")
 
     def __format__(self, spec: str) -> str:
         self._check_graph()
@@ -115,6 +130,25 @@ def _kept() -> Exception:
         "there is no such value", "Return the text, or print it in the function.")
 
 
+_makers: Final[set[CodeType]] = set()
+_METHODS: Final = frozenset({"__repr__", "__str__", "__format__", "wrapper"})
+"""Methods that ask the parts of an object for their text; the last is that of `reprlib.recursive_repr`."""
+
+
+def makes_text(fn: F) -> F:
+    """Mark a function that asks for the text of values on behalf of converted code."""
+    _makers.add(fn.__code__)
+    return fn
+
+
+def is_for_text(frame: FrameType | None) -> bool:
+    """Whether the frame that asks a tensor for its `repr` puts it into a text of the user's: else it is a message or
+    debugger, which are to see what the tensor is in the graph."""
+    while frame is not None and frame.f_code.co_name in _METHODS:
+        frame = frame.f_back
+    return frame is not None and (frame.f_code in _makers or is_converted(frame.f_code))
+
+
 def staged(text: str) -> str:
     """`text` as what may not be looked into, if there are placeholders in it."""
     return StagedText(text) if type(text) is str and "id=" in text and _PLACEHOLDER.search(text) else text
@@ -176,7 +210,19 @@ def _python_number(x: Any, spec: str) -> Any:
     return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))
 
 
+def repr_of(x: Any) -> str:
+    """An array as `repr` shows a tensor."""
+    text = str(x) if not x.ndim else repr(x)
+    shape = f"({', '.join(map(str, x.shape))}{',' if x.ndim == 1 else ''})"
+    return f"<rt.Tensor: shape={shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
+
+
 _TEXT: Final = "!text"
+_QUOTED: Final = "!quoted"
+_TEXTS: Final = (_TEXT, _QUOTED)
+"""The specs for a text, and for `repr` of it."""
+REPR: Final = "!repr"
+"""The spec for `repr` of a tensor."""
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 
 
@@ -201,10 +247,13 @@ class Hole:
 
     def text(self, arrays: Iterator[Any], show: Show) -> str:
         array = next(arrays)
-        if self.spec == _TEXT:
-            return bytes(array).decode()
+        if self.spec in _TEXTS:
+            text = bytes(array).decode()
+            return text if self.spec == _TEXT else repr(text)
         if self.optional and not next(arrays):
             return format(None, "" if self.spec is None or self.spec == "!r" else self.spec)
+        if self.spec == REPR:
+            return repr_of(array)
         return show_tensor(array) if self.spec is None else show(array, self.spec)
 
 
@@ -233,9 +282,9 @@ class Template:
             pieces[-1] += text[end:match.start()]
             pieces.append("")
             type, spec = known[0].type, match[4]
-            if match[0].startswith("Text"):
-                spec = _TEXT
-            elif spec is None and isinstance(type, TensorType) and type.weak and not type.shape:
+            if match[0].lstrip("{").startswith("Text"):
+                spec = _TEXT if spec is None else _QUOTED
+            elif spec in (None, REPR) and isinstance(type, TensorType) and type.weak and not type.shape:
                 spec = ""  # it stands for a Python number
             holes.append(Hole(spec, len(known) > 1))
             operands += known
@@ -262,8 +311,9 @@ class Template:
         for hole, piece in zip(self.holes, self.pieces[1:], strict=True):
             value = next(values)
             present = next(values) if hole.optional else None
-            if hole.spec == _TEXT:
-                parts += text_of(value, "text"), piece
+            if hole.spec in _TEXTS:
+                text = str.__str__(text_of(value, "text"))
+                parts += text if hole.spec == _TEXT else f"{{{text}:!r}}", piece
                 continue
             text = _described(value, "text") + _condition(present)
             parts += text if hole.spec is None else f"{{{text}:{hole.spec}}}", piece

@@ -1,6 +1,7 @@
 """Variables: state that lives between calls and is read and written in program order."""
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -24,6 +25,7 @@ from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
 from runtime.staging import BACKEND
 from runtime.static import evaluate
 from runtime.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
+from runtime.text import is_for_text
 from runtime.trace import apply, convert_to_tensor, current_graph, init_scope
 from runtime.types import DType, TensorShape, TensorType, as_dtype
 
@@ -204,9 +206,12 @@ class Variable:
 
     def __repr__(self) -> str:
         text = f"<rt.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}"
-        if current_graph() is not None:
+        if current_graph() is None:
+            value = repr(self.array) if self.array.ndim else str(self.array)
+        elif is_for_text(sys._getframe(1)):
+            value = format(self.__tensor__(), "!r" if self.array.ndim else "")
+        else:
             return text + ">"
-        value = repr(self.array) if self.array.ndim else str(self.array)
         return f"{text}, numpy={chr(10) if self.array.ndim > 1 else ''}{value}>"
 
     # Reading.

@@ -114,7 +114,7 @@ def test_template() -> None:
     graph = Graph("f")
     with tracing(graph):
         x = add_input(graph, TensorType(int32), "x")
-    template, values = Template.parse(f"a {x} b {x:>4} c {x!s} {{d}} e")
+        template, values = Template.parse(f"a {x} b {x:>4} c {x!s} {{d}} e")
     assert values == [x.value] * 3
     assert template.holes == (Hole(""), Hole(">4"), Hole(None))
     assert template.render([np.int32(7)] * 3) == "a 7 b    7 c rt.Tensor(7, shape=(), dtype=int32) {d} e"

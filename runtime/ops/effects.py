@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -40,8 +41,8 @@ from runtime.types import (
 
 __all__ = [
     "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "holds_values",
-    "made_of", "numpy_function", "plain_text", "print_text", "py_function", "raise_error", "raise_unless",
-    "stage_assert", "stage_print",
+    "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text", "py_function", "raise_error",
+    "raise_unless", "stage_assert", "stage_print",
 ]
 
 
@@ -114,8 +115,19 @@ def print_text(text: str, file: Any = None, flush: bool = False, style: Show = s
     if current_graph() is None:
         _print_kernel(text=Template((text,)), **params)
         return
+    if file is not None:
+        with contextlib.suppress(TypeError):  # of what knows no weak references
+            _printed_to[id(file)] = file
     template, values = Template.parse(text)
     apply(PRINT, *map(wrap, values), text=template, **params)
+
+
+_printed_to: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+
+
+def may_be_printed_to(file: Any) -> bool:
+    """Whether a graph may print to a file: one was traced that does."""
+    return _printed_to.get(id(file)) is file
 
 
 def stage_print(
