@@ -2,11 +2,14 @@
 tests, line by line and branch by branch. All of them: `python -m tests.stdlib --lines`."""
 from __future__ import annotations
 
+import inspect
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
 from stdlib import compare
-from stdlib.modules import Subject
+from stdlib.modules import Subject, is_measured, subjects
 
 pytest.importorskip("coverage", reason="coverage is not installed")
 pytest.importorskip("test.test_textwrap", reason="this Python comes without CPython's own tests")
@@ -26,6 +29,48 @@ def test_reports_are_the_same() -> None:
     assert isinstance(found, compare.Lines), found
     assert found.tests > 800 and found.functions > 400 and found.count > 6000
     assert found.differences == ()
+
+
+def test_reports_are_the_same_beside_tests_that_are_not_measured() -> None:
+    """doctest's have pdb replace coverage's trace function; dis's that are listed as INHERENT differ."""
+    targets, tests = zip(*[(s.targets, s.tests) for s in subjects(("dis", "doctest"))])
+    found = compare.compare_lines(Subject("both", sum(targets, ()), sum(tests, ())))
+    assert isinstance(found, compare.Lines), found
+    assert found.tests > 120 and found.count > 1800
+    assert found.differences == ()
+
+
+_TESTS = """
+import sys, textwrap, unittest
+del sys.modules["textwrap"]
+
+class Tests(unittest.TestCase):
+    def test_wrap(self):
+        textwrap.wrap("a b")
+
+    def test_get_event_loop_new_process(self):
+        textwrap.indent("a", " ")
+        textwrap.shorten("a b", 9)
+
+    def test_shorten(self):
+        textwrap.shorten("a b", 9)
+"""
+
+
+def test_what_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a module that the tests take out of sys.modules, and not what a test listed as UNMEASURED runs."""
+    assert is_measured("m.test_wrap") and not is_measured("m.test_get_event_loop_new_process")
+    (tmp_path / "outside.py").write_text(_TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run = compare._run(Subject("textwrap", ("textwrap",), ("outside",)), "original", 60, "lines")
+    assert set(run["outcomes"].values()) == {"ok"} and len(run["outcomes"]) == 3, run
+    (found,) = run["lines"].values()
+
+    def is_run(function: Any) -> bool:
+        lines, first = inspect.getsourcelines(function)
+        return bool(set(range(first + 1, first + len(lines))) & set(found["executed_lines"]))
+
+    assert [is_run(f) for f in (textwrap.wrap, textwrap.indent, textwrap.shorten)] == [True, False, True]
 
 
 def test_a_line_that_differs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
 from native_runs import Batch, bound, difference
+from op_checks import samples
 
 import runtime as rt
 from runtime.execute.native import convolutions, direct, executor, gemm
@@ -41,9 +42,10 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Any]] = [
 
 
 def operands(x: tuple[int, ...], filters: tuple[int, ...], strides: tuple[int, ...], padding: Any,
-             dtype: Any = np.float32) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+             dtype: Any = np.float32, dilations: tuple[int, ...] | None = None
+             ) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     """The three ops on arrays of these shapes."""
-    params = {"strides": strides, "padding": padding, "dilations": (1,) * len(strides)}
+    params = {"strides": strides, "padding": padding, "dilations": dilations or (1,) * len(strides)}
     images, weights = array(*x, dtype=dtype), array(*filters, dtype=dtype)
     y = array(*REGISTRY["conv"].kernel(images, weights, **params).shape, dtype=dtype)
     yield "conv", (images, weights), params
@@ -119,6 +121,49 @@ def test_filters_that_are_large() -> None:
     batch = Batch("large")
     for name, arguments, params in operands((1, 3, 6, 600), (3, 3, 600, 70), (1, 1), "SAME"):
         batch.add(REGISTRY[name], arguments, params, allowed=bound(name, arguments, params, REGISTRY[name].kernel))
+    check(batch)
+
+
+# Inf and NaN: what is around images is 0, which times inf is NaN, and nothing is around what a convolution gives.
+
+def not_finite(x: Any) -> Any:
+    """Some elements of an array are not finite: one of its ends among them, where padding is near."""
+    x = x.copy()
+    flat = x.reshape(-1)
+    for value in (np.nan, np.inf, -np.inf):
+        flat[RNG.integers(x.size)] = value
+    flat[RNG.integers(2) - 1] = np.inf
+    return x
+
+
+def edges(name: str, arguments: tuple[Any, ...], params: dict[str, Any], batch: Batch, hide: bool) -> None:
+    """Each operand in turn, and all, with elements that are not finite."""
+    op = REGISTRY[name]
+    floats = [k for k, x in enumerate(arguments) if x.dtype.kind == "f" and x.size]
+    finite = bound(name, arguments, params, op.kernel)
+    for chosen in [*([k] for k in floats), floats]:
+        special = [not_finite(x) if k in chosen else x for k, x in enumerate(arguments)]
+        batch.add(op, special, params, hide=hide, allowed=0.0 if finite is None else finite)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("name", ["conv", "conv_input", "conv_filters", "max_pool", "max_pool_argmax"])
+def test_samples_that_are_not_finite(name: str, hide: bool) -> None:
+    batch = Batch(name)
+    for arguments, params in samples(REGISTRY[name]):
+        edges(name, arguments, params, batch, hide)
+    check(batch)
+
+
+@pytest.mark.parametrize("features", [1, 5])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_strides_paddings_and_dilations_that_are_not_finite(stride: int, features: int) -> None:
+    batch = Batch("grid")
+    for padding in ("SAME", "VALID", ((2, 0), (1, 3))):
+        for dilations in ((1, 1), (2, 1)):
+            for name, arguments, params in operands(
+                    (2, 6, 7, 2), (3, 2, 2, features), (stride, 1), padding, dilations=dilations):
+                edges(name, arguments, params, batch, hide=False)
     check(batch)
 
 

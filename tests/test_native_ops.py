@@ -24,6 +24,7 @@ from runtime.execute.native.scalars import ELEMENTWISE, FAILS
 from runtime.op import CAST, REGISTRY, Op
 
 OPS = list(sampled_ops())
+FLOATING = [dtype for dtype in t.ALL if dtype.is_floating]
 REAL = [dtype for dtype in t.ALL if not dtype.is_complex]  # for the edges of others see test_native_complex.py
 EXACT_FUNCTIONS = {"sqrt", "mod", "floordiv"}
 ULPS = {name: 4 for name in FUNCTIONS if name not in EXACT_FUNCTIONS}
@@ -120,6 +121,24 @@ def test_special_values(name: str) -> None:
         batch.add(op, arguments, {}, **tolerance(op, arguments, {}))
         scalars = tuple(a[len(a) // 2] for a in arguments)
         batch.add(op, scalars, {}, **tolerance(op, scalars, {}))
+    check(batch)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", [*FLOATING, t.complex64, t.complex128], ids=lambda d: d.name)
+def test_cumulative_ops_at_the_edges(name: str, dtype: t.DType) -> None:
+    """The first element is as it is, but of an exclusive one."""
+    rng = np.random.default_rng(0)
+    batch = Batch(name)
+    for values in ([0.0, -0.0, 1.0, -2.5], [0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]):
+        for size in (0, 1, 5):
+            x = rng.choice(values, (20, size)).astype(dtype.np)
+            if dtype.is_complex:
+                x.imag = rng.choice(values, x.shape)
+            for exclusive in (False, True):
+                for reverse in (False, True):
+                    batch.add(REGISTRY[name], (x,), {"axis": 1, "exclusive": exclusive, "reverse": reverse},
+                              hide=reverse)
     check(batch)
 
 

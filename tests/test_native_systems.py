@@ -10,6 +10,8 @@ import runtime as rt
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
+from native_runs import difference
+
 from runtime.execute.native import blas
 
 DTYPES = [rt.float32, rt.float64, rt.complex64, rt.complex128]
@@ -46,6 +48,18 @@ def test_results(dtype: Any, relaxed: bool, shapes: Any) -> None:
     for want, got in zip(*results, strict=True):
         assert (want.dtype, want.shape) == (got.dtype, got.shape)
         np.testing.assert_allclose(got, want, 8 * eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_signs_of_zero_in_determinants(dtype: Any, size: int) -> None:
+    """NumPy's determinants of small numbers, bit for bit."""
+    rng = np.random.default_rng(size)
+    x = rng.choice([0.0, -0.0, 1.0, -2.0, 3.0], (200, size, size)).astype(dtype.as_numpy_dtype)
+    if dtype.is_complex:
+        x.imag = rng.choice([0.0, -0.0, 1.0, -2.0], x.shape)
+    got = rt.function(rt.linalg.det, executor="native")(rt.constant(x)).numpy()
+    assert difference(got, np.linalg.det(x)) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)

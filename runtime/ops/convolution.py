@@ -4,10 +4,11 @@ One sum defines it: of images x [n, *sizes, c], filters [*window, c / groups, f]
 
     S = sum of x[n, p * stride + k * dilation - before, c] * filters[k, c, f] * y[n, p, f]
 
-over all indices, where x is 0 outside of its elements. Filters that take fewer channels than x has are for groups of
-channels: the g-th part of the features is made of the g-th group. `conv` is S's derivative by y, `conv_input` that by x
-(a transposed convolution), and `conv_filters` that by the filters. So a gradient of any of the three is one of the
-other two, of any order. All three take the same params; the "SAME" of `padding` is that of the sizes of x.
+over all indices of filters and y, where x is 0 outside of its elements (times inf, such a 0 is NaN). Filters that take
+fewer channels than x has are for groups of channels: the g-th part of the features is made of the g-th group. `conv` is
+S's derivative by y, `conv_input` that by x (a transposed convolution, which adds nothing beyond the ends of y), and
+`conv_filters` that by the filters. So a gradient of any of the three is one of the other two, of any order. All three
+take the same params; the "SAME" of `padding` is that of the sizes of x.
 
 In what order products are added up is not said; those of float16 are added up in float32.
 """

@@ -19,10 +19,12 @@ import unittest
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from in_place import Converter  # type: ignore[import-not-found]
+from modules import is_measured  # type: ignore[import-not-found]
 
 from autograph import include
 
@@ -119,20 +121,33 @@ class _Measured:
                 self.lines[os.path.realpath(name)] = {kind: found[kind] for kind in self.KINDS}
 
 
-class CollectingOutcomes(Outcomes):
-    """Garbage goes after each test, so that what a later one finds alive does not depend on how much was made."""
+class MeasuredOutcomes(Outcomes):
+    """Outcomes of tests of which coverage is not to see all.
+
+    Garbage goes after each test, so that what a later one finds alive does not depend on how much was made.
+    """
+
+    def __init__(self, measured: _Measured, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.measured = measured
+
+    def startTest(self, test: Any) -> None:
+        super().startTest(test)
+        if not is_measured(test.id()):
+            self.measured.coverage.stop()
 
     def stopTest(self, test: Any) -> None:
         super().stopTest(test)
         gc.collect()
+        if not is_measured(test.id()):
+            self.measured.coverage.start()
 
 
 def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bool = False) -> None:
     support.use_resources = ["subprocess", "curses"]  # no network, no big files, nothing that takes minutes
     if tests == ["test.test_socketserver"]:  # by network it means this machine
         support.use_resources.append("network")
-    for target in targets:
-        importlib.import_module(target)
+    files = {getattr(importlib.import_module(target), "__file__", None) for target in targets}
 
     def is_target(name: str) -> bool:
         return any(name == target or name.startswith(f"{target}.") for target in targets)
@@ -145,11 +160,12 @@ def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bo
     suite = unittest.TestSuite()
     for name in tests:
         suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)))
-    result_class = CollectingOutcomes if lines else Outcomes
-    runner = unittest.TextTestRunner(stream=io.StringIO(), resultclass=result_class, verbosity=0)
-    found = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if is_target(name)]
-    files = [file for file in found if file and file.endswith(".py")]
-    measured = _Measured(files) if lines and files else None  # (test_datetime takes its module out of sys.modules)
+    # besides the targets, which test_datetime has taken out of sys.modules by now, what is below them
+    files |= {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if is_target(name)}
+    sources = sorted(file for file in files if file and file.endswith(".py"))
+    measured = _Measured(sources) if lines and sources else None
+    runner = unittest.TextTestRunner(
+        stream=io.StringIO(), verbosity=0, resultclass=partial(MeasuredOutcomes, measured) if measured else Outcomes)
     if lines:
         random.seed(1)  # test_decimal draws its operands: both runs are to have the same
     gc.freeze()  # what is there by now need not be looked at each time

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from runtime.execute.native import gemm
-from runtime.execute.native.arrays import Array, Leaf, Map
+from runtime.execute.native import gemm, loops
+from runtime.execute.native.arrays import Array, Context, Leaf, Map
 from runtime.execute.native.direct import convolve, fits, packed, weigh
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
@@ -21,7 +21,7 @@ from runtime.execute.native.shapes import numbers
 from runtime.execute.native.windows import Windows, any_of, differs, element, lines
 from runtime.graph import Node
 from runtime.ops.windows import bounds
-from runtime.types import DType, float16, float32
+from runtime.types import DType, bool_, float16, float32
 
 __all__: list[str] = []
 
@@ -84,9 +84,16 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
             tap = b.isub(last, b.idiv(k, features))
             return b.iadd(b.imul(b.iadd(b.imul(tap, width), channel), features), b.imod(k, features))
 
-        rows = b.imul(b.product(window), features)
-        weights = packed(w, sums, rows, channels, place, filters, in_order=False)
-        convolve(w, backwards, backwards.pad(y), weights, target)
+        def convolved() -> list[Val]:
+            rows = b.imul(b.product(window), features)
+            weights = packed(w, sums, rows, channels, place, filters, in_order=False)
+            convolve(w, backwards, backwards.pad(y), weights, target)
+            return []
+
+        if backwards.padded and not w.flags:  # the zeros around y are none of its elements, and 0 * inf is NaN
+            b.either(_finite(w, filters), convolved, lambda: _one_by_one(w, s, filters, y, target))
+        else:
+            convolved()
         return _narrow(target, dtype)
     padded = s.zeros(y)
     if not single:
@@ -104,6 +111,37 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
 
     _blocks(w, s, y, block)
     return _narrow(s.within(padded), dtype)
+
+
+def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -> list[Val]:
+    """The gradient by images without strides, made of what `y` has alone: little code, which is rarely run."""
+    b = w.b
+
+    def element(place: Sequence[Index]) -> None:
+        def axis(at: list[Index], tap: list[Index], sums: Sequence[Val]) -> list[Val]:
+            """The sums over what is left of the windows with the element in them, of which `at` is the place."""
+            k = len(tap)
+            if k == len(s.window):
+                return b.folded(0, y.dims[-1], sums, lambda f, sums: [b.fma(
+                    filters.at(Context(b), [*tap, place[-1], f]), y.at(Context(b), [*at, f]), sums[0])], unroll=False)
+
+            def step(i: Val, sums: Sequence[Val]) -> list[Val]:
+                window = b.i64(b.isub(b.iadd(place[k + 1], s.before[k]), b.imul(i, s.dilations[k])))
+                some = b.icmp("ult", window, b.i64(s.counts[k]))  # a negative one is large
+                return b.either(some, lambda: axis([*at, window], [*tap, i], sums), lambda: sums)
+
+            return b.folded(0, s.window[k], sums, step, unroll=False)
+
+        (total,) = axis([place[0]], [], [const(llvm_type(target.dtype), 0)])
+        target.store(b, place, total)
+
+    def line(outer: Sequence[Index]) -> None:
+        rest = target.dims[2:]
+        loops.nest(b, rest, lambda inner: element([*outer, *inner]), parallel=False)
+        w.poll(b.product([*rest, s.places, y.dims[-1]]))
+
+    loops.nest(b, target.dims[:2], line, parallel=False)
+    return []
 
 
 def _turned(node: Node, window: Sequence[Index]) -> tuple[tuple[int, int], ...] | None:
@@ -163,6 +201,17 @@ def _wide(w: Lowering, x: Array) -> Leaf:
     if x.dtype is float16:
         return w.leaf(Map("cast", float32, x.dims, lambda b, v: cast(b, v, float16, float32), [x]))
     return w.leaf(x)
+
+
+def _finite(w: Lowering, x: Leaf) -> Val:
+    """Whether no element is inf or NaN."""
+    def test(b: Builder, v: Val) -> Val:
+        rest = b.fsub(v, v)  # 0 or NaN
+        return b.fcmp("ord", rest, rest)
+
+    found = loops.reduce(w.b, w.memory, "reduce_all", Map("finite", bool_, x.dims, test, [x]),
+                         tuple(range(len(x.dims))), False, w.divide)
+    return w.element(found)
 
 
 def _narrow(x: Leaf, dtype: object) -> Array:

@@ -123,7 +123,19 @@ def cumulative(w: Lowering, node: Node, x: Value) -> Value:
             target.store(b, where, state[0] if exclusive else total)
             return [total]
 
-        b.folded(0, size, [first], step)
+        def begin() -> None:
+            if exclusive:
+                b.folded(0, size, [first], step)
+                return
+            value = source.at(Context(b), place(0))  # with `first` it may be another: 0.0 + -0.0, (1+0j) * inf
+            target.store(b, place(0), value)
+            b.folded(1, size, [value], step)
+
+        if isinstance(size, Val):
+            with b.when(b.icmp("sgt", size, const("i64", 0))):
+                begin()
+        elif size:
+            begin()
 
     loops.nest(b, [d for a, d in enumerate(x.dims) if a != axis], line, parallel=False)
     return target

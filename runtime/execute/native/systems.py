@@ -128,15 +128,19 @@ def det(w: Lowering, node: Node, matrix: Value) -> Value:
         b.call("void", routine, n, n, a.pointer, least, pivots.pointer, info)
         singular = b.icmp("ne", b.load("i64", info), const("i64", 0))
 
-        def factor(k: Val, state: Sequence[Val]) -> list[Val]:
+        def swapped(k: Val, state: Sequence[Val]) -> list[Val]:
             moved = b.icmp("ne", b.load("i64", pivots.address(b, [k])), b.add(k, const("i64", 1)))
-            turned = lower(b, "negative", wide, state[0])
+            return [b.xor(state[0], moved)]
+
+        def factor(k: Val, state: Sequence[Val]) -> list[Val]:
             sign, length = _sign(b, wide, b.load(llvm_type(wide), a.address(b, [k, k])))
             logarithm = call_library(b, "log", length)
-            return [lower(b, "multiply", wide, b.select(moved, turned, state[0]), sign), b.fadd(state[1], logarithm)]
+            return [lower(b, "multiply", wide, state[0], sign), b.fadd(state[1], logarithm)]
 
         nothing = literal(float64, 0)
-        sign, total = b.folded(0, size, [literal(wide, 1), nothing], factor)
+        (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
+        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negated on the way, other zeros were negative
+        sign, total = b.folded(0, size, [first, nothing], factor)
         grown = call_library(b, "exp", total)
         if dtype.is_complex:
             grown = joined(b, (grown, nothing))
