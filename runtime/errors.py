@@ -18,9 +18,11 @@ __all__ = [
     "InaccessibleTensorError",
     "IndexOutOfRangeError",
     "InvalidArgumentError",
+    "InvalidNumberError",
     "MissingKeyError",
     "NotFoundError",
     "NotIterableError",
+    "NumberOverflowError",
     "OpError",
     "OperatorNotAllowedInGraphError",
     "OutOfRangeError",
@@ -82,6 +84,14 @@ class DTypeError(InvalidArgumentError, TypeError):
 
 class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
     """Integer `//` or `%` by zero: TF2's error, and Python's."""
+
+
+class NumberOverflowError(InvalidArgumentError, OverflowError):
+    """A number of Python's that is too large: for Python itself, or an int for the 64 bits that it has in a graph."""
+
+
+class InvalidNumberError(InvalidArgumentError, ValueError):
+    """A number of Python's that an operation does not take, such as a negative count of a shift."""
 
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, ShapeError
+from runtime.errors import DTypeError, InvalidNumberError, NumberOverflowError, ShapeError
 from runtime.types import DType, TensorType, Type, Weak, as_dtype, dtype_of, type_of_array
 
 __all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "unknown_shape"]
@@ -108,10 +108,21 @@ def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType
     return TensorType(dtype, x.shape, weak)
 
 
+def _cast_errors(node: Any) -> Errors:
+    """As Python's int(x), of what is no int, or one beyond 64 bits."""
+    source, target = node.operands[0].type.dtype, node.outputs[0].type
+    if not (target.weak and target.dtype.is_integer):
+        return ()
+    if source.is_floating:
+        return InvalidNumberError, NumberOverflowError
+    return (NumberOverflowError,) if source.is_unsigned and source.size == 8 else ()
+
+
 def _cast_samples(rng: np.random.Generator) -> Iterable[Sample]:
     for source in ("bool", "int8", "int32", "float32", "complex64"):
         for target in ("bool", "int64", "uint8", "float16", "float64", "complex128"):
             yield ((rng.random((2, 3)) * 9).astype(source),), {"dtype": as_dtype(target)}
 
 
-CAST: Final = Op("cast", _cast_kernel, _cast_rule, samples=_cast_samples, doc="The value in another dtype.")
+CAST: Final = Op("cast", _cast_kernel, _cast_rule, samples=_cast_samples, errors=_cast_errors,
+                 doc="The value in another dtype.")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from runtime.errors import locate
 from runtime.iterables import StagedRange
+from runtime.op import CAST
 from runtime.ops import math as ops
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_not, logical_or, not_equal
@@ -22,7 +23,8 @@ from runtime.ops.logic import where as _where
 from runtime.staged_builtins import BUILTINS, of_values, stages
 from runtime.staged_list import fold, repeat
 from runtime.tensor import OPERATORS, Tensor
-from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.types import float64
 
 __all__ = ["MATH"]
 
@@ -87,7 +89,8 @@ def _log(x: Any, base: Any = None) -> Any:
 
 def _pow(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
-    result = ops.pow(x, y)
+    power = ops.pow(ops.cast(x, float64), ops.cast(y, float64))  # of tensors, as `**` of floats raises other errors
+    result = apply(CAST, power, dtype=x.dtype, weak=True)
     _domain(result, x, y)
     pole = logical_and(equal(x, 0.0), logical_and(less(y, 0.0), less(-math.inf, y)))
     _check(logical_not(pole), ValueError, "math domain error")

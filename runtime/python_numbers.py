@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from runtime.errors import DTypeError, OpError, locate
-from runtime.graph import Graph, Node, Value
+from runtime.errors import OpError
+from runtime.graph import Graph, Node, Position, Value
+from runtime.number_checks import add_checks, is_checked
 from runtime.op import CAST, CONST, REGISTRY
-from runtime.ops.effects import raise_unless
-from runtime.ops.lists import list_stack
-from runtime.ops.reduction import reduce_all
 from runtime.ops.tries import Region
-from runtime.trace import apply, tracing, wrap
 from runtime.types import ListType, TensorType, Type, float32, float64, int32, int64
 
 __all__ = ["with_python_numbers"]
@@ -31,17 +28,17 @@ _WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
 def with_python_numbers(graph: Graph) -> Graph:
     """A graph for `graph`, as it was traced, that runs: what is weak float32 is float64 in it, rounded where float32 is
     wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak. An
-    int that int32 does not hold, where that is wanted, is a DTypeError of the graph; but not in loops and branches."""
+    int that int32 does not hold, where that is wanted, is a DTypeError of the graph; what Python does not compute, or
+    with more bits, is an error, too (`number_checks`)."""
     if not _has_numbers(graph):
         return graph
-    copy = _Copy(Graph(graph.name, graph.parent), {}, {}, True)
+    copy = _Copy(Graph(graph.name, graph.parent), {}, {}, {})
     copy.take_inputs(graph.inputs, _strong)
     for outer, value in graph.captures:
         copy.capture(outer, value, _strong(value.type))
     copy.take_nodes(graph)
-    for value in graph.outputs:
-        copy.check(value, value.node)
     copy.take_outputs(graph.outputs, [_strong(value.type) for value in graph.outputs])
+    add_checks(copy.graph, copy.numbers)
     return copy.graph
 
 
@@ -75,13 +72,22 @@ def _tensor(type: Type) -> TensorType:
     return type.element if isinstance(type, ListType) else type
 
 
+def _was_int32(value: Value) -> bool:
+    """Whether a value is what an int32 became for a while, such as a length."""
+    node = value.node
+    return node is not None and node.op is CAST and _tensor(node.inputs[0].type).dtype is int32
+
+
 class _Copy:
-    """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own."""
+    """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own. `numbers`
+    takes what `add_checks` is for."""
 
     def __init__(
-        self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region], checks: bool = False
+        self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region],
+        numbers: dict[Node, Position | None],
     ) -> None:
-        self.graph, self.made, self.regions, self.checks = graph, made, regions, checks
+        self.graph, self.made, self.regions, self.numbers = graph, made, regions, numbers
+        self.place: Position | None = None  # of what is copied
 
     def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
         for value in inputs:
@@ -98,7 +104,10 @@ class _Copy:
 
     def take_outputs(self, outputs: Iterable[Value], types: Iterable[Type]) -> None:
         """The outputs, with the dtypes of `types`."""
-        self.graph.outputs = [self.fit(self.made[v], type) for v, type in zip(outputs, types, strict=True)]
+        self.graph.outputs = []
+        for value, type in zip(outputs, types, strict=True):
+            self.place = self.place if value.node is None else value.node.position
+            self.graph.outputs.append(self.fit(self.made[value], type))
 
     def _take(self, new: Value, old: Value) -> None:
         """Let `new`, which may have another dtype, stand for `old`."""
@@ -115,33 +124,15 @@ class _Copy:
         target = TensorType(want.dtype, have.shape)
         if isinstance(value.type, ListType):
             types: Type = ListType(target, value.type.known)
-            return self.graph.add_node(REGISTRY["list_cast"], (value,), {"element": target}, types).outputs[0]
-        return self.graph.add_node(CAST, (value,), {"dtype": want.dtype}, target).outputs[0]
-
-    def check(self, value: Value, place: Node | None) -> None:
-        """Let the graph raise, at the line of `place`, if ints of Python's do not fit the dtype of `value`, the old one
-        of theirs."""
-        made, type = self.made[value], _tensor(value.type)
-        is_list = type is not value.type
-        if not self.checks or type.dtype is not int32 or _tensor(made.type).dtype is int32 or (is_list and type.shape):
-            return
-        source = made.node.inputs[0] if made.node is not None and made.node.op is CAST else made
-        if made.constant is not None or _tensor(source.type).dtype is int32:
-            return
-        with tracing(self.graph):
-            number = list_stack(wrap(made)) if is_list else wrap(made)
-            fits = apply(REGISTRY["equal"], apply(CAST, apply(CAST, number, dtype=int32), dtype=int64), number)
-            if several := is_list or type.shape:
-                fits = reduce_all(fits)
-            low, high = int32.limits
-            error = DTypeError(
-                f"{'an item' if several else number} does not fit int32, which goes from {low} to {high}: ints of "
-                "Python's become that where they are returned, or meet a tensor of int32",
-                remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64).")
-            locate(error, None if place is None else place.position)
-            raise_unless(fits, error)
+            node = self.graph.add_node(REGISTRY["list_cast"], (value,), {"element": target}, types)
+        else:
+            node = self.graph.add_node(CAST, (value,), {"dtype": want.dtype}, target)
+        if want.dtype is int32 and not (target is not want and target.shape) and not _was_int32(value):
+            self.numbers[node] = self.place
+        return node.outputs[0]
 
     def _visit(self, node: Node) -> None:
+        self.place = node.position
         wide = tuple([_wide(value.type) for value in node.outputs])
         if node.op is CONST:
             (type,) = wide
@@ -166,6 +157,8 @@ class _Copy:
     def _add(self, node: Node, inputs: Sequence[Value], params: dict[str, Any], types: Sequence[Type]) -> None:
         """Add what stands for a node, whose results may still have another dtype."""
         new = self.graph.add_node(node.op, inputs, params, types[0] if node.single else tuple(types), node.position)
+        if is_checked(node):
+            self.numbers[new] = node.position
         for value, old in zip(new.outputs, node.outputs, strict=True):
             value.hint = old.hint
             self._take(value, old)
@@ -182,8 +175,6 @@ class _Copy:
             if results is not None:
                 self._add(node, list(map(self.fit, inputs, types)), params, results)
                 return
-        for value in node.inputs:
-            self.check(value, node)
         inputs = [self.fit(made, _strong(value.type)) for made, value in zip(inputs, node.inputs, strict=True)]
         params = {name: self._param(param, _strong) for name, param in node.params.items()}
         self._add(node, inputs, params, [_strong(value.type) for value in node.outputs])
@@ -236,7 +227,8 @@ class _Copy:
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         captured: list[Value] = []
         for name, graph in bodies.items():
-            inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions)
+            inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions, self.numbers)
+            inner.place = node.position
             params[name] = inner.graph
             items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0
             inner.take_inputs(graph.inputs[:items], given)

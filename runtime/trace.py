@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import Backend, ambient
-from runtime.errors import DTypeError, InaccessibleTensorError, ShapeError, locate
+from runtime.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.op import CAST, CONST, Errors, Op
 from runtime.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -30,6 +30,7 @@ from runtime.types import (
     float64,
     promote,
     type_of_array,
+    uint64,
 )
 
 __all__ = [
@@ -469,6 +470,9 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
             raise DTypeError(f"{op.name} takes tensors, not a {type}")
         types.append(type)
     dtype, weak = promote(types, f"the operands of {op.name}")
+    if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
+        raise NumberOverflowError(
+            "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
     for i, type in zip(positions, types, strict=True):
         x = operands[i]
         if not isinstance(x, Value):

@@ -112,7 +112,7 @@ def wraps(limit):
     for i in range(limit):
         k = i % 9
         while k > 0:
-            total += i * 1_000_003
+            total += rt.cast(i, rt.int32) * 1_000_003
             product *= rt.cast(2 * k + 1, rt.int64)
             small -= rt.cast(k, rt.uint8)
             k -= 1
@@ -417,9 +417,9 @@ DIVISORS = (3, -3, 10, -10, 6, -2, -8, 7, 9973, 10**9 + 7, -10**9 - 7, 2**31 - 1
 def test_division_of_long_integers(divisor: int) -> None:
     """Of numbers of all sizes, and of those next to a multiple."""
     def both(n):
-        total = 0
+        total = rt.constant(0, rt.int64)
         for k in range(n):
-            v = k * 6364136223846793005 + 1442695040888963407
+            v = rt.cast(k, rt.int64) * 6364136223846793005 + 1442695040888963407
             turns = 0
             while turns < 9 + k % 4:
                 total += v // divisor * 31 + v % divisor * 1000003
@@ -436,7 +436,7 @@ def test_division_of_long_integers(divisor: int) -> None:
     check(both, rt.int64, (0, 1, 17, 700))
     concrete = rt.function(both).get_concrete_function(rt.TensorSpec([], rt.int64))
     total = 0
-    for k in range(17):  # Python's ints, which wrap at 64 bits
+    for k in range(17):
         v = wrapped(k * 6364136223846793005 + 1442695040888963407)
         for _ in range(9 + k % 4):
             near = wrapped(v // 4096 * divisor)

@@ -22,7 +22,7 @@ from autograph.frames import is_internal
 from autograph.paths import name_of, path_of
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
-from runtime.graph import user_position
+from runtime.graph import Position, user_position
 from runtime.op import Op
 from runtime.ops.tries import RERAISE, Region, caught_by
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
@@ -40,9 +40,9 @@ from runtime.types import (
 )
 
 __all__ = [
-    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "check_bound", "holds_values",
-    "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text", "py_function", "raise_error",
-    "raise_unless", "stage_assert", "stage_print",
+    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Raised", "check_bound",
+    "holds_values", "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text", "py_function",
+    "raise_error", "raise_unless", "stage_assert", "stage_print",
 ]
 
 
@@ -219,10 +219,13 @@ class Raised:
     """Of the handler whose error is the cause."""
 
     @classmethod
-    def of(cls, exception: BaseException, operands: list[Any]) -> Raised:
+    def of(cls, exception: BaseException, operands: list[Any], place: Position | None = None) -> Raised:
+        """`operands` takes the graph tensors that it waits for. `place`: where it is raised, if not by what is
+        traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
-        trail = tuple(_trail(exception.__traceback__))
+        trail = tuple(_trail(exception.__traceback__)) if place is None else (
+            (place.filename, place.lineno, place.function),)
         return cls(exception.with_traceback(None), args, attributes, trail, caught_by(exception.__cause__))
 
     def fresh(self, arrays: Sequence[Any]) -> BaseException:

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import numpy as np
 
 from runtime import types as t
+from runtime.bounds import surely_fits
 from runtime.errors import DTypeError
 from runtime.op import Errors, Op, Sample, Samples
 from runtime.tensor import Tensor
@@ -18,7 +19,7 @@ from runtime.types import DType, TensorType, broadcast_shapes
 
 __all__ = [
     "ALL", "BOOL", "COMPLEX", "FLOATS", "INEXACT", "INTS", "NUMERIC", "REAL", "Binary", "DTypes",
-    "Unary", "apply_one", "binary", "check_dtype", "named", "random_array", "unary",
+    "Unary", "apply_one", "binary", "check_dtype", "named", "of_ints", "random_array", "unary",
 ]
 
 apply_one: Final = cast("Callable[..., Tensor]", apply)  # `apply`, where the op gives one tensor
@@ -78,6 +79,17 @@ def random_array(
     return np.asarray(values).astype(dtype.np)
 
 
+def of_ints(*errors: type[BaseException]) -> Callable[[Any], Errors]:
+    """What an op declares that raises these if the graph that runs finds that ints of Python's are too large for it, or
+    not such as Python takes (`runtime.number_checks`)."""
+
+    def declared(node: Any) -> Errors:
+        type = node.outputs[0].type
+        return errors if type.weak and type.dtype.is_integer and not surely_fits(node) else ()
+
+    return declared
+
+
 def _result(dtype: DType, shape: t.Shape, weak: bool, out: DType | None) -> TensorType:
     return TensorType(dtype, shape, weak) if out is None else TensorType(out, shape)
 
@@ -85,6 +97,7 @@ def _result(dtype: DType, shape: t.Shape, weak: bool, out: DType | None) -> Tens
 def unary(
     name: str, kernel: Callable[..., Any], dtypes: DTypes, *, out: DType | None = None, doc: str = "",
     low: float = -4, high: float = 4, public: str | None = None, real: bool = False,
+    errors: Callable[[Any], Errors] | Errors = (),
 ) -> Unary:
     """An element-wise op of one operand: same shape, and the same dtype or `out`; if `real`, its real dtype.
 
@@ -100,7 +113,7 @@ def unary(
             for shape in ((), (3,), (2, 0), (2, 3)):
                 yield (random_array(rng, dtype, shape, low, high),), {}
 
-    op = Op(name, kernel, rule, samples=samples, doc=doc)
+    op = Op(name, kernel, rule, samples=samples, errors=errors, doc=doc)
 
     def function(x: Any, name: str | None = None) -> Any:
         return apply(op, x) if name is None else named(apply(op, x), name)

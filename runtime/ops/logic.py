@@ -7,9 +7,21 @@ from typing import Any, Final
 import numpy as np
 
 from runtime import types as t
-from runtime.errors import DTypeError
+from runtime.errors import DTypeError, InvalidNumberError, NumberOverflowError
 from runtime.op import Op, Sample
-from runtime.ops.families import ALL, BOOL, INTS, REAL, apply_one, binary, check_dtype, named, random_array, unary
+from runtime.ops.families import (
+    ALL,
+    BOOL,
+    INTS,
+    REAL,
+    apply_one,
+    binary,
+    check_dtype,
+    named,
+    of_ints,
+    random_array,
+    unary,
+)
 from runtime.tensor import OPERATORS, Tensor
 from runtime.trace import convert_to_tensor
 from runtime.types import TensorType, broadcast_shapes
@@ -34,8 +46,9 @@ bitwise_xor = binary("bitwise_xor", np.bitwise_xor, BOOL + INTS,
                      doc="x ^ y, element-wise, of ints or bools (`tf.bitwise.bitwise_xor`).")
 invert = unary("invert", np.invert, BOOL + INTS, doc="~x, of ints or bools (`tf.bitwise.invert`).")
 left_shift = binary("left_shift", np.left_shift, INTS, low=0,
+                    errors=of_ints(InvalidNumberError, NumberOverflowError),
                     doc="x << y, element-wise (`tf.bitwise.left_shift`).")
-right_shift = binary("right_shift", np.right_shift, INTS, low=0,
+right_shift = binary("right_shift", np.right_shift, INTS, low=0, errors=of_ints(InvalidNumberError),
                      doc="x >> y, element-wise (`tf.bitwise.right_shift`).")
 
 

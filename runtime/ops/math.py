@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime import types as t
-from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, locate
+from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
 from runtime.graph import user_position
 from runtime.op import CAST, Errors, Sample
 from runtime.ops.effects import raise_unless
@@ -22,6 +22,7 @@ from runtime.ops.families import (
     binary,
     check_dtype,
     named,
+    of_ints,
     random_array,
     unary,
 )
@@ -58,6 +59,9 @@ def _pow(x: Any, y: Any) -> Any:
     return power
 
 
+_overflow: Final = of_ints(NumberOverflowError)
+
+
 def _division_errors(node: Any) -> Errors:
     """None of floats, nor by a constant that has no zero."""
     divisor = node.operands[1]
@@ -66,11 +70,19 @@ def _division_errors(node: Any) -> Errors:
     return () if safe else (DivisionByZeroError,)
 
 
+def _floordiv_errors(node: Any) -> Errors:
+    return *_division_errors(node), *_overflow(node)
+
+
 def _pow_errors(node: Any) -> Errors:
+    """Of Python's floats, what Python raises, and an error where it would give a complex number."""
+    type = node.outputs[0].type
+    if type.weak and type.dtype.is_floating:
+        return DivisionByZeroError, InvalidArgumentError, NumberOverflowError
     exponent = node.operands[1]
     known = exponent.constant
     safe = not exponent.type.dtype.is_integer or (known is not None and bool(np.all(known >= 0)))
-    return () if safe else (InvalidArgumentError,)
+    return (() if safe else (InvalidArgumentError,)) + _overflow(node)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -127,11 +139,11 @@ def _pow_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 # Arithmetic.
 
-add = binary("add", np.add, NUMERIC, doc="x + y, element-wise (`tf.add`).")
-subtract = binary("subtract", np.subtract, NUMERIC, doc="x - y, element-wise (`tf.subtract`).")
-multiply = binary("multiply", np.multiply, NUMERIC, doc="x * y, element-wise (`tf.multiply`).")
+add = binary("add", np.add, NUMERIC, errors=_overflow, doc="x + y, element-wise (`tf.add`).")
+subtract = binary("subtract", np.subtract, NUMERIC, errors=_overflow, doc="x - y, element-wise (`tf.subtract`).")
+multiply = binary("multiply", np.multiply, NUMERIC, errors=_overflow, doc="x * y, element-wise (`tf.multiply`).")
 _divide = binary("divide", np.true_divide, INEXACT, doc="x / y, element-wise, of floats or complex numbers.")
-floordiv = binary("floordiv", _floordiv, REAL, samples=_divisor_samples, errors=_division_errors, doc="""\
+floordiv = binary("floordiv", _floordiv, REAL, samples=_divisor_samples, errors=_floordiv_errors, doc="""\
 The floor of x / y, element-wise, as Python's `//` (`tf.math.floordiv`).
 
 DivisionByZeroError if integers are divided by zero.""")
@@ -150,8 +162,9 @@ hypot = binary("hypot", np.hypot, FLOATS, doc="The distance of the point (x, y) 
 fmod = binary("fmod", np.fmod, FLOATS, doc="The remainder of x / y rounded towards zero: with the sign of x.")
 copysign = binary("copysign", np.copysign, FLOATS, doc="The absolute value of x, with the sign of y.")
 
-negative = unary("negative", np.negative, NUMERIC, doc="-x (`tf.negative`).")
-abs = unary("abs", np.abs, NUMERIC, real=True, doc="The absolute value; of complex x the real modulus (`tf.abs`).")
+negative = unary("negative", np.negative, NUMERIC, errors=_overflow, doc="-x (`tf.negative`).")
+abs = unary("abs", np.abs, NUMERIC, real=True, errors=_overflow,
+            doc="The absolute value; of complex x the real modulus (`tf.abs`).")
 sign = unary("sign", np.sign, REAL, doc="-1, 0 or 1 by the sign of x (`tf.sign`).")
 floor = unary("floor", np.floor, FLOATS, doc="The greatest integer not above x (`tf.floor`).")
 ceil = unary("ceil", np.ceil, FLOATS, doc="The least integer not below x (`tf.math.ceil`).")

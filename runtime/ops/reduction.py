@@ -7,10 +7,22 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from runtime import types as t
-from runtime.errors import ShapeError
+from runtime.errors import NumberOverflowError, ShapeError
 from runtime.op import Errors, Op, Sample
 from runtime.ops import math
-from runtime.ops.families import BOOL, INEXACT, INTS, NUMERIC, REAL, DTypes, apply_one, check_dtype, named, random_array
+from runtime.ops.families import (
+    BOOL,
+    INEXACT,
+    INTS,
+    NUMERIC,
+    REAL,
+    DTypes,
+    apply_one,
+    check_dtype,
+    named,
+    of_ints,
+    random_array,
+)
 from runtime.ops.known import axes_of, axis_of
 from runtime.ops.logic import where
 from runtime.ops.shape import along, dim, product, squeeze
@@ -36,7 +48,9 @@ def _reduced(x: TensorType, axis: Axes, keepdims: bool) -> t.Shape:
     return tuple(size for a, size in enumerate(x.shape) if a not in axis)
 
 
-def _reduction(name: str, kernel: Callable[..., Any], dtypes: DTypes, doc: str) -> Reduction:
+def _reduction(
+    name: str, kernel: Callable[..., Any], dtypes: DTypes, doc: str, errors: Callable[[Any], Errors] | Errors = (),
+) -> Reduction:
     """A reduction along several axes: same dtype, without these axes, or with `keepdims` of size 1."""
 
     def rule(x: TensorType, *, axis: Axes, keepdims: bool) -> TensorType:
@@ -49,7 +63,7 @@ def _reduction(name: str, kernel: Callable[..., Any], dtypes: DTypes, doc: str) 
                 for keepdims in (False, True):
                     yield (random_array(rng, dtype, shape, -2, 2),), {"axis": axis, "keepdims": keepdims}
 
-    op = Op(name, kernel, rule, samples=samples, doc=doc)
+    op = Op(name, kernel, rule, samples=samples, errors=errors, doc=doc)
 
     def function(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
         x = convert_to_tensor(input_tensor)
@@ -106,7 +120,8 @@ def _any(x: Any, *, axis: Axes, keepdims: bool) -> Any:
     return _or(x, axis, keepdims=keepdims)
 
 
-reduce_sum = _reduction("reduce_sum", _sum, NUMERIC, "The sum along `axis` (None: all) (`tf.reduce_sum`).")
+reduce_sum = _reduction("reduce_sum", _sum, NUMERIC, "The sum along `axis` (None: all) (`tf.reduce_sum`).",
+                        of_ints(NumberOverflowError))
 reduce_prod = _reduction("reduce_prod", _prod, NUMERIC, "The product along `axis` (None: all) (`tf.reduce_prod`).")
 reduce_max = _reduction("reduce_max", _max, REAL, """\
 The greatest along `axis` (None: all); of nothing, -inf or the least int (`tf.reduce_max`).""")

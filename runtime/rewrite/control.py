@@ -17,7 +17,8 @@ __all__ = ["visit"]
 BRANCH: Final = named("branch", "A cond on a constant is the branch that it takes; on `not p`, one on p.")
 EQUAL: Final = named("equal branches", "What both branches give alike needs no cond.")
 TOLD: Final = named("which branch", "What is True in one branch and False in the other is the condition.")
-SELECT: Final = named("select", "A cond of scalars with short branches that cannot raise computes both.")
+SELECT: Final = named("select", "A cond of scalars with short branches that raise nothing, but where a check fails, "
+                                "computes both.")
 NEVER: Final = named("no iteration", "A loop that never runs gives the state that it starts with.")
 SINGLE: Final = named("one iteration", "A counted loop that runs once is its body.")
 FIXED: Final = named("fixed state", "State that no iteration changes is what it is at the start.")
@@ -29,8 +30,11 @@ CHEAP: Final = frozenset((
     "add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floordiv", "mod", "cast", "where",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "invert", "bitwise_and", "bitwise_or",
     "bitwise_xor", "left_shift", "right_shift", "const", "undefined", "stop_gradient", "relu", "floor", "ceil", "rint",
+    "add_fits", "subtract_fits", "multiply_fits",
 ))
 """Ops that on scalars cost about as much as a branch."""
+CHECKS: Final = frozenset(("raise_unless", "add_fits", "subtract_fits", "multiply_fits"))
+"""What costs nothing beside what it checks."""
 
 
 def visit(b: Builder, old: Node, operands: list[Value]) -> Sequence[Value]:
@@ -133,7 +137,8 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
     graphs = [sub.finish([homes[i] for i in kept]) for sub, homes in zip(branches, outputs)]
     if kept and SELECT in enabled and _selectable(graphs):
         fired(SELECT, "cond", old.position)
-        chosen = [b.inline(graph) for graph in graphs]
+        chosen = [_speculated(b, graph, other) for graph, other in zip(
+            graphs, (b.apply("invert", pred), pred) if any(map(_checks, graphs)) else (None, None))]
         b.position = old.position
         results.update((i, b.apply("where", pred, x, y)) for i, x, y in zip(kept, *chosen))
     elif kept or not all(is_removable(node) for graph in graphs for node in graph.nodes):
@@ -153,11 +158,33 @@ def _tells(x: Value, y: Value) -> bool:
 
 def _selectable(graphs: Sequence[Graph]) -> bool:
     """Whether both branches can be computed, and cost so little that it is better to."""
-    if sum(node.op.name != "const" for graph in graphs for node in graph.nodes) > MOST_SPECULATED:
+    nodes = [node for graph in graphs for node in graph.nodes]
+    if sum(node.op.name != "const" and node.op.name not in CHECKS for node in nodes) > MOST_SPECULATED:
         return False
     return all(_is_scalar(v) for graph in graphs for v in graph.outputs) and all(
-        node.op.name in CHEAP and not node.errors and all(map(_is_scalar, (*node.inputs, *node.outputs)))
-        for graph in graphs for node in graph.nodes)
+        ((node.op.name in CHEAP and not node.errors) or node.op.name == "raise_unless")
+        and all(map(_is_scalar, (*node.inputs, *node.outputs))) for node in nodes)
+
+
+def _checks(graph: Graph) -> bool:
+    return any(node.op.name == "raise_unless" for node in graph.nodes)
+
+
+def _speculated(b: Builder, graph: Graph, other: Value | None) -> list[Value]:
+    """The outputs of a branch that is computed though it may not be taken. What it checks may fail where `other` holds:
+    then it is not."""
+    for outer, inner in graph.captures:
+        b.values[inner] = b.home(outer)
+    for node in graph.nodes:
+        if node.op.name == "raise_unless":
+            assert other is not None
+            holds, *operands = map(b.home, node.inputs)
+            b.position = node.position
+            holds = b.apply("bitwise_or", holds, other)
+            b.place(Node(b.graph, node.op, [holds, *operands], node.params, (), node.position))
+        else:
+            b.visit(node)
+    return [b.home(v) for v in graph.outputs]
 
 
 def _is_scalar(value: Value) -> bool:

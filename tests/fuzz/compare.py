@@ -172,5 +172,6 @@ def _refusal(got: Outcome) -> str:
     """What staging says it cannot do, if that is the outcome."""
     errors = importlib.import_module("runtime.errors")
     refusals = (
-        errors.StagingError, errors.DTypeError, errors.OperatorNotAllowedInGraphError, errors.UnimplementedError)
+        errors.StagingError, errors.DTypeError, errors.OperatorNotAllowedInGraphError, errors.UnimplementedError,
+        errors.NumberOverflowError)
     return f"{type(got.error).__name__}: {got.error}" if isinstance(got.error, refusals) else ""

@@ -1,10 +1,10 @@
 """Programs from a seed: text that defines `program(a, b, f, xs)`, and always comes to an end.
 
 There are two kinds. A `plain` program uses all of Python, and errors are as good as results. A `tensor` program keeps
-to what stages: an int stays an int, and below 1000, so that int32 holds it, but for `d['large']` on its way to an
-item that int32 holds; tensors of floats are float64. It has no `try` and no `with` (their handlers and methods belong
-to Python, a staged error to the graph), no call that changes an object within a lazy operand, and sets no item of a
-tensor in a loop.
+to what stages: an int stays an int, and below 1000, so that int32 holds it, but for `d['large']` on its way to an item
+that int32 holds, where Python's ints may have more bits than a graph's; tensors of floats are float64. It has no `try`
+and no `with` (their handlers and methods belong to Python, a staged error to the graph), no call that changes an
+object within a lazy operand, and sets no item of a tensor in a loop.
 """
 from __future__ import annotations
 

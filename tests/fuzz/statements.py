@@ -87,8 +87,16 @@ class Statements(Expressions):
             self.line(f"xs[{index}] {r.choice(['=', '=', '+='])} {self.int(1)} % 31")
 
     def large(self) -> None:
-        """What Python computes with ints that only 64 bits hold."""
+        """What Python computes with ints that only 64 bits hold; sometimes with larger ones, which graphs refuse."""
         r = self.random
+        if self.chance(0.25):
+            self.line("d['large'] = " + r.choice([
+                f"d['large'] * d['large'] * {r.randint(1, 5)} % 2147483629",
+                f"(d['large'] << {r.randint(30, 36)}) // 65537 % 2147483647",
+                f"(d['large'] + {r.randint(0, 99)}) ** {r.choice([2, 2, 3])} % 2147483629",
+                f"abs(-d['large'] * {r.randint(1, 9)} * 10 ** {r.randint(7, 10)}) % 2147483647",
+                f"sum([d['large'] * {2 ** 31 - 1} for _ in range({r.randint(1, 6)})]) % 2147483647"]))
+            return
         self.line("d['large'] = " + r.choice([
             f"(d['large'] * 48271 + {r.randint(0, 9)}) % 2147483647", "d['large'] * d['large'] % 2147483629",
             "((d['large'] << 31) ^ 12345) % 2147483647", "-d['large'] * 1_000_003 // 65537 % 2147483647"]))

@@ -4,9 +4,11 @@ Of a loop in the body each lane goes on or stays as it is. When few are left tha
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
+from runtime.errors import NumberOverflowError
 from runtime.execute.native.emit import Builder, Val, const, element, lanes
 from runtime.execute.native.lanes import Choice, InLanes, Loop
 from runtime.execute.native.lower import Lowering
@@ -17,9 +19,11 @@ from runtime.graph import Node
 from runtime.graph import Value as GraphValue
 from runtime.types import DType
 
-__all__ = ["Env", "Lanes", "Parts", "loaded"]
+__all__ = ["MOST_ADDED", "Env", "Lanes", "Parts", "loaded"]
 
 Env = dict[GraphValue, Val]
+MOST_ADDED: Final = 1 << 49
+"""What a lane may add up in loops in the body: the lanes of all shares, 4096 at most, add up to at most 2**61."""
 
 
 class Parts:
@@ -85,10 +89,65 @@ class Lanes(Registers):
         super().__init__(w, count)
         self.plan = plan
         self.frame = frame  # that of the call, in a function of its own
+        self.failed: Val | None = None  # memory that says in which lanes a check has failed
+        self.give_up: Callable[[], None] | None = None  # writes what comes next where one has
+        if plan.checks:
+            wide = count > 1 and w.module.vector_bits < 512  # registers of bools alone are AVX-512's
+            self.flags = "i1" if count == 1 else f"<{count} x {'i64' if wide else 'i1'}>"
+            self.failed = w.b.alloca(self.flags)
+            w.b.line(f"store {const(self.flags, 0)}, {self.failed}")
+
+    def fail(self, where: Val) -> None:
+        """Note that a check fails in these lanes."""
+        assert self.failed is not None
+        where = self.wide(where)
+        if where.ty != self.flags:
+            where = self.b.convert("sext", where, self.flags)
+        before = self.b.op(self.flags, f"load {self.flags}, {self.failed}")
+        self.b.line(f"store {self.b.or_(before, where)}, {self.failed}")
+
+    def has_failed(self) -> Val:
+        """Whether a check has failed in one of the lanes."""
+        if self.failed is None:
+            return const("i1", 0)
+        found = self.b.op(self.flags, f"load {self.flags}, {self.failed}")
+        return found if self.count == 1 else self.any(self.b.icmp("ne", found, const(found.ty, 0)))
+
+    def check(self, node: Node, env: Env, mask: Val | None) -> None:
+        """What is checked holds in the lanes of the mask, or they have failed. That in others a number would be too
+        large is so rare that to look at the mask costs more."""
+        bad = self.b.not_(env[node.inputs[0]])
+        self.fail(bad if isinstance(node.params["raised"].exception, NumberOverflowError) else self.both(mask, bad))
+
+    def sum_fits(self, node: Node, env: Env) -> Val:
+        """Whether what is added up here is so small that in no order of iterations it overflows: in each it is at most
+        an equal share of 2**61, up or down; in a loop in the body it only grows, to at most so many in each lane that
+        the lanes of all threads have less than 2**61."""
+        b, (at, inside) = self.b, self.plan.sums[node]
+        total, part = env[node.inputs[at]], env[node.inputs[1 - at]]
+        if not inside:
+            part, low, high = (self.wide(v) if lanes(part.ty) > 1 else v for v in (
+                part, *[env[value] for value in self.plan.share]))
+            return b.icmp("sle", b.add(part, low), high)
+        total, part = self.alike(total, part)
+        grows = part if node.op.name == "add_fits" else b.sub(const(part.ty, 0), part)
+        return b.icmp("ult", b.or_(grows, b.add(total, grows)), const(part.ty, MOST_ADDED))
 
     def poll(self, cost: int) -> None:
         """Let signals stop what took about so many nanoseconds."""
-        poll(self.b, self.frame or self.w.frame, cost, self.leave)
+        poll(self.b, self.frame or self.w.frame, cost, self.leave, None if self.give_up is None else self.look)
+
+    def look(self) -> None:
+        """Give up where a check has failed: what goes on with wrong numbers may not end."""
+        assert self.give_up is not None
+        with self.b.when(self.has_failed()):
+            self.give_up()
+
+    def given_up(self) -> None:
+        """Give up, as one of the lanes has failed that runs alone."""
+        assert self.give_up is not None
+        self.fail(const("i1", 1))
+        self.give_up()
 
     def leave(self) -> None:
         """End the call, as a handler of a signal raised something."""
@@ -105,6 +164,10 @@ class Lanes(Registers):
                 inside = mask if guard is None else self.both(mask, env[guard])
                 found = self.loop(self.plan.loops[node], [env[v] for v in node.inputs], inside)
                 env.update(zip(node.outputs, found, strict=True))
+            elif node.op.name == "raise_unless":
+                self.check(node, env, mask)
+            elif node in self.plan.sums:
+                env[node.outputs[0]] = self.sum_fits(node, env)
             elif node.op.name == "undefined":
                 env[node.outputs[0]] = const(llvm_type(type_of(node.outputs[0]).dtype), 0)
             else:
@@ -174,11 +237,15 @@ class Lanes(Registers):
             go = self.both(go, ELEMENTWISE["less"](self.b, loop.counter, *self.alike(turn, given[0])))
         if loop.test is not None:
             env = {**_captures(loop, given), **dict(zip(loop.test.inputs, state, strict=True))}
-            self.run(loop.test.nodes, env, go)
-            holds = env[loop.test.outputs[0]]
+            first, asked = None, go
             if loop.items:  # it is asked after a turn
                 assert turn is not None
                 first = self.b.icmp("eq", turn, const(turn.ty, 0))
+                if self.plan.checks:
+                    asked = self.both(go, self.b.not_(first))
+            self.run(loop.test.nodes, env, asked)
+            holds = env[loop.test.outputs[0]]
+            if first is not None:
                 holds = self.b.or_(*self.alike(holds, first))
             go = self.both(go, holds)
         assert go is not None
@@ -228,6 +295,7 @@ class Lanes(Registers):
             cells = {k: self.cell(state[k]) for k in loop.carried}
             inputs = [x if lanes(x.ty) == 1 else self.cell(x) for x in given]
             one = Lanes(self.w, self.plan, 1, self.frame)
+            one.give_up = self.give_up and self.given_up
             with self.each(mask) as lane:
                 values = [x if lanes(x.ty) == 1 else loaded(b, element(x.ty), cell, lane)
                           for x, cell in zip(given, inputs, strict=True)]
@@ -235,6 +303,8 @@ class Lanes(Registers):
                 ended = one.loop(loop, values, None, (turn, now))
                 for k, cell in cells.items():
                     b.store(ended[k], b.offset(cell, lane, element(state[k].ty)))
+            if self.failed is not None:
+                self.fail(one.has_failed())
             return [b.load(state[k].ty, cell) for k, cell in cells.items()]
 
         ended = b.either(self.any(mask), rest, lambda: [state[k] for k in loop.carried])

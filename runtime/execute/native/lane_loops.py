@@ -26,6 +26,12 @@ _TURNS: Final = 8  # that a loop in an iteration is taken to make, where it is a
 _CHEAP: Final = 8  # ops that cost less than a branch around them
 
 
+def _widened(lanes: Lanes, outside: Env) -> Env:
+    """Values from outside; what each iteration asks for is in each lane already."""
+    share = lanes.plan.share
+    return {v: lanes.wide(x) if v in share and lanes.plan.sums else x for v, x in outside.items()}
+
+
 class Rows:
     """Iterations of which all lanes finish one before the next ones begin."""
 
@@ -39,11 +45,12 @@ class Rows:
         """The parts of all lanes after the iterations from `start` on that are before `stop`."""
         plan, b = self.plan, lanes.b
         end = lanes.wide(stop if plan.index == "i64" else b.convert("trunc", stop, plan.index))
+        outside = _widened(lanes, self.outside)
 
         def row(at: Val, values: Sequence[Val]) -> list[Val]:
             i = lanes.indices(at)
             mask = lanes.b.icmp("ult", i, end)
-            env = {**self.outside, plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
+            env = {**outside, plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
             lanes.run(plan.body.nodes, env, mask)
             lanes.poll(len(plan.body.nodes))
             return self.parts.after(lanes, env, values, i, mask)
@@ -117,10 +124,10 @@ class Stream:
                 at = node.inputs.index(value) - self.only.counted
                 self.through[k] = self.only.carried.index(at)
 
-    def begin(self, lanes: Lanes, i: Val, values: Sequence[Val]) -> Now:
-        """Where a lane is that begins with iteration `i` and has these parts."""
+    def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> Now:
+        """Where a lane is that begins with iteration `i`, if that is before `stop`, and has these parts."""
         env = {**self.outside, self.plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
-        lanes.run(self.before, env, None)
+        lanes.run(self.before, env, lanes.b.icmp("ult", i, stop) if self.plan.checks else None)
         first = [lanes.wide(env[self.only.operands[k]]) for k in self.only.carried]
         turn = self.only.first_turn()
         return Now(i, [None if k in self.through else lanes.wide(x) for k, x in enumerate(values)],
@@ -142,7 +149,7 @@ class Stream:
     def end(self, lanes: Lanes, now: Now, state: Sequence[Val], mask: Val | None) -> list[Val]:
         """All parts after the loop has ended with a state, in the lanes of the mask."""
         env = {**self.env(lanes, now), **dict(zip(self.only.node.outputs, state, strict=True))}
-        lanes.run(self.after, env, None)
+        lanes.run(self.after, env, mask)
         return self.parts.after(lanes, env, now.parts, now.i, mask)
 
     def few(self, length: Val) -> list[Val]:
@@ -150,8 +157,8 @@ class Stream:
         b = self.w.b
 
         def some() -> list[Val]:
-            one = Lanes(self.w, self.plan, 1, None)
-            return self.alone(one, self.begin(one, const(self.plan.index, 0), self.parts.first), self.stop(length), 1)
+            one, stop = Lanes(self.w, self.plan, 1, None), self.stop(length)
+            return self.alone(one, self.begin(one, const(self.plan.index, 0), self.parts.first, stop), stop, 1)
 
         return b.either(b.icmp("sgt", length, const("i64", 0)), some, lambda: self.parts.first)
 
@@ -163,7 +170,8 @@ class Stream:
         b, only = lanes.b, self.only
         last = self.stop(stop)
         end = lanes.wide(last)
-        first = self.begin(lanes, lanes.indices(start), [lanes.wide(x) for x in self.parts.nothing])
+        outside, self.outside = self.outside, _widened(lanes, self.outside)
+        first = self.begin(lanes, lanes.indices(start), [lanes.wide(x) for x in self.parts.nothing], end)
         head, inside, after = b.label("lanes"), b.label("do"), b.label("end")
         before = b.block
         b.start(head)
@@ -184,7 +192,7 @@ class Stream:
         def following() -> list[Val]:
             parts = self.end(lanes, now, state, done)
             i = lanes.choose(done, b.add(now.i, const(now.i.ty, lanes.count)), now.i)
-            fresh = self.begin(lanes, i, parts)
+            fresh = self.begin(lanes, i, parts, end)
             for k, x in enumerate(now.state):
                 if fresh.state[k].ref == x.ref:  # it stays in a lane that is done
                     fresh.state[k] = stepped[len(stepped) - len(now.held) - len(now.state) + k]
@@ -200,6 +208,7 @@ class Stream:
             close(x, b.block)
         b.jump(head)
         b.start(after)
+        self.outside = outside
         return self._rest(lanes, now, live, last)
 
     def _rest(self, lanes: Lanes, now: Now, mask: Val, stop: Val) -> list[Val]:
@@ -218,7 +227,7 @@ class Stream:
         """The parts of one of the lanes after all its iterations before `stop`, each `step` after the other."""
         w, b = self.w, self.w.b
         held = [*now.vals(), *self.outside.values()]
-        words = b.alloca("i64", len(held))
+        words = b.alloca("i64", len(held) + 1)
         for k, x in enumerate(held):
             b.store(x, b.offset(words, k, "i64"))
         if self.function is None:
@@ -226,6 +235,8 @@ class Stream:
         status = b.call("i32", self.function, lanes.frame or w.frame, words, stop, const(stop.ty, step))
         with b.when(b.icmp("ne", status, const("i32", 0))):
             lanes.leave()
+        if lanes.failed is not None:
+            lanes.fail(b.load("i1", b.offset(words, len(held), "i64")))
         return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
 
     def _function(self, now: Now) -> str:
@@ -234,7 +245,15 @@ class Stream:
         outer = w.b
 
         def write(b: Builder, frame: Val, words: Val, stop: Val, step: Val) -> Val:
-            w.b, one = b, Lanes(w, self.plan, 1, frame)
+            w.b = b
+            one = Lanes(w, self.plan, 1, frame)
+
+            def give_up() -> None:
+                b.store(const("i1", 1), b.offset(words, len(held), "i64"))
+                b.line("ret i32 0")
+
+            if one.failed is not None:
+                one.give_up = give_up
             held = [*now.vals(), *self.outside.values()]
             given = [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(held)]
             outside, self.outside = self.outside, dict(zip(self.outside, given[len(now.vals()):], strict=True))
@@ -246,13 +265,15 @@ class Stream:
             inputs, guard, state = self.given(one, current)
             ended = one.loop(self.only, inputs, guard, (current.turn, state))
             values = self.end(one, current, ended, None)
-            fresh = self.begin(one, b.add(current.i, step), values)
+            fresh = self.begin(one, b.add(current.i, step), values, stop)
             for (_, close), x in zip(phis, fresh.vals(), strict=True):
                 close(x, b.block)
             b.branch(b.icmp("ult", fresh.i, stop), head, after)
             b.start(after)
             for k, x in enumerate(values):
                 b.store(x, b.offset(words, k, "i64"))
+            if one.failed is not None:
+                b.store(one.has_failed(), b.offset(words, len(held), "i64"))
             self.outside, w.b = outside, outer
             return const("i32", 0)
 
@@ -267,6 +288,11 @@ def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], capture
     parts = Parts(plan, first)
     outside = {inner: x for (_, inner), x in zip(body.captures, captured, strict=True)}
     outside.update({v: x for k, (v, x) in enumerate(zip(parts.state, first, strict=True)) if k not in parts.places})
+    b = w.b
+    fits = [const("i1", 1)]
+    if plan.checks:
+        *share, fits[0] = _share(b, parts, length)
+        outside.update(zip(plan.share, share, strict=True))
     stream = None if plan.only is None else Stream(w, plan, parts, outside)
     way = stream or Rows(w, plan, parts, outside)
 
@@ -274,30 +300,59 @@ def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], capture
         found = dict(zip(parts.places, values, strict=False))
         return [found.get(k, x) for k, x in enumerate(first)]
 
-    def some(lanes: Lanes, start: Val, stop: Val) -> list[Val]:
-        """The parts, together, after the iterations from `start` on that are before `stop`."""
+    def some(lanes: Lanes, start: Val, stop: Val) -> tuple[list[Val], Val]:
+        """The parts, together, after the iterations from `start` on that are before `stop`; whether a check failed."""
+        after = w.b.label("after")
+        if lanes.failed is not None:
+            lanes.give_up = lambda: w.b.jump(after)
         cells = way.run(lanes, start, stop)
+        w.b.start(after)
         return w.b.folded(0, plan.count, parts.nothing, lambda lane, values: parts.both(w.b, values, [
-            loaded(w.b, x.ty, cell, lane) for x, cell in zip(values, cells, strict=True)]), unroll=False)
+            loaded(w.b, x.ty, cell, lane) for x, cell in zip(values, cells, strict=True)]), unroll=False
+        ), lanes.has_failed()
 
     def many() -> list[Val]:
+        """The state, and whether a check failed."""
         if w.inside:
-            found = some(Lanes(w, plan, plan.count, None), const("i64", 0), length)
-            return state(parts.both(w.b, parts.first, found))
-        return state(_in_shares(w, parts, length, some))
+            found, failed = some(Lanes(w, plan, plan.count, None), const("i64", 0), length)
+            return [*state(parts.both(b, parts.first, found)), failed]
+        values, failed = _in_shares(w, parts, length, some)
+        return [*state(values), failed]
 
     def few() -> list[Val]:
         return one_by_one() if stream is None else state(stream.few(length))
 
     w.long = True
-    return w.b.either(w.b.icmp("slt", length, const("i64", 2 * plan.count)), few, many)
+    short = b.icmp("slt", length, const("i64", 2 * plan.count))
+    if not plan.checks:
+        return b.either(short, few, lambda: many()[:-1])
+    again = b.or_(short, b.not_(fits[0]))
+    *found, failed = b.either(again, lambda: [*first, const("i1", 1)], many)
+    return b.either(failed, one_by_one, lambda: found)
 
 
-def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Val, Val], list[Val]]) -> list[Val]:
-    """The parts after all iterations, perhaps on several threads."""
-    b, plan, width = w.b, parts.plan, len(parts.first)
+def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
+    """What tells whether an iteration adds, by each check, at most its share, up or down, of 2**61 (`InLanes.share`);
+    and whether that can be added to the sums that are there before."""
+    plan = parts.plan
+    checks = max(sum(1 for _, inside in plan.sums.values() if not inside), 1)
+    share = b.udiv(const("i64", (1 << 61) // checks), b.intrinsic("smax", length, const("i64", 1)))
+    fits = const("i1", 1)
+    for k, kind in enumerate(plan.kinds.values()):
+        x = parts.first[k]
+        if plan.sums and kind == "add" and x.ty == "i64":
+            small = b.icmp("ult", b.add(x, const("i64", 1 << 62)), const("i64", 1 << 63))
+            fits = b.and_(fits, small)
+    low = b.add(share, const("i64", -1 << 63))
+    return low, b.add(low, share), fits
+
+
+def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
+               ) -> tuple[list[Val], Val]:
+    """The parts after all iterations, perhaps on several threads; and whether a check failed."""
+    b, plan, width = w.b, parts.plan, len(parts.first) + 1
     least = _LEAST * plan.count
-    found = w.memory(int64, [_SHARES * width])
+    memory = w.memory(int64, [_SHARES * width])
     # at most _SHARES shares; of few iterations fewer, so that each has so many that lanes are seldom idle
     shares = b.intrinsic("smin", b.lshr(b.add(length, const("i64", least - 1)), const("i64", least.bit_length() - 1)),
                          const("i64", _SHARES))
@@ -305,19 +360,25 @@ def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Va
                                        const("i64", _SHARES.bit_length() - 1)), const("i64", least))
 
     def place(b: Builder, share: Val, k: int) -> Val:
-        return b.offset(found.pointer, b.iadd(b.imul(share, width), k), "i64")
+        return b.offset(memory.pointer, b.iadd(b.imul(share, width), k), "i64")
 
     def write(low: Val, high: Val) -> None:
         b = w.b
         with b.loop(low, high) as k:
-            for j, x in enumerate(parts.nothing):
+            for j, x in enumerate((*parts.nothing, const("i1", 0))):
                 b.store(x, place(b, k, j))
         stop = b.intrinsic("smin", b.mul(high, share), length)
-        for j, x in enumerate(some(Lanes(w, plan, plan.count, w.frame), b.mul(low, share), stop)):
+        values, failed = some(Lanes(w, plan, plan.count, w.frame), b.mul(low, share), stop)
+        for j, x in enumerate((*values, failed)):
             b.store(x, place(b, low, j))
 
     worth = b.icmp("sge", length, const("i64", -(-WORTH // (_TURNS * plan.cost))))
     if not region(w, shares, write, 1, worth):
         raise AssertionError("a part of the loop uses vectors from outside")
-    return b.folded(0, shares, parts.first, lambda k, values: parts.both(b, values, [
-        b.load(x.ty, place(b, k, j)) for j, x in enumerate(values)]), unroll=False)
+
+    def together(k: Val, values: Sequence[Val]) -> list[Val]:
+        *found, failed = [b.load(x.ty, place(b, k, j)) for j, x in enumerate(values)]
+        return [*parts.both(b, values[:-1], found), b.or_(values[-1], failed)]
+
+    *found, failed = b.folded(0, shares, [*parts.first, const("i1", 0)], together, unroll=False)
+    return found, failed

@@ -6,7 +6,10 @@ nothing added, and in the end all that the lanes have is added up: sums and prod
 maxima, minima, bits and bools come out the same in any order, bit for bit. What is chosen (`if n > most: most = n`) is
 compared in the end, with the index that it was chosen at, so that the first of equals stays the first.
 
-Nothing may raise or have an effect: iterations would do so in another order. Floats are not added up, as the order of
+Nothing may have an effect: iterations would have it in another order. What is checked (`raise_unless`) holds in each
+iteration, or all that the lanes have done is for nothing, and the loop runs once more, one by one, and raises. A sum of
+which each part is checked is a matter of all iterations: in lanes each part is small enough that no order of them
+overflows. Floats are not added up, as the order of
 additions shows in the last bits. `lane_loops` writes the loop, `lane_code` an iteration.
 """
 from __future__ import annotations
@@ -20,10 +23,13 @@ from runtime.execute.native.scalars import ELEMENTWISE, FAILS, llvm_type
 from runtime.execute.native.straight import LOOPS, Guards, flat, safe, type_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
-from runtime.types import DType, TensorType, int32
+from runtime.types import DType, TensorType, int32, int64
 
 __all__ = ["Choice", "InLanes", "Loop", "planned"]
 
+Sums = dict[Node, tuple[int, bool]]
+"""Of checks of what is added up, which operand is the sum; and whether that is in a loop in the body."""
+_SUMS: Final = ("add_fits", "subtract_fits")
 _PLAIN: Final = {"const", "cast", "undefined"}
 _KINDS: Final = {"subtract": "add", **{name: name for name in (
     "add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")}}
@@ -101,9 +107,17 @@ class InLanes:
     index     LLVM's type for the index
     cost      of an iteration of which each loop makes one turn, in ops
     count     the lanes
+    checks    whether an iteration may fail
+    sums      the checks of what is added up
+    share     stand for what tells whether an iteration adds at most its share, where no loop in the body does it: the
+              sum with the first is at most the second
     """
 
-    def __init__(self, body: Graph, guards: Guards, kinds: dict[int, str], choices: list[Choice], bits: int) -> None:
+    def __init__(self, body: Graph, guards: Guards, kinds: dict[int, str], choices: list[Choice], bits: int,
+                 sums: Sums) -> None:
+        self.checks = any(node.op.name == "raise_unless" for node in body.walk())
+        self.sums = sums
+        self.share = [GraphValue(body, TensorType(int64, ())) for _ in range(2)]
         self.body = body
         self.guards = guards
         self.kinds = kinds
@@ -148,8 +162,9 @@ def planned(node: Node, bits: int) -> InLanes | str | None:
             _check(n)
         guards: Guards = {}
         graph, _ = flat(body, guards)
-        kinds, choices = _combined(graph, guards)
-        return InLanes(graph, guards, kinds, choices, bits)
+        sums: Sums = {}
+        kinds, choices = _combined(graph, guards, sums)
+        return InLanes(graph, guards, kinds, choices, bits, sums)
     except Refused as reason:
         return str(reason)
 
@@ -164,6 +179,8 @@ def _values(graph: Graph) -> Iterable[GraphValue]:
 
 def _check(node: Node) -> None:
     name = node.op.name
+    if name == "raise_unless":
+        return
     if node.params.get("stream") is not None or node.op.effect:
         raise Refused(f"its iterations have effects, whose order counts ({name})")
     if name in FAILS and not safe(node):
@@ -174,8 +191,9 @@ def _check(node: Node) -> None:
 
 # What becomes of the state
 
-def _combined(graph: Graph, guards: Guards) -> tuple[dict[int, str], list[Choice]]:
-    """By places of the state, the ops that add to it; and the choices. What neither has is left as it is."""
+def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str], list[Choice]]:
+    """By places of the state, the ops that add to it; and the choices. What neither has is left as it is. `sums` takes
+    what `InLanes` has."""
     state = graph.inputs[1:]
     changed = [k for k, v in enumerate(state) if graph.outputs[k] is not v]
     dependent = _dependent(graph, {state[k] for k in changed}, guards)
@@ -186,7 +204,7 @@ def _combined(graph: Graph, guards: Guards) -> tuple[dict[int, str], list[Choice
     added = [k for k in changed if k not in chosen]
     kinds = {k: "" for k in added}
     found = {state[k]: k for k in added}
-    _follow(graph, found, kinds, guards, state, skipped)
+    _follow(graph, found, kinds, guards, state, sums, skipped)
     for k in added:
         if found.get(graph.outputs[k]) != k:
             raise _carried(state[k])
@@ -266,7 +284,8 @@ def _leader(graph: Graph, condition: GraphValue | None, slots: list[int]) -> tup
 
 
 def _follow(graph: Graph, found: dict[GraphValue, int], kinds: dict[int, str], guards: Guards,
-            state: list[GraphValue], skipped: Iterable[Node | None] = ()) -> None:
+            state: list[GraphValue], sums: Sums, skipped: Iterable[Node | None] = (),
+            inside: bool = False) -> None:
     """Find the values that are a place of the state with something added; Refused where one is used otherwise."""
     for node in graph.nodes:
         places = [found.get(v) for v in node.inputs]
@@ -279,7 +298,10 @@ def _follow(graph: Graph, found: dict[GraphValue, int], kinds: dict[int, str], g
         k, name = named[0], node.op.name
         refused = _carried(state[k])
         if name in LOOPS:
-            _follow_loop(Loop(node), found, kinds, guards, state)
+            _follow_loop(Loop(node), found, kinds, guards, state, sums)
+            continue
+        if name in _SUMS and len(named) == 1 and (places[0] is not None or name == "add_fits"):
+            sums[node] = int(places[0] is None), inside
             continue
         if name == "where":
             logical = _logical(node, found)
@@ -319,7 +341,7 @@ def _is(value: GraphValue, what: bool) -> bool:
 
 
 def _follow_loop(loop: Loop, found: dict[GraphValue, int], kinds: dict[int, str], guards: Guards,
-                 state: list[GraphValue]) -> None:
+                 state: list[GraphValue], sums: Sums) -> None:
     node = loop.node
     if loop.counted and node.inputs[0] in found:
         raise _carried(state[found[node.inputs[0]]])
@@ -329,7 +351,7 @@ def _follow_loop(loop: Loop, found: dict[GraphValue, int], kinds: dict[int, str]
         inside.update({v: k for v, k in zip(inputs, starts, strict=False) if k is not None})
     for graph in (loop.test, loop.body):
         if graph is not None:
-            _follow(graph, inside, kinds, guards, state)
+            _follow(graph, inside, kinds, guards, state, sums, inside=True)
     ends = [inside.get(v) for v in loop.body.outputs]
     for start, end, out in zip(starts, ends, node.outputs, strict=True):
         if start != end:

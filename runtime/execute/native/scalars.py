@@ -198,6 +198,60 @@ def _integer_power(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     return b.call(x.ty, name, x, y)
 
 
+def _fits(name: str) -> Lowering:
+    """Whether `add`, `sub` or `mul` of int64 does not overflow."""
+
+    def lower(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
+        if lanes(x.ty) == 1:
+            pair = b.call(f"{{ {x.ty}, i1 }}", f"llvm.s{name}.with.overflow.{x.ty}", x, y)
+            return b.not_(b.op("i1", f"extractvalue {pair}, 1"))
+        if name == "mul" and _literal(x) is not None:
+            x, y = y, x
+        known = _literal(y)
+        if known is not None:
+            low, high = _domain(name, known, *dtype.limits)
+            least = dtype.limits[0]
+            return b.icmp("sle", b.add(x, const(x.ty, least - low)), const(x.ty, least + high - low))
+        if name == "mul":
+            return _product_fits(b, x, y)
+        total: Val = getattr(b, name)(x, y)
+        signs = b.and_(b.xor(x, total), b.xor(y, total) if name == "add" else b.xor(x, y))
+        return b.icmp("sge", signs, const(x.ty, 0))
+
+    return lower
+
+
+def _product_fits(b: Builder, x: Val, y: Val) -> Val:
+    """As the kernel has it; where the processor takes lanes of 64 bits one by one to make floats of them, numbers of 32
+    bits, as factors mostly are, are told before."""
+
+    def compared() -> list[Val]:
+        near = b.fmul(*[b.convert("sitofp", v, "double") for v in (x, y)])
+        away = b.fsub(near, b.convert("sitofp", b.mul(x, y), "double"))
+        return [b.fcmp("olt", b.intrinsic("fabs", away), const(near.ty, 2.0 ** 62))]
+
+    if b.module.vector_bits >= 512:
+        return compared()[0]
+    half = const(x.ty, 1 << 31)
+    bits = [b.add(v, half) for v in ((x,) if x.ref == y.ref else (x, y))]
+    small = b.icmp("eq", b.lshr(bits[0] if len(bits) == 1 else b.or_(*bits), const(x.ty, 32)), const(x.ty, 0))
+    mask = f"i{lanes(x.ty)}"
+    large = b.op("i8", f"zext {b.op(mask, f'bitcast {b.not_(small)} to {mask}')} to i8") if lanes(x.ty) < 8 else b.op(
+        mask, f"bitcast {b.not_(small)} to {mask}")
+    return b.either(b.icmp("eq", large, const(large.ty, 0)), lambda: [small], compared)[0]
+
+
+def _domain(name: str, y: int, least: int, most: int) -> tuple[int, int]:
+    """The x for which an op with the constant y does not overflow: from, to."""
+    if name == "mul":
+        bounds = sorted((least, most), reverse=y < 0)
+        low, high = (-(-bounds[0] // y), bounds[1] // y) if y else (least, most)
+    else:
+        change = y if name == "add" else -y
+        low, high = least - change, most - change
+    return max(low, least), min(high, most)
+
+
 def _extreme(greatest: bool) -> Lowering:
     def lower(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
         if is_float(x.ty):
@@ -274,6 +328,7 @@ ELEMENTWISE: Final[dict[str, Lowering]] = {
     "equal": _compare("eq"), "not_equal": _compare("ne"), "less": _compare("lt"), "less_equal": _compare("le"),
     "greater": _compare("gt"), "greater_equal": _compare("ge"),
     "bitwise_and": _only("and_"), "bitwise_or": _only("or_"), "bitwise_xor": _only("xor"), "invert": _only("not_"),
+    "add_fits": _fits("add"), "subtract_fits": _fits("sub"), "multiply_fits": _fits("mul"),
     "left_shift": _shift(True), "right_shift": _shift(False), "where": _where,
     "negative": _negative, "abs": _abs, "sign": _sign, "relu": _relu,
     "floor": _rounding("floor"), "ceil": _rounding("ceil"), "rint": _rounding("rint"), "sqrt": _rounding("sqrt"),

@@ -109,9 +109,10 @@ def _handled(b: Builder, frame: Val) -> Val:
     return raised
 
 
-def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None]) -> None:
+def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: Callable[[], None] | None = None
+         ) -> None:
     """Let a signal stop a loop: after a number of iterations, more if they are short, Python handles what came, and if
-    a handler raised something, `leave` is what comes next."""
+    a handler raised something, `leave` is what comes next. `look` writes what else is done as seldom."""
     cost = max(cost, 1) if isinstance(cost, int) else cost
     if b.credit is None:
         b.credit = b.alloca("i64")
@@ -120,6 +121,8 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None]) -> None
     b.store(left, b.credit)
     with b.when(b.icmp("slt", left, const("i64", 0))):
         b.store(const("i64", _CREDIT), b.credit)
+        if look is not None:
+            look()
         b.module.declare(SIGNALS, "i32", "ptr")
         with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
             leave()

@@ -39,7 +39,8 @@ def safe(node: Node) -> bool:
 def flat(graph: Graph, guards: Guards | None = None) -> tuple[Graph, dict[GraphValue, GraphValue]]:
     """The graph without `cond`: of bools and numbers that both branches compute, one is chosen. Also the values of
     its captures by those of the new graph's, whose order is the same. It is for graphs all of whose ops are cheap and
-    cannot raise. Loops, whose graphs become flat too, may only be there with `guards`, which takes theirs."""
+    cannot raise, but for checks. Loops, whose graphs become flat too, may only be there with `guards`, which takes
+    theirs."""
     new = Graph(graph.name)
     made = {v: new.add_input(v.type, v.hint) for v in graph.inputs}
     captures = {inner: GraphValue(new, inner.type) for _, inner in graph.captures}
@@ -56,6 +57,9 @@ def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue], guard
     for node in graph.nodes:
         inputs = [made[v] for v in node.inputs]
         if node.op.name != "cond":
+            if node.op.name == "raise_unless" and guard is not None:
+                inputs[0] = new.add_node(REGISTRY["bitwise_or"], [inputs[0], _applied(new, "invert", guard)], {},
+                                         guard.type).outputs[0]
             types = node.outputs[0].type if node.single else tuple([v.type for v in node.outputs])
             params: Mapping[str, Any] = node.params
             if node.op.name in LOOPS:
@@ -72,7 +76,7 @@ def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue], guard
                 made[inner] = inputs[at]
                 at += 1
             inside = None
-            if any(n.op.name in LOOPS for n in sub.walk()):
+            if any(n.op.name in LOOPS or n.op.name == "raise_unless" for n in sub.walk()):
                 inside = _both(new, guard, inputs[0] if sub is true else _applied(new, "invert", inputs[0]))
             _flatten(sub, new, made, guards, inside)
         for out, yes, no in zip(node.outputs, true.outputs, false.outputs, strict=True):
