@@ -16,7 +16,7 @@ from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, 
 __all__ = [
     "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test",
     "attributes_of", "bool_test", "classify", "differs_traced", "makes_text", "member_test", "never_tensor",
-    "none_test", "percent_text", "reads_frame", "same_test", "tested", "within_text",
+    "none_test", "percent_text", "reads_frame", "same_test", "spreads", "takes_item", "tested", "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
@@ -260,14 +260,29 @@ def within_text(node: Any) -> bool:
     return isinstance(getattr(node.comparators[0], "value", None), str) and not isinstance(node.left, gast.Constant)
 
 
-_ASK_OF_TEXT = (makes_text, percent_text, is_of_text, attributes_of, within_text)
+def takes_item(node: Any) -> bool:
+    """Whether an expression is `x[i]` or `x[i:j]` with an index that is no constant, so that it may be a tensor."""
+    if not isinstance(node, gast.Subscript) or not isinstance(node.ctx, gast.Load):
+        return False
+    index = node.slice
+    parts = (index.lower, index.upper, index.step) if isinstance(index, gast.Slice) else (index,)
+    return not all(isinstance(getattr(p, "operand", p), (gast.Constant, gast.Tuple, type(None))) for p in parts)
+
+
+def spreads(node: Any) -> bool:
+    """Whether an expression is `[*x, y]`."""
+    return isinstance(node, gast.List) and isinstance(node.ctx, gast.Load) and any(
+        isinstance(element, gast.Starred) for element in node.elts)
+
+
+_DIFFERING = (makes_text, percent_text, is_of_text, attributes_of, within_text, takes_item, spreads)
 
 
 def differs_traced(node: Any) -> bool:
     """Whether an expression, or what is tested in a function, converts to something else while a backend traces."""
     if isinstance(node, (*FUNCTIONS, gast.Lambda)):
         return bool(tested(node))
-    return any(ask(node) for ask in _ASK_OF_TEXT)
+    return any(differs(node) for differs in _DIFFERING)
 
 
 class _Classifier:

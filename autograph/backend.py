@@ -182,6 +182,12 @@ class Backend(Protocol):
         """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
         keys."""
 
+    def method_of_sequence(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
+
+    def item(self, sequence: Any, index: Any) -> Any:
+        """`sequence[index]` for a Python list, tuple or range; the index, or a bound of the slice, is the backend's."""
+
     def looks(self, fn: Any) -> bool:
         """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
         need not have these two methods."""

@@ -52,7 +52,7 @@ from .policy import left_alone
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers",
+    "CONTAINERS", "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers",
     "makers_for", "remember", "watch",
 ]
 
@@ -246,8 +246,10 @@ resolvers: dict[type, Callable[[Any], Any]] = {
     **dict.fromkeys(_in_c, _same),
 }
 """By the type of a callee: `call` for that type. What is missing goes to `call` itself."""
-_LOOKED_AT: Final = (str, bytes, bytearray, dict, list, memoryview)
-native: Final[set[type]] = {bool, int, float, complex, tuple, set, frozenset, range, deque, *_LOOKED_AT}
+CONTAINERS: Final = frozenset({dict, list, tuple})
+"""Types whose methods, written in C, a backend answers while it traces."""
+_LOOKED_AT: Final = (*CONTAINERS, str, bytes, bytearray, memoryview)
+native: Final[set[type]] = {bool, int, float, complex, set, frozenset, range, deque, *_LOOKED_AT}
 """Types whose methods are all written in C, and are called as they are: of some, while nothing traces."""
 
 
@@ -488,7 +490,8 @@ def _let_backends_answer() -> None:
 
 
 def _let_backends_look() -> None:
-    """While a backend traces, which keys a dict has may be for it to say, and what is given to code in C."""
+    """While a backend traces, which keys a dict has and which items of a list are equal may be for it to say, and what
+    is given to code in C."""
     resolvers[BuiltinFunctionType] = _builtin_while_tracing if activity.tracing else _builtins.__getitem__
     resolvers.update(dict.fromkeys(_in_c, looked_at if activity.tracing else _same))
     for cls in type, dict:
@@ -498,8 +501,11 @@ def _let_backends_look() -> None:
 
 @unseen
 def _builtin_while_tracing(fn: Any) -> Any:
-    if isinstance(fn.__self__, dict) and ambient.backend is not None:
-        return ambient.backend.method_of_dict(fn)
+    if ambient.backend is not None:
+        if isinstance(fn.__self__, dict):
+            return ambient.backend.method_of_dict(fn)
+        if isinstance(fn.__self__, (list, tuple)):
+            return ambient.backend.method_of_sequence(fn)
     found = _asked.get(fn) or (_ask_anew(fn) if asks_anew(fn) else _ask(fn) if fn in answered else _builtins[fn])
     return looked_at(fn) if found is fn else found
 

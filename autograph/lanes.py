@@ -84,8 +84,6 @@ class _Lanes(PlainExpressions):
         """By id of a body that is in the tree, what is there where it comes again."""
         self.rests: set[tuple[str, int]] = set()
         """Name and line of the functions that `rests` made."""
-        self.owner: Any = None
-        """The scope of the user's function, also in the bodies that conversion made in it."""
         self.opening: Any = None
         """The statement that runs first in the function."""
         self.iterables: list[str] = []

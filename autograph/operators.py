@@ -32,6 +32,7 @@ from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
+from .sequences import extended, imul, item
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
@@ -41,15 +42,15 @@ from .unseen import unseen
 
 __all__ = [
     "Items", "activity", "ambient", "and_", "as_method", "assert_", "attributes", "bind", "bool", "call", "checkpoint",
-    "cond", "dict_comp", "each", "find_callee", "find_method", "functions", "gen_exp", "has_backend", "hasattr",
-    "if_exp", "in_", "is_bool", "is_none", "is_plain", "is_same", "kept_try", "list_comp", "matched", "members",
-    "merged", "native", "nested", "not_", "note", "or_", "percent", "plain", "reduce", "ref", "refuse", "resolvers",
-    "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_", "type", "unpack",
-    "while_loop", "with_",
+    "cond", "dict_comp", "each", "extended", "find_callee", "find_method", "functions", "gen_exp", "has_backend",
+    "hasattr", "if_exp", "imul", "in_", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "list_comp",
+    "matched", "members", "merged", "native", "nested", "not_", "note", "or_", "percent", "plain", "reduce", "ref",
+    "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_",
+    "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
-iadd, isub, imul, imatmul = _operator.iadd, _operator.isub, _operator.imul, _operator.imatmul
+iadd, isub, imatmul = _operator.iadd, _operator.isub, _operator.imatmul
 itruediv, ifloordiv, imod, ipow = _operator.itruediv, _operator.ifloordiv, _operator.imod, _operator.ipow
 ilshift, irshift, iand, ior, ixor = (
     _operator.ilshift, _operator.irshift, _operator.iand, _operator.ior, _operator.ixor
@@ -346,7 +347,10 @@ def in_(value: Any, container: Any, /) -> Any:
     """`value in container`."""
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
-        backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+        if type(value) in (tuple, list):  # which may hold the backend's, as may the items
+            backend = ambient.backend
+        else:
+            backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
     if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str)):
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gast
 
+from .analysis import spreads, takes_item
 from .callees import Callees
 from .decisions import (
     AND,
@@ -36,6 +37,8 @@ class PlainExpressions(Remaking):
         super().__init__(operators)
         self.callees = Callees(self, PLAIN)
         self.scope: Any = None
+        self.owner: Any = None
+        """The scope of the user's function, also in the bodies that conversion made in it."""
         self.nested = 0
         """How many conditional expressions are around."""
         self.place: Any = None
@@ -52,6 +55,36 @@ class PlainExpressions(Remaking):
             bounds = [self.visit(a, PLAIN) for a in index.args]
             return placed(ast.Slice, index, lower=bounds[0], upper=bounds[1], step=bounds[2] if bounds[2:] else None)
         return self.visit(index, PLAIN)
+
+    def visit_Subscript(self, node: Any, lane: int) -> Any:
+        """`x[i]`: where a backend traces, `i` may be its, and the operator asks it."""
+        if not getattr(self.owner, "tracing", False) or not takes_item(node):
+            return self.generic(node, lane)
+        index = node.slice
+        if isinstance(index, gast.Slice):
+            none = placed(ast.Constant, node, value=None)
+            bounds = [index.lower, index.upper, index.step]
+            made = self.call("slice", [self.visit(b, lane) if b is not None else none for b in bounds], index)
+        else:
+            made = self.visit(index, lane)
+        return self.call("item", [self.visit(node.value, lane), made], node)
+
+    def visit_List(self, node: Any, lane: int) -> Any:
+        """`[*x, y]`: where a backend traces, `x` may be its; what is before it has been taken when `y` is evaluated."""
+        if not getattr(self.owner, "tracing", False) or not spreads(node):
+            return self.generic(node, lane)
+        made: Any = placed(ast.List, node, elts=[], ctx=LOAD)
+        parts: Any = made.elts
+        for element in node.elts:
+            if isinstance(element, gast.Starred):
+                made = self.call("extended", [made, self.visit(element.value, lane)], node)
+                parts = None
+            else:
+                if parts is None:
+                    following = placed(ast.List, node, elts=[], ctx=LOAD)
+                    made, parts = self.call("extended", [made, following], node), following.elts
+                parts.append(self.visit(element, lane))
+        return made
 
     def visit_ListComp(self, node: Any, lane: int) -> Any:
         """A comprehension runs at once, so the temporaries of its parts may be variables of the function; but in what

@@ -30,7 +30,7 @@ from typing import Any, Final, NoReturn
 
 from .as_is import looked_at
 from .backend import activity, is_plain, lengths, on_trace, python
-from .calls import at_work, call, functions, has_defaults_of, is_in_c, is_static
+from .calls import CONTAINERS, at_work, call, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
 from .standing import class_stands, method_stands
@@ -155,7 +155,7 @@ def find_method(site: Site, value: Any, receiver: Any = None, /) -> MethodType:
         found = _call(value)
         owner = value.__self__ if type(value) is BuiltinFunctionType else receiver
         if type(value) is BuiltinFunctionType and _is_fixed(type(owner)):
-            is_looked_at = type(owner) is dict or looked_at(value) is not value  # while a backend traces
+            is_looked_at = type(owner) in CONTAINERS or looked_at(value) is not value  # while a backend traces
             if is_looked_at:
                 _idle.append(site)
             if not (is_looked_at and activity.tracing) and not asks_anew(value):

@@ -21,9 +21,10 @@ from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
 from runtime.staged_list import StagedList
-from runtime.staging import BACKEND, truth
+from runtime.staging import BACKEND
 from runtime.tensor import Tensor
 from runtime.trace import add_input, convert_to_tensor, current_graph, tracing, user_position
+from runtime.truth import truth
 from runtime.types import TensorType, int32
 
 __all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]

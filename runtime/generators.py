@@ -14,13 +14,14 @@ from runtime.graph import Graph, staging_error
 from runtime.iterables import Counted, Staged, StagedEnumerate, StagedZip, as_iterable, counted, is_staged
 from runtime.op import CAST
 from runtime.ops.effects import raise_unless
-from runtime.tensor import Tensor
+from runtime.staged_list import StagedList, collect
+from runtime.tensor import GraphTensor, Tensor
 from runtime.trace import apply, current_graph
 from runtime.types import int32
 
 __all__ = [
     "StagedGenerator", "all_at_once", "any_of", "can_be_enumerated", "collected", "enumerated", "filtered", "first_of",
-    "known_items", "mapped", "once", "side_by_side", "sum_of", "zipped",
+    "item_if", "known_items", "listed", "mapped", "once", "settled", "side_by_side", "sum_of", "use_up", "zipped",
 ]
 
 _FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
@@ -158,6 +159,25 @@ def collected(generator: StagedGenerator) -> Any:
     return _list_of(generator.use())
 
 
+def settled(iterable: Any) -> Any:
+    """A generator as the list of its items; anything else as it is."""
+    return collected(iterable) if isinstance(iterable, StagedGenerator) else iterable
+
+
+def listed(iterable: Any) -> Any:
+    """`list` of what is staged: a Python list of what is there in a known number, else a staged list."""
+    if isinstance(iterable, StagedGenerator):
+        return collected(iterable)
+    if isinstance(iterable, StagedList):
+        return iterable.copy()
+    found = as_iterable(iterable)
+    if isinstance(found, Counted) and isinstance(found.length, int):
+        return [found.item(i) for i in range(found.length)]
+    if isinstance(iterable, GraphTensor):
+        return StagedList.from_tensor(iterable)
+    return collect(iterable)
+
+
 def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
     """The items of a staged iterable of a length that is known, for Python. StagingError if it is not."""
     found = as_iterable(iterable)
@@ -281,7 +301,7 @@ def sum_of(generator: StagedGenerator, start: Any) -> Any:
             item = apply(CAST, item, dtype=int32, weak=True)
         ag__sum = ag__sum + item
 
-    _loop(generator, generator.use(), for_body, None, "ag__sum")
+    use_up(generator, generator.use(), for_body, None, "ag__sum")
     return ag__sum
 
 
@@ -296,7 +316,7 @@ def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) 
     def for_test() -> Any:
         return operators.not_(ag__found) if stop else ag__found
 
-    _loop(generator, generator.use(whole=False), for_body, for_test, "ag__found")
+    use_up(generator, generator.use(whole=False), for_body, for_test, "ag__found")
     return ag__found
 
 
@@ -314,20 +334,25 @@ def first_of(generator: StagedGenerator, *default: Any) -> Any:
     def for_test() -> Any:
         return operators.not_(ag__found)
 
-    _loop(generator, generator.use(whole=False), for_body, for_test, "ag__found", "ag__item")
+    use_up(generator, generator.use(whole=False), for_body, for_test, "ag__found", "ag__item")
+    return item_if(ag__found, lambda: ag__item, StopIteration(), *default)
+
+
+def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any) -> Any:
+    """What `item` gives if it was found, else the default; without one, the error."""
     if default:
-        return operators.if_exp(ag__found, lambda: ag__item, lambda: default[0])
-    if isinstance(ag__found, bool):
-        if not ag__found:
-            raise StopIteration
-    else:
-        raise_unless(ag__found, StopIteration())
-    return ag__item
+        return operators.if_exp(found, item, lambda: default[0])
+    if not isinstance(found, bool):
+        raise_unless(found, error)
+    elif not found:
+        raise error
+    return item()
 
 
-def _loop(
+def use_up(
     generator: StagedGenerator, clause: Clause, body: Callable[[Any], None], test: Callable[[], Any] | None, *state: str
 ) -> None:
+    """A loop over a generator whose clause is in use: `for item in clause: body(item)`, as long as `test()`."""
     functions: list[Any] = [body] if test is None else [body, test]
     for function in functions:
         function.place = clause.element

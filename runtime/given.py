@@ -104,8 +104,6 @@ def looks(fn: Any) -> bool:
             if owner is builtins or owner is _operator:
                 return fn in _LOOKING
             return not _holds(owner.__name__)
-        if isinstance(owner, list):
-            return bool(fn.__name__ == "sort")
         return _type_looks(owner if isinstance(owner, type) else type(owner))
     if kind in _MEMBERS:
         return _type_looks(fn.__objclass__)
@@ -146,9 +144,6 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
-    if isinstance(owner, list):  # its `sort`
-        key = operators.call(keywords.get("key"))
-        return lambda **keywords: fn(**{**keywords, "key": key})
     if isinstance(owner, _FILE):
         written = _method_of_file(fn, owner, args)
         if written is not None:

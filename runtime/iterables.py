@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from autograph.backend import Backend
+from autograph.backend import Backend, backend_of
 from runtime import nest
 from runtime import types as t
 from runtime.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
@@ -24,13 +24,14 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
 from runtime.ops.math import maximum, minimum
 from runtime.ops.shape import dim
-from runtime.tensor import GraphTensor, Tensor, not_iterable
-from runtime.trace import apply, constant_array, convert_to_tensor, user_position
+from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
+from runtime.trace import apply, constant_array, convert_to_tensor, current_graph, user_position
 from runtime.types import TensorSpec, TensorType, promote, type_of_array
 
 __all__ = [
     "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
-    "as_iterable", "counted", "is_staged", "weak_int",
+    "as_iterable", "counted", "indexable", "is_staged", "stacked", "stages", "stages_within",
+    "weak_int",
 ]
 
 
@@ -187,6 +188,18 @@ def is_staged(x: Any) -> bool:
     return isinstance(x, (GraphTensor, Staged))
 
 
+def stages(*values: Any) -> bool:
+    """Whether one of the values is known only when the graph runs."""
+    if current_graph() is None:
+        return False
+    return any(not isinstance(x, EagerTensor) and (is_staged(x) or backend_of(x) is not None) for x in values)
+
+
+def stages_within(value: Any) -> bool:
+    """Whether a value is known only when the graph runs, or a part of it, if it is a tuple or list."""
+    return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
+
+
 def as_iterable(x: Any) -> Iterable_ | None:
     """How a staged `for` runs over `x`; None for a Python iterable.
 
@@ -216,7 +229,7 @@ def counted(x: Any, what: str) -> Iterable_:
     if isinstance(x, dict):
         x = list(x)
     if isinstance(x, (list, tuple)):
-        return Counted(len(x), _indexable(x, what))
+        return Counted(len(x), indexable(x, what))
     if isinstance(x, np.ndarray):
         return _rows(convert_to_tensor(x))
     if not hasattr(type(x), "__iter__"):
@@ -224,7 +237,7 @@ def counted(x: Any, what: str) -> Iterable_:
     raise _cannot_stage(x, what)
 
 
-def _indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
+def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
     """The item of a Python sequence at an index tensor: each leaf of the items is stacked into one tensor."""
     if not x:
         return lambda i: 0
@@ -240,16 +253,19 @@ def _indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
 def _column(values: list[Any]) -> Callable[[Any], Any]:
     if all(value is values[0] for value in values) and not isinstance(values[0], (int, float, Tensor)):
         return lambda i: values[0]
+    rows = stacked(values)
+    return lambda i: rows[i]
+
+
+def stacked(values: list[Any]) -> Tensor:
+    """Numbers or tensors as the rows of a tensor, weak if Python made them all. TypeError for text and None."""
     if any(isinstance(value, (str, bytes)) or value is None for value in values):
         raise TypeError("strings and None do not stack")
     if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
-        rows = convert_to_tensor(values)
-        return lambda i: rows[i]
+        return convert_to_tensor(values)
     array, weak = constant_array(values)
-    if not weak:
-        return lambda i: convert_to_tensor(array)[i]
-    dtype = type_of_array(array, weak).dtype
-    return lambda i: apply(CAST, convert_to_tensor(array)[i], dtype=dtype, weak=True)
+    rows = convert_to_tensor(array)
+    return apply(CAST, rows, dtype=type_of_array(array, weak).dtype, weak=True) if weak else rows
 
 
 def _cannot_stage(x: Any, what: str) -> StagingError:

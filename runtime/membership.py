@@ -1,7 +1,7 @@
 """`x in xs` where a tensor is one of them, or among the items."""
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, KeysView, ValuesView
+from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
 from autograph import operators
@@ -10,18 +10,18 @@ from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, any_of
 from runtime.iterables import Staged, StagedRange
 from runtime.keys import check_keys, has_key
-from runtime.maybe import Maybe, MaybeObject, MaybeTensor
+from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.ops.reduction import reduce_any
 from runtime.staged_list import StagedList
-from runtime.staged_objects import maybe_truth
 from runtime.tensor import OPERATORS, Tensor
 from runtime.text import StagedText
 from runtime.trace import convert_to_tensor, user_position
+from runtime.truth import equals, truth
 
 __all__ = ["contains"]
 
 
-def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
+def contains(container: Any, value: Any) -> Any:
     """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are no
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
@@ -46,7 +46,7 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     found: Any = False
     leave = leaving(container)
     for item in container:
-        same = _is_same(value, item, truth)
+        same = equals(value, item)
         if not isinstance(same, bool):
             found = same if found is False else found | same
         elif same:
@@ -56,14 +56,6 @@ def contains(container: Any, value: Any, truth: Callable[[Any], Any]) -> Any:
     if found is not False:
         leave()
     return found
-
-
-def _is_same(value: Any, item: Any, truth: Callable[[Any], Any]) -> Any:
-    """`value is item or value == item`, of which one may be None."""
-    for one, other in ((value, item), (item, value)):
-        if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
-            return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)
-    return truth(value == item)
 
 
 def _within(numbers: Any, value: Any) -> Any:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from runtime.errors import locate
-from runtime.iterables import StagedRange
+from runtime.iterables import StagedRange, stages
 from runtime.op import CAST
 from runtime.ops import math as ops
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_not, logical_or, not_equal
 from runtime.ops.logic import where as _where
-from runtime.staged_builtins import BUILTINS, of_values, stages
+from runtime.staged_builtins import BUILTINS, of_values
 from runtime.staged_list import fold, repeat
 from runtime.tensor import OPERATORS, Tensor
 from runtime.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap

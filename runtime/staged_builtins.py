@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from autograph import operators
-from autograph.backend import backend_of, keyed
+from autograph.backend import keyed
 from runtime import types as t
 from runtime.elsewhere import leaving
 from runtime.errors import ShapeError, StagingError, locate
@@ -20,42 +20,42 @@ from runtime.generators import (
     StagedGenerator,
     any_of,
     can_be_enumerated,
-    collected,
     enumerated,
     filtered,
     first_of,
     known_items,
+    listed,
     mapped,
     once,
+    settled,
     side_by_side,
     sum_of,
     zipped,
 )
 from runtime.held import check_moved
 from runtime.iterables import (
-    Counted,
     Staged,
     StagedEnumerate,
     StagedRange,
     StagedReversed,
     StagedZip,
-    as_iterable,
-    is_staged,
+    stages,
     weak_int,
 )
 from runtime.keys import check_keys
 from runtime.maybe import Maybe, MaybeObject
 from runtime.op import CAST
-from runtime.ops.effects import raise_unless, stage_print
-from runtime.ops.logic import less, not_equal, where
+from runtime.ops.effects import stage_print
+from runtime.ops.logic import not_equal
 from runtime.ops.math import round as round_op
-from runtime.ops.reduction import reduce_all, reduce_any, reduce_max, reduce_min, reduce_sum
+from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
 from runtime.ops.shape import dim
-from runtime.ops.sorting import sort
-from runtime.staged_list import StagedList, branch, collect, fold
-from runtime.staged_objects import ASKED, maybe_truth
-from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
+from runtime.ordering import maximum_of, minimum_of, sorted_
+from runtime.staged_list import StagedList, collect, fold
+from runtime.staged_objects import ASKED
+from runtime.tensor import EagerTensor, Tensor, not_iterable
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
+from runtime.truth import maybe_truth
 from runtime.types import DType
 
 __all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values", "stages"]
@@ -63,23 +63,9 @@ __all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values", "stages"]
 _MISSING: Final = object()
 
 
-def stages(*values: Any) -> bool:
-    """Whether an argument has its value only when the graph runs."""
-    if current_graph() is None:
-        return False
-    return any(not isinstance(x, EagerTensor) and (is_staged(x) or backend_of(x) is not None) for x in values)
-
-
 def _fail(error: Exception) -> NoReturn:
     locate(error, user_position())
     raise error
-
-
-def _no_key(name: str, key: Any) -> None:
-    if key is not None:
-        _fail(StagingError(f"{name}() of tensors does not take key",
-                           remedy="Compute the keys as a tensor, find the place with rt.argmin, rt.argmax or "
-                                  "rt.argsort, and take it with rt.gather."))
 
 
 def _tensor(x: Any) -> Any:
@@ -235,47 +221,17 @@ def _filter(function: Any, iterable: Any) -> Any:
     keep = _bool if function is None else operators.call(function)
     if current_graph() is None:
         return builtins.filter(keep, iterable)
-    iterable = _settled(iterable)
+    iterable = settled(iterable)
     return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
-
-
-def _settled(iterable: Any) -> Any:
-    """A generator as the list of its items; anything else as it is."""
-    return collected(iterable) if isinstance(iterable, StagedGenerator) else iterable
 
 
 def _reversed(sequence: Any) -> Any:
     return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(sequence)
 
 
-def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
-    """`sorted` of the scalars of a vector, staged list or Python list, as a list."""
-    iterable = _settled(iterable)
-    key = key and operators.call(key)
-    if not stages(iterable):
-        items = builtins.list(iterable)
-        if not stages(*items):
-            return builtins.sorted(items, key=key, reverse=reverse)
-        iterable = items
-    _no_key("sorted", key)
-    x = _vector(iterable, "sorted")
-    return _list(sort(x, direction="DESCENDING" if reverse else "ASCENDING"))
-
-
 def _list(iterable: Any = ()) -> Any:
     """`list`: a Python list of what is there in a known number, else a staged list."""
-    if not stages(iterable):
-        return builtins.list(iterable)
-    if isinstance(iterable, StagedGenerator):
-        return collected(iterable)
-    if isinstance(iterable, StagedList):
-        return iterable.copy()
-    found = as_iterable(iterable)
-    if isinstance(found, Counted) and isinstance(found.length, builtins.int):
-        return [found.item(i) for i in builtins.range(found.length)]
-    if isinstance(iterable, GraphTensor):
-        return StagedList.from_tensor(iterable)
-    return collect(iterable)
+    return listed(iterable) if stages(iterable) else builtins.list(iterable)
 
 
 def _tuple(iterable: Any = ()) -> Any:
@@ -305,80 +261,11 @@ def _next(iterator: Any, *default: Any) -> Any:
 
 # Reductions
 
-def _vector(x: Any, what: str) -> Any:
-    """The scalars that a staged iterable yields, as a vector. TypeError if they are no scalars."""
-    if isinstance(x, StagedRange) or (isinstance(x, Staged) and not hasattr(type(x), "__tensor__")):
-        x = _list(x)
-    x = convert_to_tensor(x)
-    if not x.ndim:
-        raise not_iterable()
-    if x.ndim != 1:
-        _fail(ShapeError(f"{what}() compares items, and the truth of their comparison is ambiguous: they are {x.type}"
-                         " without the first dimension", remedy="Use rt.reduce_min, rt.reduce_max or rt.sort."))
-    return x
-
-
-def _least(
-    name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
-) -> Callable[..., Any]:
-    def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
-        args = tuple(map(_settled, args)) if len(args) == 1 else args
-        items: Any = args
-        key = key and operators.call(key)
-        if len(args) == 1:
-            items = args if stages(*args) or current_graph() is None else builtins.list(args[0])
-        if not stages(*items):
-            options = {} if default is _MISSING else {"default": default}
-            return python(items if items is not args else args[0], key=key, **options) if len(args) == 1 else (
-                python(*args, key=key, **options))
-        _no_key(name, key)
-        if len(args) > 1 or items is not args:
-            result = _tensor(items[0])
-            for x in items[1:]:
-                x = _tensor(x)
-                result = _pick(name, better(x, result), x, result)
-            return result
-        x = _vector(args[0], name)
-        size = dim(x, 0)
-        empty = _error_of(python)
-        if isinstance(size, builtins.int):
-            if size:
-                return reduction(x)
-            if default is _MISSING:
-                raise empty
-            return default
-        if default is _MISSING:
-            raise_unless(not_equal(size, 0), empty)
-            return reduction(x)
-        return branch(not_equal(size, 0), lambda _: (reduction(x),), (default,), (name,))[0]
-
-    extreme.__name__ = extreme.__qualname__ = name
-    return extreme
-
-
-def _error_of(python: Callable[..., Any]) -> ValueError:
-    """What `min` or `max` of nothing raises; the text is not that of each Python."""
-    try:
-        python(())
-    except ValueError as error:
-        return ValueError(str(error))
-    raise AssertionError("min and max of nothing raise")
-
-
-def _pick(name: str, chosen: Any, x: Any, y: Any) -> Any:
-    if not isinstance(chosen, Tensor):
-        return x if chosen else y
-    if chosen.ndim:
-        _fail(ShapeError(f"{name}() compares its arguments, and the truth of the comparison, {chosen.type}, is "
-                         "ambiguous", remedy=f"Use rt.{name}imum, which compares element by element."))
-    return where(chosen, x, y)
-
-
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     """`sum`: of the rows of a tensor, or of what a staged iterable yields. Bools count as ints."""
     if not stages(iterable):
-        if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool:
-            iterable = apply(CAST, iterable, dtype=t.int32)
+        if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool and iterable.ndim == 1:
+            iterable = [builtins.int(reduce_sum(apply(CAST, iterable, dtype=t.int64)))]
         return builtins.sum(iterable, start)
     if isinstance(iterable, StagedGenerator):
         return sum_of(iterable, start)
@@ -459,8 +346,8 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.bool: _bool,
     builtins.complex: _complex,
     builtins.abs: _abs,
-    builtins.min: _least("min", builtins.min, reduce_min, less),
-    builtins.max: _least("max", builtins.max, reduce_max, lambda x, y: less(y, x)),
+    builtins.min: minimum_of,
+    builtins.max: maximum_of,
     builtins.sum: _sum,
     builtins.any: _quantifier("any", builtins.any, reduce_any, True),
     builtins.all: _quantifier("all", builtins.all, reduce_all, False),
@@ -469,7 +356,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.map: _map,
     builtins.filter: _filter,
     builtins.reversed: _reversed,
-    builtins.sorted: _sorted,
+    builtins.sorted: sorted_,
     builtins.round: _round,
     builtins.next: _next,
     builtins.iter: _iter,

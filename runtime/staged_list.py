@@ -25,16 +25,41 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.logic import greater
-from runtime.ops.sorting import sort
-from runtime.tensor import EagerTensor, GraphList, Tensor
+from runtime.tensor import OPERATORS, EagerTensor, GraphList, Tensor
 from runtime.text import describe, is_for_text, placeholder
 from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.types import TensorType
 
-__all__ = ["StagedList", "branch", "collect", "fold", "repeat", "to_python"]
+__all__ = ["StagedList", "StagedSequence", "branch", "collect", "fold", "repeat", "to_python"]
 
 
-class StagedList(Staged):
+class StagedSequence(Staged):
+    """What staged lists do as a whole, like `list`."""
+
+    __slots__ = ()
+
+    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+        return OPERATORS["index"](self, value, start, stop)
+
+    def count(self, value: Any, /) -> Any:
+        return OPERATORS["count"](self, value)
+
+    def remove(self, value: Any, /) -> None:
+        OPERATORS["remove"](self, value)
+
+    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
+        OPERATORS["sort"](self, key=key, reverse=reverse)
+
+    def __mul__(self, count: Any) -> Any:
+        return OPERATORS["repeat"](self, count)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count: Any) -> Any:
+        return OPERATORS["repeat"](self, count, in_place=True)
+
+
+class StagedList(StagedSequence):
     """A list of tensors of one type in a function that is being traced.
 
     It has the methods of `list`, as far as they make sense there. An element that is read is a graph tensor, and
@@ -134,14 +159,6 @@ class StagedList(Staged):
 
     def reverse(self) -> None:
         self._list = list_slice(self._list, step=-1)
-
-    def sort(self, *, key: None = None, reverse: bool = False) -> None:
-        """Sort scalars. `key` is not supported."""
-        if key is not None:
-            _refuse("a staged list sorts without key", "Stack it and use rt.argsort of the keys, then rt.gather.")
-        if self.element.shape:
-            _refuse(f"elements of type {self.element} have no order", "Sort one of their numbers: rt.argsort.")
-        self._list = list_from_tensor(sort(list_stack(self._list), direction="DESCENDING" if reverse else "ASCENDING"))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -270,12 +287,14 @@ def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...
     return trace.backend.cond(pred, _Body(then), _Body(lambda *state: state), init, names)
 
 
-def collect(iterable: Any, keep: Callable[[Any], Any] | None = None) -> Any:
-    """The list of the items of a staged iterable, of those for which `keep` gives true."""
+def collect(
+    iterable: Any, keep: Callable[[Any], Any] | None = None, element: Callable[[Any], Any] = lambda item: item
+) -> Any:
+    """The list of `element(item)` for the items of a staged iterable for which `keep` gives true."""
 
     def append(item: Any, items: Any) -> tuple[Any, ...]:
         def add(items: Any) -> tuple[Any, ...]:
-            items.append(item)
+            items.append(element(item))
             return (items,)
 
         if keep is None:

@@ -16,9 +16,9 @@ from autograph.heap import is_container
 from runtime.graph import staging_error
 from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
-from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.tensor import GraphTensor, Tensor
 
-__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "maybe_truth", "says"]
+__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
 
 
 def says(value: Any, test: Callable[[Any], bool]) -> Any:
@@ -30,13 +30,6 @@ def says(value: Any, test: Callable[[Any], bool]) -> Any:
     if present is None or of_value is test(None):
         return of_value
     return present if of_value else ~present
-
-
-def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
-    """Whether a variable counts as true, where `truth` says it of what is not None."""
-    value.presence.check_bound()
-    present, held = value.presence.present, truth(value.content)
-    return held if present is None else present if held is True else OPERATORS["and"](present, held)
 
 
 def _python_number(value: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 from runtime import held, nest
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import user_position
-from runtime.iterables import Counted, Staged
-from runtime.staged_list import StagedList
+from runtime.iterables import Counted
+from runtime.staged_list import StagedList, StagedSequence
 from runtime.types import TensorType
 
 __all__ = ["StagedRecords"]
 
 
-class StagedRecords(Staged):
+class StagedRecords(StagedSequence):
     """A list of structures like `structure` in a function that is being traced, as one list for each leaf."""
 
     __slots__ = ("columns", "structure")
@@ -116,6 +116,11 @@ class StagedRecords(Staged):
         result = self.copy()
         result.extend(other)
         return result
+
+    def __radd__(self, other: Any) -> StagedRecords:
+        result: StagedRecords = self[:0]
+        result.extend(other)
+        return result + self
 
     def __iadd__(self, other: Any) -> StagedRecords:
         self.extend(other)

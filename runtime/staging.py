@@ -13,10 +13,10 @@ from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
 from runtime.config import settings
 from runtime.elsewhere import left_iterator, outside_iterator, taken_outside
-from runtime.errors import InaccessibleTensorError, ShapeError, StagingError, locate
+from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.given import given, looks, percent
-from runtime.graph import Position, staging_error, user_position
+from runtime.graph import Position, staging_error
 from runtime.held import is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.keys import check_keys
@@ -26,45 +26,20 @@ from runtime.membership import contains
 from runtime.ops.indexing import setitem
 from runtime.partial import keys_set, method_of_dict
 from runtime.python_math import MATH
+from runtime.sequences import item_at, method_of_sequence
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
-from runtime.staged_objects import check_attribute, check_attributes, is_same, maybe_truth, says
+from runtime.staged_objects import check_attribute, check_attributes, is_same, says
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.tries import may_raise, refuse_errors, stage_try, stops
+from runtime.truth import truth
 
-__all__ = ["BACKEND", "Staging", "truth"]
+__all__ = ["BACKEND", "Staging"]
 
 Operand = Callable[..., Values]
 """From state to a value and the state."""
-
-
-def truth(value: Any) -> Any:
-    """Whether Python would count `value` as true: a bool, or a bool scalar tensor.
-
-    ShapeError for a tensor that has not exactly one element.
-    """
-    if isinstance(value, Maybe):
-        return maybe_truth(value, truth)
-    if hasattr(type(value), "__truth__"):
-        value = value.__truth__()
-    elif hasattr(type(value), "__tensor__"):
-        value = convert_to_tensor(value)
-    if not isinstance(value, GraphTensor):
-        return bool(value)
-    if value.type.ndim:
-        if value.type.size != 1:
-            error = ShapeError(
-                f"The truth value of an array with more than one element is ambiguous: this tensor is {value.type}",
-                remedy="Use rt.reduce_any or rt.reduce_all.")
-            locate(error, user_position())
-            raise error
-        value = value[(0,) * value.type.ndim]
-    constant = value.value.constant
-    if constant is not None:
-        return bool(constant)
-    return value if value.dtype.is_bool else value != 0
 
 
 class _Truth(Unusable):
@@ -305,6 +280,12 @@ class Staging:
     def method_of_dict(self, method: Any) -> Any:
         return method_of_dict(method)
 
+    def method_of_sequence(self, method: Any) -> Any:
+        return method_of_sequence(method)
+
+    def item(self, sequence: Any, index: Any) -> Any:
+        return item_at(sequence, index)
+
     def looks(self, fn: Any) -> bool:
         return looks(fn)
 
@@ -350,7 +331,7 @@ class Staging:
         return value if wanted else self.not_(value)
 
     def contains(self, container: Any, value: Any) -> Any:
-        return contains(container, value, truth)
+        return contains(container, value)
 
     def generator(self, clause: Clause) -> StagedGenerator:
         return StagedGenerator(clause)

@@ -31,7 +31,10 @@ from runtime.tensor import Tensor
 from runtime.trace import adapted, apply, constant_array, convert_to_tensor, current_graph, hint, raising
 from runtime.types import ListType, Type, Weak
 
-__all__ = ["copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles"]
+__all__ = [
+    "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles",
+    "staged_list",
+]
 
 
 # Leaves of values.
@@ -51,12 +54,13 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
         if isinstance(value, str):
             leaves = [as_bytes(value)]
         else:
-            leaves = (_staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
+            leaves = (staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf)
 
 
-def _staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
+def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
+    """The items of a Python list as the staged list that `spec` describes."""
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
     if isinstance(spec.like, StagedRecords):
         return StagedRecords.from_items(items, spec.like.structure, types)

@@ -4,22 +4,20 @@ Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
 """
 from __future__ import annotations
 
-import dis
 import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 import numpy as np
 
 from autograph.backend import Backend
-from autograph.frames import is_converted, is_internal
+from runtime import asked
 from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
-from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, dtype_of
+from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
 __all__ = [
     "OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
@@ -28,8 +26,11 @@ __all__ = [
 
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 """By name: add subtract multiply truediv floordiv mod pow matmul and or xor invert negative abs less
-less_equal greater greater_equal equal not_equal getitem round; stack, for lists that hold tensors; and reach, which
-raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`)."""
+less_equal greater greater_equal equal not_equal getitem round; stack, for lists that hold tensors; bools, which is
+any of these operators, where bools meet numbers; repeat, which gives
+`sequence * tensor`, or NotImplemented where that is arithmetic, and the methods index, count, remove and sort of lists
+(`runtime.sequences`); and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here
+(`runtime.trace`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -61,65 +62,6 @@ def _fixed(done: str, remedy: str) -> Exception:
     return _located(error)
 
 
-def _property_getter() -> str | None:
-    """The property, as `Class.name`, whose getter is the user's function that called."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and is_internal(frame.f_code.co_filename):
-        frame = frame.f_back
-    if frame is None or not frame.f_code.co_argcount or is_converted(frame.f_code):
-        return None
-    cls = type(frame.f_locals.get(frame.f_code.co_varnames[0]))
-    found = getattr(cls, frame.f_code.co_name, None)
-    if not isinstance(found, property) or getattr(found.fget, "__code__", None) is not frame.f_code:
-        return None
-    return f"{cls.__qualname__}.{frame.f_code.co_name}"
-
-
-def _instruction() -> tuple[str, int]:
-    """The instruction, with its argument, of the code that asks a tensor for a Python value."""
-    frame = sys._getframe(3)
-    name, argument = frame.f_code.co_code[frame.f_lasti:frame.f_lasti + 2]
-    return dis.opname[name], argument
-
-
-def _compares_containers() -> bool:
-    """Whether what asks for the truth of a tensor is a comparison of containers that hold it."""
-    name, argument = _instruction()
-    is_test = sys.version_info >= (3, 13) and bool(argument & 16)  # `if a == b`, in one instruction
-    return name == "COMPARE_OP" and not is_test
-
-
-def _calls_native_code() -> bool:
-    """Whether what asks for the truth of a tensor is a function or iterator in C that converted code uses."""
-    name, _ = _instruction()
-    code = sys._getframe(2).f_code
-    return name.startswith(("CALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
-
-
-def _formats() -> bool:
-    """Whether what asks for the number of a tensor is `text % values`."""
-    name, argument = _instruction()
-    return name == "BINARY_MODULO" or (name == "BINARY_OP" and argument == _MODULO)
-
-
-_MODULO: Final = 6
-"""The argument of BINARY_OP for `a % b`."""
-_SUBSCRIPT: Final = 26
-"""The argument of BINARY_OP for `a[b]`, from Python 3.14 on."""
-
-
-def _is_subscript() -> bool:
-    """Whether what asks for a tensor as an int is a subscript of a container."""
-    name, argument = _instruction()
-    return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
-
-
-def _unpacks() -> bool:
-    """Whether what asks for the items of a tensor is an assignment to several targets."""
-    name, _ = _instruction()
-    return name.startswith("UNPACK_")
-
-
 def _is_operand(x: Any) -> bool:
     """Whether a tensor's operator takes `x`; else Python asks the other operand, and may raise TypeError."""
     return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
@@ -139,11 +81,44 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
+def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
+    """As `_binary` or `_reflected`, but that bools are numbers beside numbers."""
+    alike = (_reflected if reflected else _binary)(name)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if not (_holds_bools(self, other) and _is_operand(other)):
+            return alike(self, other)
+        return OPERATORS["bools"](name, *((other, self) if reflected else (self, other)))
+
+    return operator
+
+
+def _holds_bools(x: Tensor, y: Any) -> bool:
+    """Whether one of two operands is bools."""
+    return x.dtype.is_bool or y is True or y is False or (
+        hasattr(type(y), "__autograph__") and getattr(y, "dtype", None) is bool_)
+
+
+def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
+    multiply = _numeric("multiply", reflected)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _ARRAYS):
+            return multiply(self, other)
+        repeated = OPERATORS["repeat"](other, self, asked.is_in_place())
+        return multiply(self, other) if repeated is NotImplemented else repeated
+
+    return operator
+
+
 def _unary(name: str) -> Callable[[Tensor], Any]:
     def operator(self: Tensor) -> Any:
         return OPERATORS[name](self)
 
     return operator
+
+
+_equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
 class Reference(Generic[T]):
@@ -237,20 +212,20 @@ class Tensor:
     __neg__ = _unary("negative")
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")
-    __add__ = _binary("add")
-    __radd__ = _reflected("add")
-    __sub__ = _binary("subtract")
-    __rsub__ = _reflected("subtract")
-    __mul__ = _binary("multiply")
-    __rmul__ = _reflected("multiply")
-    __truediv__ = _binary("truediv")
-    __rtruediv__ = _reflected("truediv")
-    __floordiv__ = _binary("floordiv")
-    __rfloordiv__ = _reflected("floordiv")
-    __mod__ = _binary("mod")
-    __rmod__ = _reflected("mod")
-    __pow__ = _binary("pow")
-    __rpow__ = _reflected("pow")
+    __add__ = _numeric("add")
+    __radd__ = _numeric("add", reflected=True)
+    __sub__ = _numeric("subtract")
+    __rsub__ = _numeric("subtract", reflected=True)
+    __mul__ = _product(reflected=False)
+    __rmul__ = _product(reflected=True)
+    __truediv__ = _numeric("truediv")
+    __rtruediv__ = _numeric("truediv", reflected=True)
+    __floordiv__ = _numeric("floordiv")
+    __rfloordiv__ = _numeric("floordiv", reflected=True)
+    __mod__ = _numeric("mod")
+    __rmod__ = _numeric("mod", reflected=True)
+    __pow__ = _numeric("pow")
+    __rpow__ = _numeric("pow", reflected=True)
     __matmul__ = _binary("matmul")
     __rmatmul__ = _reflected("matmul")
     __and__ = _binary("and")
@@ -259,22 +234,22 @@ class Tensor:
     __ror__ = _reflected("or")
     __xor__ = _binary("xor")
     __rxor__ = _reflected("xor")
-    __lshift__ = _binary("left_shift")
-    __rlshift__ = _reflected("left_shift")
-    __rshift__ = _binary("right_shift")
-    __rrshift__ = _reflected("right_shift")
-    __lt__ = _binary("less")
-    __le__ = _binary("less_equal")
-    __gt__ = _binary("greater")
-    __ge__ = _binary("greater_equal")
+    __lshift__ = _numeric("left_shift")
+    __rlshift__ = _numeric("left_shift", reflected=True)
+    __rshift__ = _numeric("right_shift")
+    __rrshift__ = _numeric("right_shift", reflected=True)
+    __lt__ = _numeric("less")
+    __le__ = _numeric("less_equal")
+    __gt__ = _numeric("greater")
+    __ge__ = _numeric("greater_equal")
 
     def __eq__(self, other: object) -> Any:
         """Element-wise equality; `x == None` is False."""
-        return OPERATORS["equal"](self, other) if _is_operand(other) else NotImplemented
+        return _equal(self, other)
 
     def __ne__(self, other: object) -> Any:
         """Element-wise inequality; `x != None` is True."""
-        return OPERATORS["not_equal"](self, other) if _is_operand(other) else NotImplemented
+        return _not_equal(self, other)
 
     def __divmod__(self, other: Any) -> Any:
         return (self // other, self % other) if _is_operand(other) else NotImplemented
@@ -289,7 +264,8 @@ class Tensor:
         return OPERATORS["getitem"](self, index)
 
 
-_OPERANDS: Final = (Tensor, int, float, complex, list, tuple, np.ndarray, np.generic)
+_ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
+_OPERANDS: Final = (*_ARRAYS, list, tuple)
 
 
 class EagerTensor(Tensor):
@@ -386,7 +362,7 @@ class EagerTensor(Tensor):
         return math.trunc(number)
 
     def __index__(self) -> int:
-        if self._array.ndim or self._array.dtype.kind not in "iu":
+        if self._array.ndim or self._array.dtype.kind not in "biu":
             raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
                                      f"{self.dtype.name} of shape {self.shape}"))
         return int(self._array)
@@ -462,28 +438,28 @@ class GraphTensor(Tensor):
                      "Use the rt function instead of NumPy's, or rt.numpy_function.")
 
     def __bool__(self) -> bool:
-        getter = _property_getter()
+        getter = asked.property_getter()
         if getter:
             self._refuse(f"the property {getter} cannot decide on a tensor: reading an attribute runs its getter as it"
                          " is", "Put @autograph.convert between @property and the getter; or make it a method.")
-        if _compares_containers():
+        if asked.compares_containers():
             self._refuse("containers of tensors cannot be compared here",
                          "Compare their items: a[0] == b[0] and a[1] == b[1].")
-        if _calls_native_code():
+        if asked.calls_native_code():
             self._refuse("a function that is not converted asks here whether a tensor is true",
                          "Write what it does as a loop, or with functions of rt. sorted(), min(), max(), any(), all(), "
-                         "filter() and `x in xs` are staged; methods such as list.sort() and list.index() are not.")
+                         "filter(), `x in xs` and methods of lists are staged; what modules such as bisect do is not.")
         self._refuse("a tensor cannot be used as a Python bool here",
                      "Decorate the function with @rt.function or autograph.convert. In a converted function this "
                      "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")
 
     def __int__(self) -> int:
-        if _formats():
+        if asked.formats():
             self._refuse_format()
         self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")
 
     def __float__(self) -> float:
-        if _formats():
+        if asked.formats():
             self._refuse_format()
         self._refuse("a tensor cannot become a Python float here",
                      "Use rt.cast(x, rt.float32). In converted code most functions of math take tensors.")
@@ -493,7 +469,7 @@ class GraphTensor(Tensor):
 
     def __index__(self) -> int:
         indices.asked = True
-        if not _is_subscript():
+        if not asked.is_subscript():
             self._refuse("a tensor cannot be used as a Python int here",
                          "Call a function of rt in place of this one, or give it a Python int.")
         self._refuse("a tensor cannot be a Python index here",
@@ -520,7 +496,7 @@ class GraphTensor(Tensor):
         if not shape:
             raise not_iterable()
         if shape[0] is None:
-            if _unpacks():
+            if asked.unpacks():
                 self._refuse("a tensor of unknown length cannot be unpacked here",
                              "Take its items one by one: a, b = x[0], x[1]. Or let a TensorSpec say how many there"
                              " are.")

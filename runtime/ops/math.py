@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -408,7 +409,53 @@ def _check_divisor(y: Any) -> None:
         raise ZeroDivisionError("division by zero")
 
 
+# Bools beside numbers are the numbers 0 and 1, as in Python.
+
+_OF_PYTHON: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "truediv": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "left_shift": operator.lshift,
+    "right_shift": operator.rshift, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+}
+
+
+def _with_numbers(name: str, x: Any, y: Any) -> Any:
+    """The operator `name` of two operands, of which one at least is bools.
+
+    A bool scalar is an int of Python's: eagerly that itself, in a graph a weak one. Bools of a higher rank take the
+    dtype of the numbers that they meet; where only bools meet, the operator says whether it takes them.
+    """
+    x, y = _operand(x), _operand(y)
+    if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):
+        return OPERATORS[name](x, y)
+    return _OF_PYTHON[name](_number(x, y), _number(y, x))
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic) else convert_to_tensor(x)
+
+
+def _is_bool(x: Any) -> bool:
+    return x.dtype.is_bool if isinstance(x, Tensor) else isinstance(x, bool)
+
+
+def _rank(x: Any) -> int:
+    return x.ndim if isinstance(x, Tensor) else 0
+
+
+def _number(x: Any, other: Any) -> Any:
+    """The operand as the numbers that it stands for beside the other one."""
+    if not _is_bool(x):
+        return x
+    if isinstance(x, Tensor) and x.ndim:
+        if isinstance(other, Tensor):
+            return apply(CAST, x, dtype=other.dtype, **({"weak": True} if other.type.weak else {}))
+        return apply(CAST, x, dtype=as_dtype(type(other)))
+    return apply(CAST, x, dtype=t.int32, weak=True) if isinstance(x, GraphTensor) else int(x)
+
+
 OPERATORS.update(
     add=add, subtract=subtract, multiply=multiply, truediv=_dividing(truediv), floordiv=_dividing(floordiv),
     mod=_dividing(mod), pow=pow, negative=negative, abs=abs, round=round,
+    bools=_with_numbers,
 )

@@ -1,0 +1,226 @@
+"""What Python's lists and tuples do with values of the graph: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
+
+Staged lists do what is here as Python's do, but for their items, which they have themselves.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from autograph.references import exchange
+from runtime import nest
+from runtime.errors import StagingError
+from runtime.graph import staging_error
+from runtime.held import became
+from runtime.iterables import StagedRange, indexable, normalised_index, stages_within, weak_int
+from runtime.ops.arrange import concat, tile
+from runtime.ops.creation import range as range_
+from runtime.ops.creation import zeros_like
+from runtime.ops.effects import raise_unless
+from runtime.ops.known import static_int
+from runtime.ops.lists import list_new, list_stack
+from runtime.ops.logic import greater_equal, less, where
+from runtime.ops.math import cast, maximum
+from runtime.ops.reduction import argmax, reduce_sum
+from runtime.ops.shape import dim
+from runtime.ordering import sort_in_place, vector
+from runtime.specs import Custom, describe, text, with_staged_lists
+from runtime.staged_list import StagedList, fold
+from runtime.staged_records import StagedRecords
+from runtime.state import staged_list
+from runtime.tensor import OPERATORS, GraphTensor, Tensor, indices
+from runtime.trace import convert_to_tensor
+from runtime.truth import equals, truth
+from runtime.types import bool_, int32
+
+__all__ = ["item_at", "method_of_sequence"]
+
+
+def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
+    """`sequence * count`, or `sequence *= count`, of a list, tuple or staged list, which is repeated; NotImplemented
+    where it is arithmetic, or nothing, since the count is no integer scalar."""
+    if hasattr(type(count), "__tensor__"):
+        count = convert_to_tensor(count)
+    if not isinstance(sequence, (list, tuple, StagedList, StagedRecords)) or not _counts(count):
+        return NotImplemented
+    known = static_int(count) if isinstance(count, GraphTensor) else int(count)
+    if isinstance(sequence, (StagedList, StagedRecords)):
+        repeated = _repeated(sequence, count if known is None else known)
+        if in_place:
+            sequence.__become__(repeated.__leaves__())
+        return sequence if in_place else repeated
+    if known is not None or not sequence:
+        known = known or 0
+        if not in_place or isinstance(sequence, tuple):
+            return sequence * known
+        sequence *= known
+        return sequence
+    remedy = "Make an item for each place: [[0] * 2 for _ in range(n)]." if isinstance(sequence[0], list) else ""
+    repeated = _repeated(_staged(sequence, "repeated", "how often it is repeated", remedy), count)
+    if in_place:
+        exchange((sequence, repeated))
+        became(sequence, repeated)
+    return repeated
+
+
+def _counts(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return not x.ndim and (x.dtype.is_integer or x.dtype.is_bool)
+    return hasattr(type(x), "__index__")
+
+
+def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
+    """A list that is not empty as a staged one, to which something is `done`. StagingError if it is a tuple, or if its
+    items are no tensors, or such that could change."""
+    if isinstance(sequence, tuple):
+        raise staging_error(
+            f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
+    spec = with_staged_lists(describe(sequence))
+    if not all(map(_is_number, sequence)) or not isinstance(spec, Custom):
+        raise staging_error(
+            f"{text(describe(sequence))} cannot be {done} here: {unknown} is known only when the graph runs, and a list"
+            " that is made then holds tensors of one type, or tuples of such tensors",
+            remedy or "Use a list of numbers.")
+    return staged_list(spec, sequence)
+
+
+def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
+    if isinstance(items, StagedRecords):
+        return StagedRecords([_repeated_column(column, count) for column in items.columns], items.structure)
+    return _repeated_column(items, count)
+
+
+def _repeated_column(items: StagedList, count: Any) -> StagedList:
+    count = max(count, 0) if isinstance(count, int) else maximum(weak_int(count), 0)
+    if None not in items.element.shape:
+        return StagedList.from_tensor(tile(list_stack(items.__leaves__()[0]), [count, *[1] * items.element.ndim]))
+
+    def extended(_: Any, whole: StagedList) -> tuple[StagedList]:
+        whole.extend(items)
+        return (whole,)
+
+    whole: StagedList = fold(StagedRange(count), extended, (StagedList(list_new((), items.element)),), ("list",))[0]
+    return whole
+
+
+# Items and slices of Python's own lists, tuples and ranges, at a place that only the graph knows.
+
+def item_at(sequence: Any, place: Any) -> Any:
+    """`sequence[place]`, also of a slice. The error of Python's own, which wants an int, for items that are of several
+    types, or could change."""
+    if isinstance(place, slice):
+        return _slice(sequence, place)
+    place = convert_to_tensor(place)
+    if not _counts(place) or not all(map(_is_number, sequence)):
+        return sequence[place]
+    indices.asked = True
+    if isinstance(sequence, range):
+        return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
+    kind = "list" if isinstance(sequence, list) else "tuple"
+    try:
+        at = indexable(sequence, kind)
+    except StagingError:
+        return sequence[place]
+    return at(normalised_index(place, len(sequence), f"{kind} index out of range"))
+
+
+def _is_number(x: Any) -> bool:
+    """Whether `x` is a number or tensor, or a tuple of these: what nobody can change."""
+    if isinstance(x, tuple):
+        return all(map(_is_number, x))
+    return isinstance(x, (int, float, complex, Tensor))
+
+
+def _slice(sequence: Any, bounds: slice) -> Any:
+    if isinstance(sequence, range):
+        sequence = list(sequence)
+    if not sequence:
+        return sequence[:]
+    indices.asked = True
+    return _staged(sequence, "cut", "where it is cut")[bounds]
+
+
+# Methods that compare items.
+
+def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+    """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is not there."""
+    same = _same(sequence, value)
+    size = weak_int(dim(same, 0))
+    for bound, side in (start, greater_equal), (stop, less):
+        if bound is not None:
+            same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
+    place = _first(same)
+    missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else f"{value} is not in list"
+    raise_unless(less(place, size), ValueError(missing))
+    return place
+
+
+def count(sequence: Any, value: Any, /) -> Any:
+    """`sequence.count(value)`: an int."""
+    return weak_int(reduce_sum(cast(_same(sequence, value), int32)))
+
+
+def remove(sequence: Any, value: Any, /) -> None:
+    """`sequence.remove(value)` of a list. ValueError, when the graph runs, if the value is not there."""
+    same = _same(sequence, value)
+    place = _first(same)
+    raise_unless(less(place, dim(same, 0)), ValueError("list.remove(x): x not in list"))
+    if isinstance(sequence, list):
+        item = indexable(sequence, "remove")
+        sequence[:] = [item(where(less(i, place), i, i + 1)) for i in range(len(sequence) - 1)]
+    else:
+        sequence.pop(place)
+
+
+def _same(sequence: Any, value: Any) -> Tensor:
+    """For each item, whether it equals the value."""
+    if isinstance(sequence, StagedList):
+        return _same_numbers(sequence, value)
+    if not isinstance(sequence, StagedRecords):
+        return convert_to_tensor([equals(value, item) for item in sequence], bool_)
+    try:
+        nest.assert_same_structure(sequence.structure, value)
+    except (TypeError, ValueError):
+        return _same_numbers(sequence.columns[0], None)
+    found = None
+    for column, part in zip(sequence.columns, nest.flatten(value), strict=True):
+        same = _same_numbers(column, part)
+        found = same if found is None else found & same
+    assert found is not None, "structures have leaves"
+    return found
+
+
+def _same_numbers(column: StagedList, value: Any) -> Tensor:
+    numbers = vector(column, "a method that compares items")
+    if isinstance(value, (int, float, complex)) or (isinstance(value, Tensor) and not value.ndim):
+        same: Tensor = numbers == value
+        return same
+    if isinstance(value, Tensor):
+        truth(numbers[0] == value)  # which says that this is ambiguous
+    return zeros_like(numbers, bool_)
+
+
+def _first(same: Tensor) -> Any:
+    """The first index of what is true; the length if nothing is."""
+    return weak_int(argmax(concat([cast(same, int32), [1]], 0), output_type=int32))
+
+
+# Methods of Python's own lists and tuples.
+
+def method_of_sequence(method: Any) -> Any:
+    """What to call in place of a method, written in C, of a Python list or tuple."""
+    sequence, found = method.__self__, _METHODS.get(method.__name__)
+    if found is None or type(sequence) not in (list, tuple):
+        return method
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        staged = callable(kwargs.get("key")) or stages_within([*args, *sequence])
+        return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
+
+    return called
+
+
+_METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "index": index, "count": count, "remove": remove, "sort": sort_in_place}
+OPERATORS.update(_METHODS, repeat=repeat)

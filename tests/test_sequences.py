@@ -1,0 +1,241 @@
+"""Python's lists and tuples with tensors: what `tests/programs/sequences.py` does not show, and what is refused."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ways import HAS_LLVM
+
+import autograph as ag
+import runtime as rt
+from runtime.errors import DTypeError, OpError
+
+EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
+
+
+def staged(fn: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives as Python lists and numbers, on the executors, which agree."""
+    found = [plain(rt.function(fn, executor=executor)(*args)) for executor in EXECUTORS]
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(plain(item) for item in x)
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+N = rt.constant(2)
+
+
+# Repetition, and what stays arithmetic.
+
+def test_eager_repetition_gives_pythons_own() -> None:
+    assert [1, 2] * N == [1, 2, 1, 2] == N * [1, 2] and (0,) * N == (0, 0)
+    assert [1] * -N == [] == [1] * rt.constant(False)
+    xs = same = [1]
+    xs *= N
+    assert xs is same and same == [1, 1]
+    assert [7] * rt.Variable(3) == [7, 7, 7] == rt.Variable(3, dtype=rt.int64) * [7]
+
+
+def arithmetic(n, x, v):
+    return [1.0, 2.0] * x, x * (1.0, 2.0), [1, 2] * v, v * [1, 2], rt.multiply([1, 2], n), rt.multiply(n, [1, 2])
+
+
+def test_what_stays_arithmetic() -> None:
+    arguments = N, rt.constant(2.0), rt.constant([3, 4])
+    expected = ([2.0, 4.0], [2.0, 4.0], [3, 8], [3, 8], [2, 4], [2, 4])
+    assert plain(arithmetic(*arguments)) == expected == staged(arithmetic, *arguments)
+
+
+def test_a_known_number_gives_a_python_list() -> None:
+    kinds = []
+
+    def f(n):
+        k = rt.constant(2)
+        kinds.append([type([n] * k), type((n,) * k), type([0] * n)])
+        return [n] * k
+
+    assert staged(f, N) == [2, 2]
+    assert [[kind.__name__ for kind in row] for row in kinds] == [["list", "tuple", "StagedList"]] * len(EXECUTORS)
+
+
+def test_elements_of_several_shapes() -> None:
+    def f(xs, n):
+        rows = []
+        for i in range(n):
+            rows.append(xs[:i])
+        rows = rows * n
+        return len(rows), rows[2], rows[3], rows[5]
+
+    assert staged(f, rt.constant([5, 6, 7]), rt.constant(3)) == (9, [5, 6], [], [5, 6])
+
+
+class _Holder:
+    def __init__(self) -> None:
+        self.xs = [0, 1]
+
+
+def in_place_of_an_attribute(n):
+    holder = _Holder()
+    same, held = holder.xs, {"a": [holder.xs]}
+    holder.xs *= n
+    same.append(n)
+    rows = [same]
+    rows[0] *= n
+    return holder.xs, held["a"][0]
+
+
+def test_in_place_all_names_see_it() -> None:
+    assert staged(in_place_of_an_attribute, N) == (([0, 1] * 2 + [2]) * 2,) * 2
+
+
+def in_place_in_a_loop(n):
+    xs = [1]
+    ys = xs
+    for i in range(n):
+        xs *= i + 1
+        xs.append(i)
+    return xs, ys
+
+
+def test_in_place_in_a_loop() -> None:
+    expected = in_place_in_a_loop(3)
+    assert staged(in_place_in_a_loop, rt.constant(3)) == expected
+
+
+# Order.
+
+def test_keys_that_python_decides_take_any_values() -> None:
+    def f(n):
+        pairs = [("b", n), ("a", n + 1)]
+        return [x for _, x in sorted(pairs)], max(pairs)[1], sorted([n, n + 1], key=lambda x: 0, reverse=True)
+
+    assert staged(f, N) == ([3, 2], 2, [2, 3])
+
+
+def test_the_same_object_is_equal_to_itself() -> None:
+    nan = float("nan")
+
+    def f(n):
+        keys = [(nan, 2), (nan, 1), (nan, 0)]
+        return sorted(keys) == [(nan, 0), (nan, 1), (nan, 2)], max(keys)[1], (nan, n) in [(nan, 1), (nan, n)]
+
+    assert staged(f, N) == f(2) == (True, 2, True)
+
+
+def test_equal_keys_keep_their_order() -> None:
+    def f(xs):
+        pairs = list(enumerate(xs))
+        up = [i for i, _ in sorted(pairs, key=lambda p: p[1])]
+        return up, [i for i, _ in sorted(pairs, key=lambda p: p[1], reverse=True)]
+
+    assert staged(f, rt.constant([2.0, 1.0, 2.0, 1.0])) == ([1, 3, 0, 2], [0, 2, 1, 3])
+
+
+def test_keys_of_elements_of_several_shapes() -> None:
+    def f(xs, n):
+        rows = []
+        for i in range(n):
+            rows.append(xs[i:])
+        rows.sort(key=lambda row: sum(row))
+        return rows[0], rows[1], max(rows, key=lambda row: len(row))
+
+    assert staged(f, rt.constant([5, -6, 7]), rt.constant(3)) == ([-6, 7], [5, -6, 7], [5, -6, 7])
+
+
+def test_nothing_has_no_least() -> None:
+    def f(xs):
+        return min((x for x in xs if x > 5), key=lambda x: -x)
+
+    for executor in EXECUTORS:
+        with pytest.raises(ValueError, match="empty"):
+            rt.function(f, executor=executor)(rt.constant([1, 2]))
+
+
+# Bools.
+
+def of_masks(xs, ns, bit):
+    mask = xs > 0
+    return mask * xs, ns - mask, mask + 1, mask * 0.5, mask < 1, mask == ns, bit * xs, mask * [1, 2, 3], (mask * 2) + ns
+
+
+def test_arrays_of_bools_take_the_dtype_that_they_meet() -> None:
+    arguments = rt.constant([1.0, -2.0, 3.0]), rt.constant([1, 2, 3]), rt.constant(True)
+    eager = of_masks(*arguments)
+    traced = rt.function(of_masks)(*arguments)
+    assert [x.dtype for x in eager] == [x.dtype for x in traced]
+    assert plain(eager) == plain(traced) == (
+        [1.0, 0.0, 3.0], [0, 2, 2], [2, 1, 2], [0.5, 0.0, 0.5], [False, True, False], [True, False, False],
+        [1.0, -2.0, 3.0], [1, 0, 3], [3, 2, 5])
+
+
+@pytest.mark.parametrize("fn", [lambda m: m + m, lambda m: m * True, lambda m: m < m, lambda m: rt.add(m, 1)])
+def test_arrays_of_bools_alone_are_no_numbers(fn: Callable[..., Any]) -> None:
+    for run in fn, rt.function(fn):
+        with pytest.raises(DTypeError, match="bool"):
+            run(rt.constant([True, False]))
+
+
+def test_counts_are_pythons_ints() -> None:
+    xs = rt.constant([1, 5, 7])
+    assert type(sum(x > 2 for x in xs)) is int and type(ag.convert(lambda v: sum(v > 2))(xs)) is int
+    assert staged(lambda v: sum(x > 2 for x in v) * 0.5 + sum([v[0] > 0, v[1] > 9]), xs) == 2.0
+
+
+# What is refused.
+
+_NOW = r": <rt\.Tensor 'n' shape=\(\) dtype=int32> has no value while its function is traced"
+_PYTHON_INT = ("a tensor cannot be used as a Python int here" + _NOW,
+               "Call a function of rt in place of this one, or give it a Python int.")
+_INDEX = ("a tensor cannot be a Python index here" + _NOW,
+          "Make what it indexes a tensor, with rt.constant or rt.stack.")
+_GRAPH = " is known only when the graph runs"
+_HOLDS = _GRAPH + ", and a list that is made then holds tensors of one type, or tuples of such tensors"
+_REPEATED = " cannot be repeated here: how often it is repeated" + _HOLDS
+_NUMBERS = "Use a list of numbers."
+
+
+@pytest.mark.parametrize(("fn", "what", "remedy"), [
+    (lambda n: (0,) * n, "a tuple has a known length, and how often it is repeated" + _GRAPH, "Use a list."),
+    (lambda n: [[0] * 2] * n, r"\[\[the int 0, the int 0\]\]" + _REPEATED,
+     "Make an item for each place: [[0] * 2 for _ in range(n)]."),
+    (lambda n: ["a"] * n, r"\[the str 'a'\]" + _REPEATED, _NUMBERS),
+    (lambda n: [None] * n, r"\[None\]" + _REPEATED, _NUMBERS),
+    (lambda n: "-" * n, *_PYTHON_INT),
+    (lambda n: ["a", "b"][n], *_INDEX),
+    (lambda n: [[1], [2]][n], *_INDEX),
+    (lambda n: [n, rt.constant(1.5)][n], *_INDEX),
+    (lambda n: (1, 2, 3)[n:], "a tuple has a known length, and where it is cut" + _GRAPH, "Use a list."),
+    (lambda n: ["a", "b"][n:], r"\[the str 'a', the str 'b'\] cannot be cut here: where it is cut" + _HOLDS, _NUMBERS),
+])
+def test_refusals(fn: Callable[..., Any], what: str, remedy: str) -> None:
+    with pytest.raises(OpError) as caught:
+        rt.function(fn)(N)
+    first, source, caret, last = str(caught.value).split("\n")
+    place = f"{__file__}:{fn.__code__.co_firstlineno}: "
+    assert first.startswith(place) and re.fullmatch(what, first[len(place):])
+    assert "lambda n" in source and caret.strip() == "^" and last == remedy
+
+
+def test_to_code_is_what_it_was() -> None:
+    @rt.function
+    def f(xs, n):
+        return xs[n] + xs[n:][0]
+
+    assert ag.to_code(f) == "def f(xs, n):\n    return xs[n] + xs[n:][0]\n"
+
+
+def place_of(xs, x):
+    return xs.index(x)
+
+
+def test_a_callee_that_ran_before_on_plain_values() -> None:
+    plainly = ag.convert(lambda xs: [place_of(xs, 3) for _ in range(20)])
+    for _ in range(3):
+        assert plainly([1, 3])[-1] == 1
+        assert staged(lambda n: place_of([1, n, 3], 2), N) == 1
