@@ -78,8 +78,8 @@ _ACTS: Final = frozenset({
 _QUESTIONS: Final = frozenset({"getLogger", "isEnabledFor", "getEffectiveLevel", "hasHandlers", "which", "disk_usage"})
 """What does not, among these."""
 _CALL: Final[tuple[Any, ...]] = (
-    functools.reduce, itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby,
-    itertools.starmap, itertools.takewhile)
+    itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.starmap,
+    itertools.takewhile)
 """What calls, from C, what it is given."""
 _TAKE_ROWS: Final = frozenset({"writelines", "writerow", "writerows"})
 _LAZY: Final = (GeneratorType, map, filter, zip)

@@ -45,7 +45,7 @@ from runtime.iterables import (
 from runtime.keys import check_keys
 from runtime.maybe import Maybe, MaybeObject
 from runtime.op import CAST
-from runtime.ops.effects import stage_print
+from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import not_equal
 from runtime.ops.math import round as round_op
 from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
@@ -280,6 +280,21 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return total if isinstance(start, builtins.int) and start == 0 else start + total
 
 
+def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
+    """`functools.reduce`: TypeError, when the graph runs, for nothing without an initial value."""
+    function = operators.call(function)
+    iterable = settled(iterable)
+    if not stages(iterable):
+        return functools.reduce(function, iterable, *initial)
+    if not initial:
+        iterable = _list(iterable)
+        if isinstance(iterable, builtins.list):
+            return functools.reduce(function, iterable)
+        raise_unless(not_equal(_length(iterable), 0), TypeError("reduce() of empty iterable with no initial value"))
+        initial, iterable = (iterable[0],), iterable[1:]
+    return fold(iterable, lambda item, found: (function(found, item),), initial, ("found",))[0]
+
+
 def _quantifier(
     name: str, python: Callable[[Any], Any], reduction: Callable[..., Any], stop: builtins.bool
 ) -> Callable[[Any], Any]:
@@ -364,6 +379,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.tuple: _tuple,
     builtins.pow: _pow,
     builtins.divmod: _divmod,
+    functools.reduce: _reduce,
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)

@@ -1,6 +1,10 @@
 """What Python's lists and tuples do with numbers that are tensors."""
 from __future__ import annotations
 
+import functools
+import math
+import operator
+
 from programs import program
 
 
@@ -352,3 +356,18 @@ def pairs_of_a_table(n):
 def lists_put_together(n, xs):
     pairs = [*enumerate(xs)]
     return [*range(n)], [n, *range(n), 7, *xs, *(x + 1 for x in xs)], [*[n], n], [(9, n), *pairs, *zip(range(n), xs)]
+
+
+@program((5, [3, 4, 2]), (0, [7]))
+def reduced(n, xs):
+    product = functools.reduce(lambda a, b: a * b, range(1, n + 1), 1)
+    larger = functools.reduce(lambda a, b: a if a > b else b, xs)
+    return product, larger, functools.reduce(operator.add, xs, n), functools.reduce(math.gcd, [x * 6 for x in xs])
+
+
+@program((4,), (1,), (0,))
+def reduced_without_a_start(n):
+    try:
+        return functools.reduce(lambda a, b: a * 10 + b, range(n))
+    except TypeError:
+        return -1
