@@ -205,7 +205,7 @@ _HARMLESS: Final = frozenset((
     "const", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not",
     "logical_and", "logical_or", "logical_xor", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
     "add", "subtract", "multiply", "negative", "abs", "minimum", "maximum"))
-"""Ops that cannot fail and cost nothing on scalars: computing them in vain is cheaper than a branch."""
+"""Ops that cost nothing on scalars: where they cannot fail, computing them in vain is cheaper than a branch."""
 
 
 def _is_scalar(value: Value) -> bool:
@@ -222,8 +222,8 @@ def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
     graph = Graph("right", parent=into)
     value = trace_body(graph, right, tuple)
     simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
-              and not value.ndim and all(node.op.name in _HARMLESS and _is_scalar(node.outputs[0])
-                                         for node in graph.nodes))
+              and not value.ndim and all(node.op.name in _HARMLESS and not node.own_errors
+                                         and _is_scalar(node.outputs[0]) for node in graph.nodes))
     if into is None or not simple:
         rollback(mark)
         return None

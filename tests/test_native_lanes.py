@@ -60,9 +60,10 @@ def test_random_programs(seed: int) -> None:
 
 
 def test_random_programs_run_in_lanes() -> None:
-    """Nearly all of the random programs are of the kind that they are meant to be."""
+    """Most of the random programs are of the kind that they are meant to be: not those with an `or` of Python's ints
+    that may be too large, which is a branch."""
     found = sum(any("at a time, in lanes" in line for line in how(*made(seed))) for seed in range(16))
-    assert found >= (12 if vector_bits() >= 256 else 4)
+    assert found >= (10 if vector_bits() >= 256 else 4)
 
 
 def steps_of(n):

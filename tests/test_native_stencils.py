@@ -185,7 +185,7 @@ def test_one_loop_without_copies() -> None:
         "  nothing calls Python")
     text = concrete.inspect_llvm(optimized=False)
     assert text.count("call void @llvm.memcpy") == 2  # the first value of the state, and the result
-    assert "load <64 x i8>" in text
+    assert f"load <{vector_bits() // 8} x i8>" in text
 
 
 def test_what_is_reduced_is_stored_where_it_stays() -> None:

@@ -528,3 +528,20 @@ def test_a_loop_that_only_an_overflow_ends(executor: str) -> None:
     for n in (1, 100):
         with pytest.raises(rt.errors.NumberOverflowError):
             rt.function(endless, executor=executor)(rt.constant(n))
+
+
+def guarded_operands(n):
+    count = 0
+    for i in range(n):
+        if i < 2 and i * 4611686018427387904 >= 0:
+            count += 1
+        if i > 1 or i * 4611686018427387904 >= 0:
+            count += 10
+        y = i * 4611686018427387904 if i < 2 else 7
+        if y > 6 and (i >= 3 or not i * 3074457345618258603 < 0):
+            count += 100
+    return count
+
+
+def test_an_operand_that_python_leaves_out_does_not_overflow(executor: str) -> None:
+    assert rt.function(guarded_operands, executor=executor)(rt.constant(5)).numpy() == guarded_operands(5) == 452

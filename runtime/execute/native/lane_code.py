@@ -126,9 +126,8 @@ class Lanes(Registers):
         b, (at, inside) = self.b, self.plan.sums[node]
         total, part = env[node.inputs[at]], env[node.inputs[1 - at]]
         if not inside:
-            part, low, high = (self.wide(v) if lanes(part.ty) > 1 else v for v in (
-                part, *[env[value] for value in self.plan.share]))
-            return b.icmp("sle", b.add(part, low), high)
+            low, high = (env[value] for value in self.plan.share)
+            return b.icmp("sle", *self.alike(b.add(*self.alike(part, low)), high))
         total, part = self.alike(total, part)
         grows = part if node.op.name == "add_fits" else b.sub(const(part.ty, 0), part)
         return b.icmp("ult", b.or_(grows, b.add(total, grows)), const(part.ty, MOST_ADDED))
