@@ -14,6 +14,8 @@ import runtime as rt
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
+from runtime.execute.native.compile import vector_bits  # noqa: E402
+
 
 def life(cells, n):
     for _ in range(n):
