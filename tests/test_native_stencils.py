@@ -14,7 +14,7 @@ import runtime as rt
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
-from runtime.execute.native.compile import vector_bits  # noqa: E402
+from runtime.execute.native.compile import vector_bits
 
 
 def life(cells, n):
