@@ -12,7 +12,7 @@ import pytest
 from test_native_interrupts import stopped_after, took
 
 import runtime as rt
-from runtime.execute.native import hoisting
+from runtime.execute.native import hoisting, strips
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
@@ -22,8 +22,9 @@ AT_ONCE = "matmul is made for up to 40 steps of the loop at once"
 
 @pytest.fixture(autouse=True)
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever the machine has; and no loop is too little work."""
+    """Whatever the machine has; no loop is too little work, and BLAS makes all products."""
     monkeypatch.setattr(hoisting, "_WORTH", 1)
+    monkeypatch.setattr(strips, "_BITS", 0)
     before = rt.config.threading.get_intra_op_parallelism_threads()
     rt.config.threading.set_intra_op_parallelism_threads(2)
     yield
@@ -230,7 +231,7 @@ def test_unknown_sizes(hidden: int) -> None:
 
 
 def test_products_too_large_at_run_time_are_made_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hoisting, "_MOST", B * F * H - 1)
+    monkeypatch.setattr(hoisting, "_on_one_thread", lambda _: B * F * H - 1)
     specs = [rt.TensorSpec([None] * k, rt.float32) for k in (3, 2, 2)]
     specs[1] = rt.TensorSpec([F, None], rt.float32)
     specs[0] = rt.TensorSpec([None, None, F], rt.float32)
@@ -352,6 +353,7 @@ def test_what_stays_in_its_step(fn: Callable[..., Any], why: str | None) -> None
 def test_explain_native_says_how_a_product_is_made(sizes: tuple[int, int, int, int], worth: int | None, said: str,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
+    monkeypatch.setattr(strips, "_BITS", 0)
     if worth is not None:
         monkeypatch.setattr(hoisting, "_WORTH", worth)
     concrete = traced(rows, arguments(whole=True, sizes=sizes))
@@ -363,7 +365,7 @@ def test_a_signal_stops_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is as long as all steps: threads end after a part of it."""
     monkeypatch.setattr(hoisting, "_GROUP", 1 << 60)
     monkeypatch.setattr(hoisting, "_BYTES", 1 << 60)
-    args = arguments(whole=True, sizes=(20_000, 30, 200, 100))
+    args = arguments(whole=True, sizes=(20_000, 30, 100, 87))
     concrete = traced(rows, args)
     assert "matmul is made for up to 20000 steps of the loop at once" in concrete.explain_native()
     whole = took(lambda: concrete(*args))

@@ -19,7 +19,7 @@ from runtime.execute.native.emit import PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
-from runtime.execute.native.packed import PRODUCTS, product_text
+from runtime.execute.native.packed import PARTS, PRODUCTS, product_text
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -129,11 +129,12 @@ def _support() -> _MethodDef:
 
 @functools.cache
 def _product(name: str) -> None:
-    """Make a function for large products, which what is compiled from now on finds by name."""
+    """Make the functions of large products, which what is compiled from now on finds by name."""
     text = product_text(name, Module(has_fma(), vector_bits()))
     key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, cache.load(key), lambda _, code: cache.save(key, code))
-    llvm.add_symbol(name, engine.get_function_address(name))
+    for part in PARTS:
+        llvm.add_symbol(name + part, engine.get_function_address(name + part))
     engine.detach()  # it stays for ever, as code that calls it may
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.execute.native import hoisting, lane_loops, lanes, sweeps, tiles
+from runtime.execute.native import hoisting, lane_loops, lanes, strips, sweeps, tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
@@ -341,6 +341,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
     test, body = node.params["test"], node.params["body"]
     types = [v.type for v in body.inputs]
     carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
+    strips.keep(w, body, envs["body"])
     cost = cost_of(w, test, body)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
     before = b.block
@@ -409,6 +410,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
         w.reload()
     graphs = [body] if test is None else [test, body]
     carried, storages = _start(w, node, types, values[sources:sources + count], sources, graphs, body, items)
+    strips.keep(w, body, envs["body"])
     ahead = None if length is None else hoisting.planned(w, node, length, envs["body"])
     cost = cost_of(w, test, body)
     head, inside, after = b.label("for"), b.label("do"), b.label("end")

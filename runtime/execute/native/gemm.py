@@ -20,7 +20,7 @@ from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
 
-__all__ = ["call", "cut", "need", "straight"]
+__all__ = ["call", "cut", "layout", "need", "straight"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
@@ -51,7 +51,7 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     b, dtype = w.b, x.dtype
     w.long = True
     x, y = (_lying(w, m) for m in (x, y))
-    (x_turned, x_step), (y_turned, y_step) = (_layout(w, m) for m in (x, y))
+    (x_turned, x_step), (y_turned, y_step) = (layout(w, m) for m in (x, y))
     sizes = x.dims[0], x.dims[1], y.dims[1]
     operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
 
@@ -118,7 +118,7 @@ def _lying(w: Lowering, m: Leaf) -> Leaf:
     return Leaf(m.dtype, m.dims, pointer, [1, step] if turned else [step, 1], bases=m.bases)
 
 
-def _layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
+def layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
     """Whether a matrix lies transposed, and how far its lines are apart."""
     b = w.b
     first, second = x.steps(b)

@@ -23,6 +23,7 @@ from runtime.execute.native.products import by_blas
 from runtime.execute.native.scalars import cast, literal, llvm_type, lower
 from runtime.execute.native.shapes import result_type, wide
 from runtime.execute.native.straight import type_of
+from runtime.execute.native.strips import Strips
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.types import TensorType, float32, float64
@@ -31,7 +32,6 @@ __all__ = ["Ahead", "planned"]
 
 _PER_ELEMENT: Final = 16  # multiplications that take as long as an element of weight 1
 _WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times of what it takes to wake a thread
-_MOST: Final = 1_000_000  # multiplications up to which OpenBLAS keeps to one thread
 _GROUP: Final = 1 << 26  # multiplications of float32, in vectors of 512 bits: 1.1 ms of one core
 _BYTES: Final = 1 << 22  # that the products of a group have
 
@@ -117,7 +117,12 @@ class Ahead:
         for p, memory in zip(self.products, self.memories, strict=True):
             after = b.label("made")
             x, y = [self._matrix(side, step, after) if isinstance(side, Step) else side for side in p.sides]
-            gemm.call(w, x, y, Leaf(memory.dtype, memory.dims[1:], memory.address(b, [row, 0, 0])), whole=whole)
+            out = Leaf(memory.dtype, memory.dims[1:], memory.address(b, [row, 0, 0]))
+            strips = _strips(w, p)
+            if strips is not None:
+                strips.multiply(w, x, out)
+            else:
+                gemm.call(w, x, y, out, whole=whole)
             b.start(after)
 
     def _matrix(self, side: Step, step: Val, after: str) -> Leaf:
@@ -189,7 +194,7 @@ def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
     w.ahead.update(dict.fromkeys([p.node for p in kept], at_once if isinstance(at_once, int) else 0))
     pays = [b.icmp("sgt", b.load("i64", w.word(THREADS_WORD)), const("i64", 1)),
             b.icmp("sge", b.i64(b.imul(steps, work)), const("i64", _WORTH)),
-            *[b.icmp("sle", b.i64(b.product(p.sizes)), const("i64", _MOST)) for p in kept],
+            *[b.icmp("sle", b.i64(b.product(p.sizes)), const("i64", _most(w, p))) for p in kept],
             *[lies for p in kept for side in p.sides if isinstance(lies := _straight(w, side), Val)]]
     return Ahead(w, body, env, kept, length, b.select(reduce(b.and_, pays), b.i64(at_once), const("i64", 1)), work)
 
@@ -220,7 +225,25 @@ def _unfit(w: Lowering, p: Product) -> str | None:
     if not by_blas(w, result_type(p.node).dtype, p.sizes):
         return "it is written inline"
     work = w.b.product(p.sizes)
-    return "BLAS divides it among threads by itself" if isinstance(work, int) and work > _MOST else None
+    return "BLAS divides it among threads by itself" if isinstance(work, int) and work > _most(w, p) else None
+
+
+def _most(w: Lowering, p: Product) -> int:
+    """How many multiplications a product has that is made ahead: strips go to no other thread, OpenBLAS may."""
+    return _GROUP if _strips(w, p) is not None else _on_one_thread(w.module.vector_bits)
+
+
+def _on_one_thread(bits: int) -> int:
+    """The multiplications up to which OpenBLAS keeps to one thread: for registers of 512 bits it has a way for small
+    products, which ends there."""
+    return 1_000_000 if bits >= 512 else 1 << 18
+
+
+def _strips(w: Lowering, p: Product) -> Strips | None:
+    """Those of its right matrix, if threads may share them."""
+    strips: Strips | None = w.strips.get(p.node)
+    x = _laid(w, p.sides[0])
+    return strips if strips is not None and strips.divides(x.dims[0]) and strips.takes(w, x) else None
 
 
 # Which products need nothing of the state, and their operands in code that may run before their step.
@@ -246,11 +269,16 @@ def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step 
 
 def _straight(w: Lowering, side: Leaf | Step) -> bool | Val:
     """Whether each step's matrix lies as BLAS takes it."""
+    return gemm.straight(w.b, _laid(w, side))
+
+
+def _laid(w: Lowering, side: Leaf | Step) -> Leaf:
+    """A matrix that lies as that of each step."""
     if isinstance(side, Leaf):
-        return gemm.straight(w.b, side)
+        return side
     steps = list(side.source.steps(w.b))
     del steps[side.axis]
-    return gemm.straight(w.b, Leaf(side.source.dtype, side.dims, side.source.pointer, steps))
+    return Leaf(side.source.dtype, side.dims, side.source.pointer, steps)
 
 
 def _step(w: Lowering, node: Node | None, body: Graph, env: Env) -> Step | None:

@@ -96,6 +96,8 @@ class Lowering(ListMemory):
         self.blocked: list[Node] = []  # loops that run block by block
         self.laned: dict[Node, int | str] = {}  # loops that run so many iterations at a time, or why they do not
         self.ahead: dict[Node, int | str] = {}  # products made for so many steps of a loop at once, or why not
+        self.strips: dict[Node, Any] = {}  # of products in loops, the right matrix, if it stays the same
+        self.by_strips: list[Node] = []  # products that are made with these
         self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.called_back: list[tuple[Node, str]] = []

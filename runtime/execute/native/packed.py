@@ -11,6 +11,8 @@ copied to strips, too, where they lie by columns, and at the end, where a tile w
 
 Each sum adds up the products of a block in order, then those of the next block. So it is the same whatever the tile,
 the thread, and the number of them. Where blocks are cut depends on the sizes alone.
+
+The strips of a right matrix of one block may also be kept, and many left ones multiplied by them (`strips.py`).
 """
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from runtime.execute.native.pool import RUN
 from runtime.execute.native.scalars import llvm_type
 from runtime.types import DType, float32, float64
 
-__all__ = ["PRODUCTS", "Packed", "fits", "product_text"]
+__all__ = ["BY_STRIPS", "DEPTH", "PARTS", "PRODUCTS", "SIDE", "STRIPS", "Packed", "fits", "product_text"]
 
-_DEPTH: Final = 512  # products of a sum that a block adds up
-_SIDE: Final = 2048  # rows and columns of a block
+DEPTH: Final = 512  # products of a sum that a block adds up
+SIDE: Final = 2048  # rows and columns of a block
 _GROUP: Final = 96  # rows that stay in the cache of a core while columns pass by
 _VECTORS: Final = 3  # of a row of a tile, at most
 _AT_ONCE: Final = 8  # elements that are copied before a loop goes on
@@ -87,35 +89,30 @@ class Packed:
         def least(size: Index, most: int) -> Index:
             return min(size, most) if isinstance(size, int) else b.intrinsic("smin", size, const("i64", most))
 
-        lines = b.iadd(least(columns, _SIDE), least(rows, _SIDE) if self.x_turned else 0)
-        return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, _DEPTH))
+        lines = b.iadd(least(columns, SIDE), least(rows, SIDE) if self.x_turned else 0)
+        return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH))
 
-    def declare(self) -> str:
-        """The name of the function, of which `write` says what it takes."""
-        self.module.declare(self.name, "i32", *self._types())
-        return self.name
+    def declare(self, part: str = "") -> str:
+        """The name of a function: of which `write` says what it takes, or of another of `PARTS`."""
+        self.module.declare(self.name + part, "i32", *_TYPES[part])
+        return self.name + part
 
     def define(self) -> None:
-        self.module.define(self.name, "i32", self._types(), self.write, "nounwind", linkage="")
-
-    def _types(self) -> list[str]:
-        return ["ptr", "i64", "i64", "i64", "ptr", "i64", "ptr", "i64", "ptr", "ptr"]
+        for part, write in (("", self.write), (STRIPS, self._write_strips), (BY_STRIPS, self._write_by_strips)):
+            self.module.define(self.name + part, "i32", _TYPES[part], write, "nounwind", linkage="")
 
     def write(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val, y: Val,
               y_step: Val, out: Val, memory: Val) -> Val:
         """A function whose result is 0, or a signal stopped it."""
-        ty, one, zero, side = self.ty, const("i64", 1), const("i64", 0), const("i64", _SIDE)
-        self.module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
-        copies, tiles = [self.module.define(f"{self.name}.{name}", "i32", ["ptr", "i64", "i64"], part, "nounwind")
-                         for name, part in (("copies", self._copies), ("tiles", self._tiles))]
+        ty, one, zero, side = self.ty, const("i64", 1), const("i64", 0), const("i64", SIDE)
+        copies, tiles = self._phases()
         small = b.icmp("slt", b.mul(b.mul(rows, inner), columns), const("i64", _THREADS))
         threads = b.select(small, one, b.load("i64", b.load("ptr", b.offset(frame, THREADS_WORD, "i64"))))
-        count = b.intrinsic("smax", self._up(b, inner, _DEPTH), one)
+        count = b.intrinsic("smax", self._up(b, inner, DEPTH), one)
         depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # all blocks about the same
 
         def run(name: str, held: Val, size: Val, step: int, most: int) -> None:
-            status = b.call("i32", RUN, Val("ptr", f"@{name}"), held, size, *[const("i64", n) for n in (step, most)],
-                            threads, frame)
+            status = self._divided(b, name, held, size, step, most, threads, frame)
             with b.when(b.icmp("ne", status, const("i32", 0))):
                 b.line(f"ret {status}")
 
@@ -123,7 +120,7 @@ class Packed:
             """Where element (i, j) of a matrix is."""
             return b.offset(pointer, b.add(b.mul(j, step), i) if turned else b.add(b.mul(i, step), j), ty)
 
-        with b.loop(0, columns, _SIDE) as j, b.loop(0, count) as part, b.loop(0, rows, _SIDE) as i:
+        with b.loop(0, columns, SIDE) as j, b.loop(0, count) as part, b.loop(0, rows, SIDE) as i:
             k = b.mul(part, depth)
             height, width = (b.intrinsic("smin", b.sub(n, at), side) for n, at in ((rows, i), (columns, j)))
             size = b.intrinsic("smin", b.sub(inner, k), depth)
@@ -137,6 +134,44 @@ class Packed:
             run(copies, held, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
             run(tiles, held, b.mul(self._up(b, height, _GROUP), self._up(b, strips, _VECTORS)), 1, _TILES)
         return const("i32", 0)
+
+    def _write_strips(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, strips: Val) -> Val:
+        """A function that copies a right matrix of one block; its result is 0."""
+        copies, _ = self._phases()
+        zero, nothing = const("i64", 0), Val("ptr", "null")
+        held = _Block(nothing, zero, y, y_step, nothing, columns, zero, inner, columns, strips, nothing, zero,
+                      const("i1", 0)).store(b)
+        return b.call("i32", copies, held, zero, self._strips(b, columns))
+
+    def _write_by_strips(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
+                         strips: Val, out: Val, again: Val, threads: Val) -> Val:
+        """A function that multiplies a matrix whose rows lie as they are by such strips; behind them is memory for a
+        strip of rows, if a tile would not be whole. `again`: add to what is there. With no threads it may run on
+        several, if all tiles are whole. Its result is 0, or a signal stopped it."""
+        copies, tiles = self._phases()
+        zero, count = const("i64", 0), self._strips(b, columns)
+        left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
+        first = b.udiv(rows, const("i64", self.rows))
+        held = _Block(x, x_step, Val("ptr", "null"), zero, out, columns, rows, inner, columns, strips, left, first,
+                      b.icmp("ne", again, zero)).store(b)
+        rest = b.sub(self._up(b, rows, self.rows), first)
+        with b.when(b.icmp("ne", rest, zero)):
+            b.call("i32", copies, held, zero, rest)
+        size = b.mul(self._up(b, rows, _GROUP), self._up(b, count, _VECTORS))
+        (status,) = b.either(b.icmp("eq", threads, zero), lambda: [b.call("i32", tiles, held, zero, size)],
+                             lambda: [self._divided(b, tiles, held, size, 1, _TILES, threads, frame)])
+        return status
+
+    def _phases(self) -> list[str]:
+        """The functions that copy strips of a block, and multiply them."""
+        return [self.module.define(f"{self.name}.{name}", "i32", ["ptr", "i64", "i64"], part, "nounwind")
+                for name, part in (("copies", self._copies), ("tiles", self._tiles))]
+
+    def _divided(self, b: Builder, name: str, held: Val, size: Val, step: int, most: int, threads: Val, frame: Val
+                 ) -> Val:
+        self.module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
+        return b.call("i32", RUN, Val("ptr", f"@{name}"), held, size, *[const("i64", n) for n in (step, most)],
+                      threads, frame)
 
     def _up(self, b: Builder, size: Val, by: int) -> Val:
         """How many parts of `by` cover a size."""
@@ -316,6 +351,17 @@ class Packed:
         lines += ["4:", "vzeroupper"]
         changed = ["rax", "r10", "r11", *[f"xmm{k}" for k in range((self.rows + 1) * vectors + 1)]]
         return "\\0A".join(lines), ",".join(f"~{{{name}}}" for name in changed)
+
+
+STRIPS: Final = "_strips"
+BY_STRIPS: Final = "_by_strips"
+PARTS: Final = ("", STRIPS, BY_STRIPS)
+"""What follows the name of a product in the names of its functions."""
+_TYPES: Final = {
+    "": ["ptr", "i64", "i64", "i64", "ptr", "i64", "ptr", "i64", "ptr", "ptr"],
+    STRIPS: ["i64", "i64", "ptr", "i64", "ptr"],
+    BY_STRIPS: ["ptr", "i64", "i64", "i64", "ptr", "i64", "ptr", "ptr", "i64", "i64"],
+}
 
 
 def _name(dtype: DType, x_turned: bool, y_turned: bool) -> str:

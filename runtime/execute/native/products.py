@@ -12,13 +12,13 @@ from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import fitted
 from runtime.execute.native.scalars import llvm_type, lower
 from runtime.execute.native.shapes import narrowed, result_type, widened
-from runtime.execute.native.updates import update_of
+from runtime.execute.native.strips import SMALL, Strips
+from runtime.execute.native.updates import Update, update_of
 from runtime.graph import Node
 from runtime.types import DType, float16
 
 __all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
 
-_SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _ROW: Final = 64  # columns that are kept in registers then
 
 
@@ -44,6 +44,9 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims) if blas_symbols() else None
+        strips: Strips | None = w.strips.get(node)
+        if strips is not None and strips.takes(w, x) and (update is None or update.only_adds):
+            return _by_strips(w, node, strips, x, dims, update)
         uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
             left, right = x, y
@@ -62,6 +65,16 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
             w.poll(b.imul(b.product([rows, columns]), inner) if isinstance(inner, int) else 1 << 14)
 
     loops.nest(b, lead, product, parallel=False)
+    return target
+
+
+def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[Index], update: Update | None) -> Leaf:
+    w.by_strips.append(node)
+    if update is not None:
+        w.added.append(node)
+        return update.write(w, lambda out, _: strips.multiply(w, x, out, add=True))
+    target = w.result(node.outputs[0], dims)
+    strips.multiply(w, x, target)
     return target
 
 
@@ -116,7 +129,7 @@ def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
 
 def by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
     size = w.b.product(sizes)
-    return dtype in GEMM and not (isinstance(size, int) and size <= _SMALL)
+    return dtype in GEMM and not (isinstance(size, int) and size <= SMALL)
 
 
 def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:

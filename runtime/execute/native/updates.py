@@ -31,6 +31,11 @@ class Update(NamedTuple):
     nodes: Sequence[Node]
     variable: Any = None
 
+    @property
+    def only_adds(self) -> bool:
+        """Whether it is the product that is added, and no variable is: that may not have half of it after a signal."""
+        return len(self.nodes) == 1 and self.alpha.ref == const(self.alpha.ty, 1).ref and self.variable is None
+
     def write(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> Leaf:
         """`product(out, alpha)` writes a product into memory, or adds it to that."""
         b, target, alpha = w.b, self.target, self.alpha

@@ -1,0 +1,294 @@
+"""Products in loops by a matrix that stays the same, which is copied once, before the loop."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from test_native_interrupts import stopped_after, took
+
+import runtime as rt
+
+pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+
+from runtime.execute.native import compile as code
+from runtime.execute.native import gemm, hoisting, packed, strips
+from runtime.execute.native.emit import Builder, Module
+
+HERE = Module(code.has_fma(), code.vector_bits())
+pytestmark = pytest.mark.skipif(not packed.fits(HERE, rt.float32), reason="for AVX2 or AVX-512")
+WIDTHS = [bits for bits in (256, 512) if bits <= code.vector_bits()]
+ONCE = "matmul multiplies by a matrix that is copied once, before the loop"
+KINDS = [(dtype, turned) for dtype in (rt.float32, rt.float64) for turned in (False, True)]
+
+
+@pytest.fixture(autouse=True)
+def _on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever its registers; on two threads, even for little work."""
+    monkeypatch.setattr(strips, "_BITS", code.vector_bits())
+    monkeypatch.setattr(strips, "_THREADS", 1)
+    before = rt.config.threading.get_intra_op_parallelism_threads()
+    rt.config.threading.set_intra_op_parallelism_threads(2)
+    yield
+    rt.config.threading.set_intra_op_parallelism_threads(before)
+
+
+def random(*shape: int, dtype: Any = rt.float32) -> Any:
+    return rt.constant((np.random.default_rng(sum(shape)).standard_normal(shape) / 8).astype(dtype.np))
+
+
+def traced(fn: Callable[..., Any], args: Any, *specs: Any) -> Any:
+    return rt.function(fn, executor="native").get_concrete_function(*(specs or args))
+
+
+def check(fn: Callable[..., Any], *args: Any, specs: Any = (), said: bool = True) -> Any:
+    """That the function does what the reference executor does; on one thread it gives the same bits."""
+    concrete = traced(fn, args, *specs)
+    assert (ONCE in concrete.explain_native()) is said
+    got = [x.numpy() for x in rt.nest.flatten(concrete(*args))]
+    want = rt.nest.flatten(rt.function(fn, executor="numpy")(*args))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b.numpy(), rtol=2e-4, atol=2e-4 if a.dtype == np.float32 else 1e-12)
+    rt.config.threading.set_intra_op_parallelism_threads(1)
+    alone = [x.numpy() for x in rt.nest.flatten(concrete(*args))]
+    rt.config.threading.set_intra_op_parallelism_threads(2)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(got, alone, strict=True))
+    return concrete
+
+
+# The code itself
+
+class Kept:
+    """Machine code that copies a matrix to strips, and multiplies by them."""
+
+    def __init__(self, bits: int, dtype: Any, turned: bool) -> None:
+        self.module, self.dtype, self.turned = Module(True, bits), dtype, turned
+        self.engines = []
+        i64, ptr = ctypes.c_int64, ctypes.c_void_p
+        self.copy = self._of(packed.STRIPS, turned, [i64, i64, ptr, i64, ptr])
+        self.multiply = self._of(packed.BY_STRIPS, False, [ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, i64])
+
+    def _of(self, part: str, turned: bool, types: list[Any]) -> Any:
+        (name,) = [name for name, kind in packed.PRODUCTS.items() if kind == (self.dtype, False, turned)]
+        self.engines.append(code._engine_of(packed.product_text(name, self.module), 0))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.engines[-1].get_function_address(name + part))
+
+    def __call__(self, xs: list[Any], y: Any, outs: list[Any], again: bool) -> None:
+        inner, columns = y.shape
+        room = packed.Packed(self.module, self.dtype, False, False).room(Builder(self.module), 0, inner, columns)
+        assert isinstance(room, int)
+        memory = np.full(room + 64, 77, self.dtype.np)
+        assert self.copy(inner, columns, y.ctypes.data, y.strides[self.turned] // y.itemsize, memory.ctypes.data) == 0
+        for x, out in zip(xs, outs, strict=True):
+            assert self.multiply(None, x.shape[0], inner, columns, x.ctypes.data, x.strides[0] // x.itemsize,
+                                 memory.ctypes.data, out.ctypes.data, again, 0) == 0
+        assert (memory[room:] == 77).all(), "what lies behind the memory is untouched"
+
+
+def within(values: Any, turned: bool = False) -> Any:
+    """A view whose lines are some elements apart, with NaN around it."""
+    lines = values.T if turned else values
+    around = np.full((lines.shape[0] + 2, lines.shape[1] + 3), np.nan, values.dtype)
+    view = around[1:-1, :lines.shape[1]]
+    view[:] = lines
+    return view.T if turned else view
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_code(bits: int, kind: Any, again: bool) -> None:
+    """Of small integers, of which all sums are exact; nothing around the operands is read or written."""
+    dtype, turned = kind
+    kept, rng = Kept(bits, dtype, turned), np.random.default_rng(0)
+    for inner, columns in [(1, 1), (16, 48), (3, 24), (512, 97), (30, 2048), (130, 65)]:
+        y = rng.integers(-4, 5, (inner, columns)).astype(dtype.np)
+        xs = [rng.integers(-4, 5, (rows, inner)).astype(dtype.np) for rows in (8, 1, 5, 0, 96, 203)]
+        outs = []
+        for x in xs:
+            outs.append(np.full(len(x) * columns + 200, 7, dtype.np))
+        kept([within(x) for x in xs], within(y, turned), [out[100:] for out in outs], again)
+        for x, out in zip(xs, outs, strict=True):
+            end = 100 + len(x) * columns
+            assert (out[100:end].reshape(-1, columns) == x @ y + 7 * again).all(), (len(x), inner, columns)
+            assert (out[:100] == 7).all() and (out[end:] == 7).all()
+
+
+# Loops
+
+def stepped(h, u, n):
+    for _ in rt.range(n):
+        h = rt.tanh(h @ u)
+    return h
+
+
+def added(h, u, n):
+    total = h * 0.5
+    for k in rt.range(n):
+        total = h * rt.cast(k, h.dtype) + total @ u
+        h = -h
+    return total
+
+
+def while_(h, u, n):
+    while rt.reduce_max(rt.abs(h)) > 0.01 and n > 0:
+        h, n = rt.tanh(h @ u), n - 1
+    return h, n
+
+
+def turned(h, u, n):
+    for _ in rt.range(n):
+        h = rt.tanh(h @ rt.transpose(u))
+    return h
+
+
+def backwards(h, u, n):
+    """Rows that lie backwards are read as they lie; columns are copied."""
+    for _ in rt.range(n):
+        h = rt.tanh(h[::-1] @ u) + rt.tanh(h[:, ::-1] @ u)
+    return h
+
+
+def nested(h, u, n):
+    for _ in rt.range(2):
+        v = u * 0.5
+        for _ in rt.range(n):
+            h = rt.tanh(h @ v)
+            v = v + 0.0
+        for _ in rt.range(n):
+            h = rt.tanh(h @ v)
+    return h
+
+
+@pytest.mark.parametrize("fn", [stepped, added, while_, turned, backwards, nested])
+@pytest.mark.parametrize("rows", [4, 7, 32, 130])
+@pytest.mark.parametrize("dtype", [rt.float32, rt.float64], ids=lambda dtype: dtype.name)
+def test_loops(fn: Callable[..., Any], rows: int, dtype: Any) -> None:
+    for size in (96, 101):
+        for n in (0, 1, 5):
+            check(fn, random(rows, size, dtype=dtype), random(size, size, dtype=dtype), rt.constant(n))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 32])
+def test_rows_of_any_number(rows: int) -> None:
+    n, u = rt.constant(4), random(100, 100)
+    specs = [rt.TensorSpec([None, 100], rt.float32), rt.TensorSpec([100, 100], rt.float32), rt.TensorSpec([], rt.int32)]
+    check(stepped, random(rows, 100), u, n, specs=specs)
+
+
+def test_nothing_stays_of_the_last_call() -> None:
+    h, n = random(16, 64), rt.constant(3)
+    concrete = check(stepped, h, random(64, 64), n)
+    for factor in (2.0, -1.0):
+        u = random(64, 64) * factor
+        np.testing.assert_allclose(concrete(h, u, n).numpy(), stepped(h, u, 3).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_variable_that_the_loop_assigns_is_no_such_matrix() -> None:
+    u = rt.Variable(random(64, 64))
+
+    def f(h):
+        for _ in rt.range(4):
+            h = rt.tanh(h @ u)
+            u.assign(u * -0.5)
+        return h
+
+    h, start = random(16, 64), u.numpy()
+    got = rt.function(f, executor="native")(h).numpy()
+    u.assign(start)
+    np.testing.assert_allclose(got, rt.function(f, executor="numpy")(h).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_variable_that_it_reads_may_be_one() -> None:
+    u = rt.Variable(random(64, 64))
+
+    def f(h):
+        for _ in rt.range(4):
+            h = rt.tanh(h @ u)
+        return h
+
+    h = random(16, 64)
+    fn = rt.function(f, executor="native")
+    for _ in range(2):
+        np.testing.assert_allclose(fn(h).numpy(), rt.function(f, executor="numpy")(h).numpy(), rtol=1e-4, atol=1e-5)
+        u.assign(u * -0.5)
+
+
+def test_not_finite() -> None:
+    h = np.zeros((9, 64), np.float32)
+    h[0, 0], h[3, 5], h[8, 63] = np.inf, np.nan, -np.inf
+
+    def f(h, u):
+        for _ in rt.range(1):
+            h = h @ u
+        return h
+
+    u = np.ones((64, 64), np.float32)
+    u[:, 7] = 0
+    got = traced(f, (rt.constant(h), rt.constant(u)))(rt.constant(h), rt.constant(u)).numpy()
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(got, h @ u)
+
+
+def test_what_is_left_to_blas() -> None:
+    """Matrices whose sizes are not known, that are too large, or of which only a branch or an update makes products."""
+    h, u, n = random(32, 64), random(64, 64), rt.constant(3)
+    unknown = [rt.TensorSpec([None, None], rt.float32)] * 2 + [rt.TensorSpec([], rt.int32)]
+    check(stepped, h, u, n, specs=unknown, said=False)
+    check(stepped, random(32, 520), random(520, 520) * 0.1, n, said=False)
+
+    def in_a_branch(h, u, n):
+        for k in rt.range(n):
+            h = rt.tanh(h @ u) if k > 1 else h
+        return h
+
+    def scaled(h, u, n):
+        w = h * 2.0
+        for k in rt.range(n):
+            w = w - 0.5 * (rt.tanh(h + rt.cast(k, rt.float32)) @ u)
+        return w
+
+    check(in_a_branch, h, u, n, said=False)
+    if gemm.blas_symbols():
+        check(scaled, h, u, n, said=False)
+
+
+def test_little_products_are_written_inline() -> None:
+    check(stepped, random(4, 16), random(16, 16), rt.constant(3), said=False)
+
+
+def network(xs, w, u):
+    h = rt.zeros([xs.shape[1], u.shape[0]])
+    for t in rt.range(xs.shape[0]):
+        h = rt.tanh(xs[t] @ w + h @ u)
+    return h
+
+
+@pytest.mark.parametrize("rows", [16, 18])
+def test_products_ahead_are_made_by_strips_where_tiles_are_whole(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hoisting, "_WORTH", 1)
+    args = random(40, rows, 33), random(33, 70), random(70, 70)
+    said = check(network, *args).explain_native()
+    assert "matmul is made for up to 40 steps of the loop at once" in said
+    assert said.count(ONCE) == 1 and "matmul is added in place\n" in said
+    text = traced(network, args).inspect_llvm(optimized=False)
+    assert ("cblas_sgemm64" in text) is (rows == 18 and "cblas_sgemm64" in gemm.blas_symbols())
+
+
+def test_a_signal_stops_the_loop() -> None:
+    args = random(64, 256), random(256, 256), rt.constant(40_000)
+    concrete = traced(stepped, args)
+    assert ONCE in concrete.explain_native()
+
+    def stopped() -> None:
+        with stopped_after(0.2):
+            concrete(*args)
+
+    assert took(stopped) < 1.0
+
+
+def test_without_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm, "blas_symbols", dict)
+    check(stepped, random(30, 100), random(100, 100), rt.constant(4))
