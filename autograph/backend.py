@@ -20,15 +20,20 @@ from typing import Any, Final, NamedTuple, Protocol
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "HEAP_TYPE", "IMMUTABLE_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce",
-    "announced", "answered", "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "keyed",
-    "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced", "answered",
+    "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "is_unchangeable", "keyed", "kind_of",
+    "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
 """The flag of classes that are objects on the heap: those of Python code, and, with the next, some written in C."""
-IMMUTABLE_TYPE: Final = 1 << 8
+_IMMUTABLE_TYPE: Final = 1 << 8
 """The flag of classes whose attributes cannot be assigned."""
+
+
+def is_unchangeable(cls: type) -> bool:
+    """Whether a class is written in C, such that Python code cannot assign to its attributes."""
+    return not cls.__flags__ & HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 class _Unbound:

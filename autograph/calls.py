@@ -30,7 +30,6 @@ from typing import Any, Final
 from .as_is import looked_at
 from .backend import (
     HEAP_TYPE,
-    IMMUTABLE_TYPE,
     Backend,
     activity,
     ambient,
@@ -39,6 +38,7 @@ from .backend import (
     deciding,
     forget,
     is_plain,
+    is_unchangeable,
     keyed,
     kind_of,
     on_announce,
@@ -178,7 +178,7 @@ def is_in_c(fn: Any) -> bool:
     """Whether a callable is written in C, and is no object that stands for a Python function."""
     cls = type(fn)
     made = fn if issubclass(cls, type) else cls  # `isinstance` would run code of proxies
-    return (not made.__flags__ & HEAP_TYPE or bool(made.__flags__ & IMMUTABLE_TYPE)) and cls not in _OF_FUNCTIONS
+    return is_unchangeable(made) and cls not in _OF_FUNCTIONS
 
 
 _OF_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
@@ -352,6 +352,22 @@ def _forget_idle() -> None:
 on_trace.append(_forget_idle)
 
 
+def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name: str) -> Callable[..., Any]:
+    """A builtin of that name, whose calls call what `choose` gives for the arguments."""
+
+    def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            found = choose(args)
+            resume.get(type(tracer), id)(tracer)
+            return found(*args, **kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    builtin.__name__ = builtin.__qualname__ = name
+    return begins_unseen(builtin)
+
+
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that lets the backend of an argument answer."""
     judges = original in (any, all, min, max, sorted, filter, map)  # the truth of items, or calls what it is given
@@ -373,17 +389,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
             return ambient.backend.builtins[original]
         return original if ambient.backend is None else looked_at(original)
 
-    def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            found = answering(args)
-            resume.get(type(tracer), id)(tracer)
-            return found(*args, **kwargs)
-        except BaseException as error:
-            prune(error)
-            raise
-
-    builtin.__name__ = builtin.__qualname__ = original.__name__
-    return begins_unseen(builtin)
+    return _by_arguments(answering, original.__name__)
 
 
 def _len(value: Any) -> Any:
@@ -398,16 +404,10 @@ def _len(value: Any) -> Any:
 _python_print = print  # `verification` puts another in its place for a time
 
 
-@begins_unseen
-def _print(tracer: Any, /, *args: Any, **kwargs: Any) -> None:
+def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
     """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
-    try:
-        backend = ambient.backend or _backend_within(args)
-        resume.get(type(tracer), id)(tracer)
-        (_python_print if backend is None else backend.builtins[_python_print])(*args, **kwargs)
-    except BaseException as error:
-        prune(error)
-        raise
+    backend = ambient.backend or _backend_within(values)
+    return _python_print if backend is None else backend.builtins[_python_print]
 
 
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
@@ -429,40 +429,29 @@ _overrides: dict[Any, Callable[..., Any]] = {
         sorted, round, next, iter, list, tuple, pow, divmod,
     )
 }
-_overrides[_python_print] = _print
+_overrides[_python_print] = _by_arguments(_print, "print")
 
 
 @functools.cache
 def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function in C that the backend which traces answers, whatever the arguments are."""
 
-    def builtin(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            backend = ambient.backend
-            resume.get(type(tracer), id)(tracer)
-            return (original if backend is None else backend.builtins.get(original, original))(*args, **kwargs)
-        except BaseException as error:
-            prune(error)
-            raise
+    def answer(_: tuple[Any, ...]) -> Callable[..., Any]:
+        return original if ambient.backend is None else ambient.backend.builtins.get(original, original)
 
-    return begins_unseen(builtin)
+    return _by_arguments(answer, original.__name__)
 
 
 @functools.lru_cache(maxsize=256)
 def _ask_anew(original: Callable[..., Any]) -> Callable[..., Any]:
     """A clock or the like, which no staged body may ask."""
 
-    def function(tracer: Any, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if ambient.backend is not None and (text := text_of(original, args)) is not None:
-                ambient.backend.refuse_in_body(*text)
-            resume.get(type(tracer), id)(tracer)
-            return original(*args, **kwargs)
-        except BaseException as error:
-            prune(error)
-            raise
+    def checked(args: tuple[Any, ...]) -> Callable[..., Any]:
+        if ambient.backend is not None and (text := text_of(original, args)) is not None:
+            ambient.backend.refuse_in_body(*text)
+        return original
 
-    return begins_unseen(function)
+    return _by_arguments(checked, original.__name__)
 
 
 _asked: dict[Any, Callable[..., Any]] = {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .backend import HEAP_TYPE, IMMUTABLE_TYPE, ambient, staging_backend
+from .backend import ambient, is_unchangeable, staging_backend
 from .calls import call, hooks
 from .holders import is_users_class
 from .policy import left_alone
@@ -54,7 +54,7 @@ def meet(cls: type) -> None:
         if each in _met.classes:
             continue
         _met.classes.add(each)
-        if each.__flags__ & HEAP_TYPE and not each.__flags__ & IMMUTABLE_TYPE:
+        if not is_unchangeable(each):
             _change(each)
             for value in list(vars(each).values()):
                 if is_users_class(type(value)):  # a descriptor

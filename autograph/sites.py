@@ -29,7 +29,7 @@ from types import (
 from typing import Any, Final, NoReturn
 
 from .as_is import looked_at
-from .backend import activity, is_plain, lengths, on_trace, python
+from .backend import activity, is_plain, is_unchangeable, lengths, on_trace, python
 from .calls import CONTAINERS, at_work, call, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
@@ -49,7 +49,6 @@ CONSTANTS: Final = {name: frozenset({f"autograph: {name}"}) for name in (*_OPERA
 hold. An operator that has no hash cannot be a constant."""
 SCALARS: Final[frozenset[type]] = frozenset({bool, int, float, complex, str, bytes, type(None)})
 """Types on which every builtin does what it does in Python, also while a backend traces."""
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
 _NOTHING: Final = object()
 
 
@@ -207,8 +206,7 @@ def _call(fn: Any) -> Any:
 
 def _is_fixed(cls: type) -> bool:
     """Whether Python code can change neither a class nor its objects' methods."""
-    flags = cls.__flags__
-    return (not flags & _HEAP or bool(flags & _IMMUTABLE)) and not cls.__dictoffset__
+    return is_unchangeable(cls) and not cls.__dictoffset__
 
 
 def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: bool = False) -> None:
@@ -267,7 +265,7 @@ def _keep_callable(site: Site, fn: Any) -> None:
         return
     if "<locals>" in cls.__qualname__:
         return
-    in_c = type(method) is WrapperDescriptorType or not cls.__flags__ & _HEAP or cls.__flags__ & _IMMUTABLE
+    in_c = type(method) is WrapperDescriptorType or is_unchangeable(cls)
     if in_c or (type(method) is FunctionType and method_stands(method, cls)):
         _idle.append(site)
         if not activity.tracing:

@@ -29,9 +29,8 @@ from runtime.trace import apply, constant_array, convert_to_tensor, current_grap
 from runtime.types import TensorSpec, TensorType, promote, type_of_array
 
 __all__ = [
-    "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
-    "as_iterable", "counted", "indexable", "is_staged", "stacked", "stages", "stages_within",
-    "weak_int",
+    "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream", "as_iterable",
+    "counted", "indexable", "is_staged", "stacked", "stages", "stages_within", "weak_int",
 ]
 
 

@@ -21,7 +21,7 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_not, logical_or, not_equal
 from runtime.ops.logic import where as _where
 from runtime.staged_builtins import BUILTINS, of_values
-from runtime.staged_list import fold, repeat
+from runtime.staged_list import fold, fold_while
 from runtime.tensor import OPERATORS, Tensor
 from runtime.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.types import float64
@@ -150,7 +150,7 @@ def _gcd_of_two(a: Any, b: Any) -> Any:
     def step(a: Any, b: Any) -> tuple[Any, Any]:
         return b, ops.mod(a, b)
 
-    return repeat(lambda a, b: not_equal(b, 0), step, (abs(a), abs(b)), ("a", "b"))[0]
+    return fold_while(lambda a, b: not_equal(b, 0), step, (abs(a), abs(b)), ("a", "b"))[0]
 
 
 def _lcm(*integers: Any) -> Any:

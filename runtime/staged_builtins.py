@@ -58,7 +58,7 @@ from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.truth import maybe_truth
 from runtime.types import DType
 
-__all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values", "stages"]
+__all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values"]
 
 _MISSING: Final = object()
 

@@ -30,7 +30,7 @@ from runtime.text import describe, is_for_text, placeholder
 from runtime.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.types import TensorType
 
-__all__ = ["StagedList", "StagedSequence", "branch", "collect", "fold", "repeat", "to_python"]
+__all__ = ["StagedList", "StagedSequence", "branch", "collect", "fold", "fold_while", "to_python"]
 
 
 class StagedSequence(Staged):
@@ -273,7 +273,7 @@ def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, .
     return trace.backend.reduce(iterable, _Body(step), None, init, names, {})
 
 
-def repeat(
+def fold_while(
     test: Callable[..., Any], step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]
 ) -> Any:
     """The state after `while test(*state): state = step(*state)`."""

@@ -32,8 +32,7 @@ from runtime.trace import adapted, apply, constant_array, convert_to_tensor, cur
 from runtime.types import ListType, Type, Weak
 
 __all__ = [
-    "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles",
-    "staged_list",
+    "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
 ]
 
 

@@ -25,12 +25,11 @@ __all__ = [
 ]
 
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
-"""By name: add subtract multiply truediv floordiv mod pow matmul and or xor invert negative abs less
-less_equal greater greater_equal equal not_equal getitem round; stack, for lists that hold tensors; bools, which is
-any of these operators, where bools meet numbers; repeat, which gives
-`sequence * tensor`, or NotImplemented where that is arithmetic, and the methods index, count, remove and sort of lists
-(`runtime.sequences`); and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here
-(`runtime.trace`)."""
+"""By name: add subtract multiply truediv floordiv mod pow matmul and or xor left_shift right_shift invert negative abs
+less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
+conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
+NotImplemented where that is arithmetic, and the methods index, count, remove and sort of lists (`runtime.sequences`);
+and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -83,20 +82,27 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
 
 def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
     """As `_binary` or `_reflected`, but that bools are numbers beside numbers."""
-    alike = (_reflected if reflected else _binary)(name)
 
     def operator(self: Tensor, other: Any) -> Any:
-        if not (_holds_bools(self, other) and _is_operand(other)):
-            return alike(self, other)
-        return OPERATORS["bools"](name, *((other, self) if reflected else (self, other)))
+        cls = type(other)
+        if cls is float or cls is int:
+            holds_bools = self.dtype.is_bool
+        elif issubclass(cls, Tensor):
+            holds_bools = self.dtype.is_bool or other.dtype.is_bool
+        else:
+            holds_bools = self.dtype.is_bool or _is_bools(other)
+            if not _is_operand(other):
+                return NotImplemented
+        if holds_bools:
+            return OPERATORS["bools"](name, *((other, self) if reflected else (self, other)))
+        return OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other)
 
     return operator
 
 
-def _holds_bools(x: Tensor, y: Any) -> bool:
-    """Whether one of two operands is bools."""
-    return x.dtype.is_bool or y is True or y is False or (
-        hasattr(type(y), "__autograph__") and getattr(y, "dtype", None) is bool_)
+def _is_bools(x: Any) -> bool:
+    """Whether an operand that is no tensor is a bool, or stands for bools, as a variable may."""
+    return x is True or x is False or (hasattr(type(x), "__autograph__") and getattr(x, "dtype", None) is bool_)
 
 
 def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:

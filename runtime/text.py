@@ -17,11 +17,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from autograph.backend import ambient
 from autograph.frames import is_converted
 from runtime.graph import Value, staging_error
-from runtime.types import ListType, TensorType, dtype_of
+from runtime.types import ListType, TensorShape, TensorType, dtype_of
 
 __all__ = [
-    "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional", "placeholder",
-    "repr_of", "show", "show_tensor", "staged", "text_of",
+    "COMPARISONS", "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional",
+    "placeholder", "repr_of", "show", "show_tensor", "staged", "text_of",
 ]
 
 _numbers: Final = count(1)
@@ -117,7 +117,6 @@ class StagedText(str):
             "Ask the tensor itself, such as `x == 1`; keep what a number from the graph finds in a list or a tensor.")
 
 
-
 StagedText.__name__ = "str"  # as messages call it
 for _name in {*dir(str)} - {*dir(object), *vars(StagedText), "__getnewargs__"} | {
         "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__int__", "__float__", "__complex__"}:
@@ -166,9 +165,7 @@ def _described(value: Value, name: str) -> str:
         _value[number] = value
     if isinstance(value.type, ListType):
         return f'List("{name}", id={number})'
-    shape = ", ".join("None" if dim is None else str(dim) for dim in value.type.shape)
-    comma = "," if len(value.type.shape) == 1 else ""
-    return f'Tensor("{name}", shape=({shape}{comma}), dtype={value.type.dtype.name}, id={number})'
+    return f'Tensor("{name}", shape={TensorShape(value.type.shape)}, dtype={value.type.dtype.name}, id={number})'
 
 
 def text_of(value: Value, name: str) -> StagedText:
@@ -213,8 +210,7 @@ def _python_number(x: Any, spec: str) -> Any:
 def repr_of(x: Any) -> str:
     """An array as `repr` shows a tensor."""
     text = str(x) if not x.ndim else repr(x)
-    shape = f"({', '.join(map(str, x.shape))}{',' if x.ndim == 1 else ''})"
-    return f"<rt.Tensor: shape={shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
+    return f"<rt.Tensor: shape={x.shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
 
 
 _TEXT: Final = "!text"
@@ -230,9 +226,7 @@ def show_tensor(x: Any) -> str:
     """An array as `str` shows a tensor; a list as Python shows the plain values."""
     if not hasattr(x, "dtype"):
         return show(x)
-    comma = "," if x.ndim == 1 else ""
-    shape = f"({', '.join(map(str, x.shape))}{comma})"
-    return f"rt.Tensor({x!s}, shape={shape}, dtype={dtype_of(x).name})"
+    return f"rt.Tensor({x!s}, shape={x.shape}, dtype={dtype_of(x).name})"
 
 
 @dataclass(frozen=True)

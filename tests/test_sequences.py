@@ -174,6 +174,18 @@ def test_arrays_of_bools_take_the_dtype_that_they_meet() -> None:
         [1.0, -2.0, 3.0], [1, 0, 3], [3, 2, 5])
 
 
+def test_pythons_bools_and_variables_of_bools_are_numbers_beside_numbers() -> None:
+    mask = rt.Variable([True, False, True])
+
+    def f(xs):
+        return xs + True, False - xs, xs < True, xs * mask, mask - xs
+
+    xs = rt.constant([1.0, -2.0, 3.0])
+    want = [2.0, -1.0, 4.0], [-1.0, 2.0, -3.0], [False, True, False], [1.0, 0.0, 3.0], [0.0, 2.0, -2.0]
+    for run in f, *(rt.function(f, executor=executor) for executor in EXECUTORS):
+        assert plain(run(xs)) == want
+
+
 @pytest.mark.parametrize("fn", [lambda m: m + m, lambda m: m * True, lambda m: m < m, lambda m: rt.add(m, 1)])
 def test_arrays_of_bools_alone_are_no_numbers(fn: Callable[..., Any]) -> None:
     for run in fn, rt.function(fn):
