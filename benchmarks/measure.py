@@ -60,7 +60,7 @@ def in_turns(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
-_PAUSE = 0.005  # seconds: threads of the one before look for work for some time before they sleep
+_PAUSE = 0.03  # seconds: threads of the one before look for work before they sleep, OpenBLAS's for 2**26 cycles
 
 
 def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:

@@ -29,6 +29,7 @@ STATE: Final = "runtime_pool_state"
 _MOST_THREADS: Final = 64
 _SHARES: Final = 8  # for each thread
 _SPINS: Final = 4096  # looks before a thread sleeps
+_POLITE: Final = 64  # looks before it lets others run on its core, perhaps the one that it waits for
 
 # Words of the state. What several threads write is on lines of cache of its own.
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
@@ -166,6 +167,8 @@ def _worker(b: Builder, number: Val) -> Val:
         left = b.sub(b.load("i64", turns), const("i64", 1))
         b.store(left, turns)
         _pause(b)
+        with b.when(b.icmp("eq", b.and_(left, const("i64", _POLITE - 1)), const("i64", 0))):
+            b.call("i32", "sched_yield")
         with b.when(b.icmp("slt", left, const("i64", 0))):
             with _locked(b):
                 _update(b, "add", _SLEEPING, 1)
@@ -243,7 +246,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         b.call("void", "work", zero)
         _set(b, _OPEN, zero)
         turns = b.alloca("i64")
-        b.store(const("i64", _SPINS), turns)
+        b.store(const("i64", _POLITE), turns)
         _until(b, lambda: b.icmp("eq", _get(b, _ACTIVE), zero), lambda: wait(turns))
         status = _get(b, _STATUS)
         _set(b, _BUSY, zero)
