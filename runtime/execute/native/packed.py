@@ -146,8 +146,8 @@ class Packed:
     def _write_by_strips(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
                          strips: Val, out: Val, again: Val, threads: Val) -> Val:
         """A function that multiplies a matrix whose rows lie as they are by such strips; behind them is memory for a
-        strip of rows, if a tile would not be whole. `again`: add to what is there. With no threads it may run on
-        several, if all tiles are whole. Its result is 0, or a signal stopped it."""
+        strip of rows, if a tile would not be whole. `again`: add to what is there. `threads`: at most so many; 0: it
+        is part of what they run, and all tiles are whole. Its result is 0, or a signal stopped it."""
         copies, tiles = self._phases()
         zero, count = const("i64", 0), self._strips(b, columns)
         left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
@@ -169,6 +169,7 @@ class Packed:
 
     def _divided(self, b: Builder, name: str, held: Val, size: Val, step: int, most: int, threads: Val, frame: Val
                  ) -> Val:
+        """The status of a phase whose numbers are divided among threads, so many at once at most."""
         self.module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
         return b.call("i32", RUN, Val("ptr", f"@{name}"), held, size, *[const("i64", n) for n in (step, most)],
                       threads, frame)

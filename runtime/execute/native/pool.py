@@ -1,11 +1,12 @@
 """The threads that large loops are divided among.
 
 They start when they are first needed, and stay. Between loops each looks for the next one for about a tenth of a
-millisecond, then sleeps. To each belong as many of the indices of a loop as to any other, one after another, so that
-loops over the same arrays find in the cache of each core what it wrote before. A thread takes its own in shares, then
-those of the others, so that one that comes late, or shares its core with other processes, holds up nothing. A loop that
-meets the pool in use, by another thread of Python's, runs on its own thread alone. Shares end after some milliseconds,
-so that the thread that called can let Python handle signals; what a handler raised ends the loop after them.
+millisecond, then sleeps. Whoever waits lets others run on its core now and then: one of them may be what it waits for.
+To each belong as many of the indices of a loop as to any other, one after another, so that loops over the same arrays
+find in the cache of each core what it wrote before. A thread takes its own in shares, then those of the others, so that
+one that comes late, or shares its core with other processes, holds up nothing. A loop that meets the pool in use, by
+another thread of Python's, runs on its own thread alone. Shares end after some milliseconds, so that the thread that
+called can let Python handle signals; what a handler raised ends the loop after them.
 
 The code is in the module that lives as long as the process (support.py): threads sleep in it.
 """

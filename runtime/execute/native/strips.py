@@ -2,7 +2,7 @@
 
 Whoever multiplies large matrices first copies the right one, in the order in which it is read (`packed.py`). BLAS does
 so in each call. Here the strips of what a loop captures are made when it begins, and each step multiplies by them, on
-the threads that loops share: those of a BLAS go on waiting in a loop for a while after each call, in the way of ours.
+the threads that loops share: those of a BLAS go on waiting in a loop for a while after each call, in the way of these.
 """
 from __future__ import annotations
 
