@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_native_interrupts import stopped_after, took
+from test_native_packed import WIDTHS, laid, needs_packed
 
 import runtime as rt
 
@@ -17,9 +18,7 @@ from runtime.execute.native import compile as code
 from runtime.execute.native import gemm, hoisting, packed, strips
 from runtime.execute.native.emit import Builder, Module
 
-HERE = Module(code.has_fma(), code.vector_bits())
-pytestmark = pytest.mark.skipif(not packed.fits(HERE, rt.float32), reason="for AVX2 or AVX-512")
-WIDTHS = [bits for bits in (256, 512) if bits <= code.vector_bits()]
+pytestmark = needs_packed
 ONCE = "matmul multiplies by a matrix that is copied once, before the loop"
 KINDS = [(dtype, turned) for dtype in (rt.float32, rt.float64) for turned in (False, True)]
 
@@ -87,15 +86,6 @@ class Kept:
         assert (memory[room:] == 77).all(), "what lies behind the memory is untouched"
 
 
-def within(values: Any, turned: bool = False) -> Any:
-    """A view whose lines are some elements apart, with NaN around it."""
-    lines = values.T if turned else values
-    around = np.full((lines.shape[0] + 2, lines.shape[1] + 3), np.nan, values.dtype)
-    view = around[1:-1, :lines.shape[1]]
-    view[:] = lines
-    return view.T if turned else view
-
-
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -106,10 +96,8 @@ def test_code(bits: int, kind: Any, again: bool) -> None:
     for inner, columns in [(1, 1), (16, 48), (3, 24), (512, 97), (30, 2048), (130, 65)]:
         y = rng.integers(-4, 5, (inner, columns)).astype(dtype.np)
         xs = [rng.integers(-4, 5, (rows, inner)).astype(dtype.np) for rows in (8, 1, 5, 0, 96, 203)]
-        outs = []
-        for x in xs:
-            outs.append(np.full(len(x) * columns + 200, 7, dtype.np))
-        kept([within(x) for x in xs], within(y, turned), [out[100:] for out in outs], again)
+        outs = [np.full(len(x) * columns + 200, 7, dtype.np) for x in xs]
+        kept([laid(x, False) for x in xs], laid(y, turned), [out[100:] for out in outs], again)
         for x, out in zip(xs, outs, strict=True):
             end = 100 + len(x) * columns
             assert (out[100:end].reshape(-1, columns) == x @ y + 7 * again).all(), (len(x), inner, columns)

@@ -20,16 +20,22 @@ from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
 
-__all__ = ["call", "cut", "layout", "need", "straight"]
+__all__ = ["call", "cut", "is_large", "layout", "need", "straight"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
+_SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _LOOK: Final = 1 << 24  # what a call counts for signals: more than is needed for a look
 
 
 def _most(bits: int, dtype: DType) -> int:
     """How many multiplications one call has, about."""
     return _AT_ONCE * 4 * bits // (512 * dtype.size * (2 if dtype.is_complex else 1))
+
+
+def is_large(dtype: DType, work: Index | None) -> bool:
+    """Whether a product of so many multiplications, or a number that is not known, is not written inline."""
+    return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
 
 
 def need(w: Lowering, dtype: DType) -> None:

@@ -53,8 +53,11 @@ class Step:
 
 
 class Product(NamedTuple):
+    """`strips`: those of its right matrix, if threads may share them."""
+
     node: Node
     sides: Sequence[Leaf | Step]
+    strips: Strips | None
 
     @property
     def sizes(self) -> tuple[Index, Index, Index]:
@@ -118,9 +121,8 @@ class Ahead:
             after = b.label("made")
             x, y = [self._matrix(side, step, after) if isinstance(side, Step) else side for side in p.sides]
             out = Leaf(memory.dtype, memory.dims[1:], memory.address(b, [row, 0, 0]))
-            strips = _strips(w, p)
-            if strips is not None:
-                strips.multiply(w, x, out)
+            if p.strips is not None:
+                p.strips.multiply(w, x, out)
             else:
                 gemm.call(w, x, y, out, whole=whole)
             b.start(after)
@@ -230,7 +232,7 @@ def _unfit(w: Lowering, p: Product) -> str | None:
 
 def _most(w: Lowering, p: Product) -> int:
     """How many multiplications a product has that is made ahead: strips go to no other thread, OpenBLAS may."""
-    return _GROUP if _strips(w, p) is not None else _on_one_thread(w.module.vector_bits)
+    return _GROUP if p.strips is not None else _on_one_thread(w.module.vector_bits)
 
 
 def _on_one_thread(bits: int) -> int:
@@ -239,20 +241,18 @@ def _on_one_thread(bits: int) -> int:
     return 1_000_000 if bits >= 512 else 1 << 18
 
 
-def _strips(w: Lowering, p: Product) -> Strips | None:
-    """Those of its right matrix, if threads may share them."""
-    strips: Strips | None = w.strips.get(p.node)
-    x = _laid(w, p.sides[0])
-    return strips if strips is not None and strips.divides(x.dims[0]) and strips.takes(w, x) else None
-
-
 # Which products need nothing of the state, and their operands in code that may run before their step.
 
 def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
     """A product of matrices of which one is the step's, and the other, too, or the same in all steps."""
     sides = [side for value in node.inputs if (side := _side(w, value, body, env)) is not None]
     fits = len(sides) == 2 and result_type(node).dtype in (float32, float64)
-    return Product(node, sides) if fits and any(isinstance(side, Step) for side in sides) else None
+    if not fits or not any(isinstance(side, Step) for side in sides):
+        return None
+    strips: Strips | None = w.strips.get(node)
+    left = _laid(w, sides[0])
+    shared = strips is not None and strips.divides(left.dims[0]) and strips.takes(w, left)
+    return Product(node, sides, strips if shared else None)
 
 
 def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step | None:

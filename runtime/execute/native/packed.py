@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
 from runtime.execute.native.parallel import THREADS_WORD
-from runtime.execute.native.pool import RUN
+from runtime.execute.native.pool import divided
 from runtime.execute.native.scalars import llvm_type
 from runtime.types import DType, float32, float64
 
@@ -112,7 +112,7 @@ class Packed:
         depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # all blocks about the same
 
         def run(name: str, held: Val, size: Val, step: int, most: int) -> None:
-            status = self._divided(b, name, held, size, step, most, threads, frame)
+            status = divided(b, name, held, size, step, const("i64", most), threads, frame)
             with b.when(b.icmp("ne", status, const("i32", 0))):
                 b.line(f"ret {status}")
 
@@ -159,20 +159,13 @@ class Packed:
             b.call("i32", copies, held, zero, rest)
         size = b.mul(self._up(b, rows, _GROUP), self._up(b, count, _VECTORS))
         (status,) = b.either(b.icmp("eq", threads, zero), lambda: [b.call("i32", tiles, held, zero, size)],
-                             lambda: [self._divided(b, tiles, held, size, 1, _TILES, threads, frame)])
+                             lambda: [divided(b, tiles, held, size, 1, const("i64", _TILES), threads, frame)])
         return status
 
     def _phases(self) -> list[str]:
         """The functions that copy strips of a block, and multiply them."""
         return [self.module.define(f"{self.name}.{name}", "i32", ["ptr", "i64", "i64"], part, "nounwind")
                 for name, part in (("copies", self._copies), ("tiles", self._tiles))]
-
-    def _divided(self, b: Builder, name: str, held: Val, size: Val, step: int, most: int, threads: Val, frame: Val
-                 ) -> Val:
-        """The status of a phase whose numbers are divided among threads, so many at once at most."""
-        self.module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
-        return b.call("i32", RUN, Val("ptr", f"@{name}"), held, size, *[const("i64", n) for n in (step, most)],
-                      threads, frame)
 
     def _up(self, b: Builder, size: Val, by: int) -> Val:
         """How many parts of `by` cover a size."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
-from runtime.execute.native.pool import RUN
+from runtime.execute.native.pool import divided
 from runtime.execute.native.signals import INTERRUPTED
 
 __all__ = ["THREADS_WORD", "WORTH", "region"]
@@ -70,12 +70,11 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     function = f"part{number}"
     module.parts.append(inner.function(
         f"internal i32 @{function}(ptr noalias %held, i64 %start, i64 %stop) noinline nounwind"))
-    module.declare(RUN, "i32", "ptr", "ptr", "i64", "i64", "i64", "i64", "ptr")
     threads = outer.load("i64", w.word(THREADS_WORD))
     if worth is not None:
         threads = outer.select(worth, threads, const("i64", 1))
-    status = outer.call("i32", RUN, Val("ptr", f"@{function}"), held, outer.i64(size),
-                        const("i64", step), _most(outer, size, step, work), threads, w.frame)
+    most = _most(outer, size, step, work)
+    status = divided(outer, function, held, outer.i64(size), step, most, threads, w.frame)
     with outer.when(outer.icmp("ne", status, const("i32", 0))):
         w.leave(INTERRUPTED)  # a signal alone stops threads
     return True

@@ -22,7 +22,7 @@ import numpy as np
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
 from runtime.execute.native.signals import INTERRUPTED, SIGNALS
 
-__all__ = ["RESET", "RUN", "STATE", "define_pool", "state"]
+__all__ = ["RESET", "RUN", "STATE", "define_pool", "divided", "state"]
 
 RUN: Final = "runtime_parallel"
 RESET: Final = "runtime_pool_reset"
@@ -44,6 +44,7 @@ _MUTEX: Final = 96
 _CONDITION: Final = 112
 _NEXT: Final = 128  # of each thread: the first of its own indices that nobody took
 _APART: Final = 16
+_TYPES: Final = ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"]  # of what `RUN` takes
 _WORDS: Final = _NEXT + _APART * _MOST_THREADS
 _memory: Final = np.zeros(_WORDS + 16, np.int64)
 state: Final = _memory[-_memory.ctypes.data % 128 // 8:][:_WORDS]
@@ -68,7 +69,13 @@ def define_pool(module: Module) -> None:
     module.define("work", "void", ["i64"], _work, "nounwind")
     module.define("worker", "ptr", ["ptr"], _worker, "nounwind")
     module.define(RESET, "void", [], _reset, "nounwind", linkage="")
-    module.define(RUN, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"], _run, "nounwind", linkage="")
+    module.define(RUN, "i32", _TYPES, _run, "nounwind", linkage="")
+
+
+def divided(b: Builder, function: str, held: Val, size: Val, step: int, most: Val, threads: Val, frame: Val) -> Val:
+    """The status of a loop: see `define_pool`."""
+    b.module.declare(RUN, "i32", *_TYPES)
+    return b.call("i32", RUN, Val("ptr", f"@{function}"), held, size, const("i64", step), most, threads, frame)
 
 
 def _at(word: int) -> Val:

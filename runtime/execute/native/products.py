@@ -12,7 +12,7 @@ from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import fitted
 from runtime.execute.native.scalars import llvm_type, lower
 from runtime.execute.native.shapes import narrowed, result_type, widened
-from runtime.execute.native.strips import SMALL, Strips
+from runtime.execute.native.strips import Strips
 from runtime.execute.native.updates import Update, update_of
 from runtime.graph import Node
 from runtime.types import DType, float16
@@ -128,8 +128,7 @@ def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
 
 
 def by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
-    size = w.b.product(sizes)
-    return dtype in GEMM and not (isinstance(size, int) and size <= SMALL)
+    return gemm.is_large(dtype, w.b.product(sizes))
 
 
 def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:

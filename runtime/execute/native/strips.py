@@ -12,7 +12,6 @@ from typing import Final
 
 from runtime.execute.native import gemm
 from runtime.execute.native.arrays import Leaf
-from runtime.execute.native.blas import GEMM
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value
 from runtime.execute.native.packed import BY_STRIPS, DEPTH, SIDE, STRIPS, Packed, fits
@@ -21,9 +20,8 @@ from runtime.execute.native.shapes import result_type
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 
-__all__ = ["SMALL", "Strips", "keep"]
+__all__ = ["Strips", "keep"]
 
-SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _MOST: Final = 1 << 24  # multiplications: of larger products copies are a small part
 _THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
 _BITS: Final = 256  # of the registers for which this was measured
@@ -65,14 +63,14 @@ class Strips:
         if w.inside or not self.alone:
             return const("i64", 0 if w.inside else 1)
         pays = b.icmp("sge", b.i64(b.product([rows, self.size, self.columns])), const("i64", _THREADS))
-        return b.select(pays, b.load("i64", b.load("ptr", b.offset(w.frame, THREADS_WORD, "i64"))), const("i64", 1))
+        return b.select(pays, b.load("i64", w.word(THREADS_WORD)), const("i64", 1))
 
 
 def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
     """Make strips of what the body of a loop multiplies by. `env`: its captures."""
     products = [node for node in body.nodes if node.op.name == "matmul"]
     found = {node: y for node in products if (y := _right(w, node, env)) is not None}
-    alone = all(node in found or not _is_large(node) for node in products)
+    alone = all(node in found or not gemm.is_large(result_type(node).dtype, _work(node)) for node in products)
     made: dict[GraphValue, Strips] = {}
     for node in products:
         w.strips.pop(node, None)
@@ -88,18 +86,12 @@ def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | N
     y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, _work(node)
     if w.inside or w.module.vector_bits != _BITS or not fits(w.module, dtype) or not isinstance(y, Leaf):
         return None
-    if y.dtype is not dtype or len(y.dims) != 2 or len(result_type(node).shape) != 2 or not _is_large(node):
+    if y.dtype is not dtype or len(y.dims) != 2 or len(result_type(node).shape) != 2 or not gemm.is_large(dtype, work):
         return None
     size, columns = y.dims
     if not (isinstance(size, int) and isinstance(columns, int) and 0 < size <= DEPTH and 0 < columns <= SIDE):
         return None
     return y if (work is None or work <= _MOST) and gemm.straight(w.b, y) is True else None
-
-
-def _is_large(node: Node) -> bool:
-    """Whether a product is not written inline."""
-    work = _work(node)
-    return result_type(node).dtype in GEMM and (work is None or work > SMALL)
 
 
 def _work(node: Node) -> int | None:
