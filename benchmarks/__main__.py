@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, conversion, imports, plain, stdlib
+from benchmarks import calls, conversion, imports, items, plain, stdlib
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -17,6 +17,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "conversion": conversion.run,
     "plain": plain.run,
     "peers": steady.run,
+    "items": items.run,
     "calls": calls.run,
     "imports": imports.run,
     "stdlib": stdlib.run,

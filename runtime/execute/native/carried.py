@@ -8,10 +8,11 @@ from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Map, Scala
 from runtime.execute.native.emit import Index, Val
 from runtime.execute.native.lower import FIRST_SLOT, Lowering, Value, listed
 from runtime.execute.native.pieces import Axis, Joined, Slicer, has_part, split
+from runtime.execute.native.variables import Variable
 from runtime.graph import Graph
 from runtime.types import ListType, TensorType, Type
 
-__all__: list[str] = []
+__all__ = ["Carried", "aligned"]
 
 
 class Carried:
@@ -20,7 +21,7 @@ class Carried:
     A value that no iteration changes is not carried: `fixed` has it.
     """
 
-    def __init__(self, w: Lowering, types: Sequence[Type], first: Sequence[Value], operands: Sequence[int | None],
+    def __init__(self, w: Lowering, types: Sequence[Type], first: Sequence[Value], operands: Sequence[int | Variable],
                  fixed: Sequence[bool]) -> None:
         self.w = w
         self.types = types
@@ -48,21 +49,23 @@ class Carried:
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
         self.closing: list[list[Callable[[Val, str], None]]] = []
+        self.moved: set[tuple[int, int]] = set()  # of what phis carry of arrays: what some iteration changes
 
-    def enter(self, k: int, type: Type, x: Array, operand: int | None) -> Leaf:
+    def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
         """The array in memory that the loop may write."""
         w = self.w
         assert isinstance(type, TensorType)
-        sized = all(d is not None for d in type.shape)
-        if sized and operand is not None and w.overwritable(operand, x):
+        slot = None if all(d is not None for d in type.shape) else w.new_slot()
+        self.slots[k] = slot
+        free = w.overwritable(operand, x) if isinstance(operand, int) else (
+            isinstance(x, Leaf) and x.scratch and w.unread(x, operand))
+        if free:
             assert isinstance(x, Leaf)
             self.own[k] = x.pointer
             return x
-        if sized:
+        if slot is None:
             target = w.memory(type.dtype, x.dims)
         else:
-            slot = w.new_slot()
-            self.slots[k] = slot
             size = w.b.room(x.dims, type.dtype.size)
             target = Leaf(type.dtype, x.dims, w.slot_memory(slot, size), scratch=True)
         self.own[k] = target.pointer
@@ -174,11 +177,13 @@ class Carried:
         self.store([(x, final[k]) for k, x in inside if not (isinstance(x, Leaf) and x.flat)])
         for k, x in inside:
             if isinstance(x, Leaf) and x.flat:
-                size = b.i64(b.imul(b.product(x.dims), x.dtype.size))
+                size = b.imul(b.product(x.dims), x.dtype.size)
                 with b.when(b.icmp("ne", x.pointer, final[k].pointer)):
-                    b.call("void", "llvm.memmove.p0.p0.i64", final[k].pointer, x.pointer, size, Val("i1", "false"))
+                    b.call("void", "llvm.memmove.p0.p0.i64", final[k].pointer, x.pointer, b.i64(size),
+                           Val("i1", "false"))
+                    w.copied(size)
         taken: list[list[Val]] = []
-        for k, (type, result) in enumerate(zip(self.types, results, strict=True)):
+        for k, result in enumerate(results):
             if self.fixed[k] or isinstance(result, Boxed):
                 taken.append([])
             elif isinstance(result, Scalar):
@@ -186,9 +191,7 @@ class Carried:
             elif isinstance(result, Listed):
                 taken.append([result.length])
             else:
-                assert isinstance(type, TensorType)
-                taken.append([final[k].pointer, *[
-                    b.i64(d) for d, known in zip(final[k].dims, type.shape, strict=True) if known is None]])
+                taken.append(self.parts(k, final[k]))
         return taken
 
     def advance_lists(self, results: Sequence[Value]) -> list[Value]:
@@ -243,14 +246,39 @@ class Carried:
         return w.reserved(pair, b.room(dims, x.dtype.size))
 
     def close(self, taken: Sequence[Sequence[Val]], end: str) -> None:
+        self.see(taken)
         for closing, vals in zip(self.closing, taken, strict=True):
             for close, val in zip(closing, vals, strict=True):
                 close(val, end)
 
+    def see(self, taken: Sequence[Sequence[Val]]) -> None:
+        """Note what is not as it was at the head of the loop."""
+        for k, (now, later) in enumerate(zip(self.vals(), taken, strict=True)):
+            self.moved |= {(k, j) for j, (x, y) in enumerate(zip(now, later, strict=True)) if x.ref != y.ref}
+
+    def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
+        """The values after the loop, from what its phis would take at each exit, and the block of that. An array that
+        no iteration put elsewhere is where it was before: a loop around this one looks for it there."""
+        blocks = [block for _, block in exits]
+        for taken, _ in exits:
+            self.see(taken)
+        merged = [[vals[0] if len({val.ref for val in vals}) == 1
+                   else self.w.b.phi(vals[0].ty, *zip(vals, blocks, strict=True)) for vals in zip(*of_one, strict=True)]
+                  for of_one in zip(*[taken for taken, _ in exits], strict=True)]
+        for k, x in enumerate(self.first):
+            if isinstance(x, Leaf) and not self.fixed[k]:
+                merged[k] = [now if (k, j) in self.moved else before
+                             for j, (before, now) in enumerate(zip(self.parts(k, x), merged[k], strict=True))]
+        values = self.rebuilt(merged)
+        for x, first in zip(values, self.first, strict=True):
+            if isinstance(x, Leaf) and isinstance(first, Leaf):
+                x.bases |= first.bases  # which the loop writes if nobody reads it later: a loop around may have it
+        return values
+
     def vals(self) -> list[list[Val]]:
         """What the phis hold now."""
         found: list[list[Val]] = []
-        for k, (type, x) in enumerate(zip(self.types, self.current, strict=True)):
+        for k, x in enumerate(self.current):
             if self.fixed[k] or isinstance(x, Boxed):
                 found.append([])
             elif isinstance(x, Scalar):
@@ -258,10 +286,15 @@ class Carried:
             elif isinstance(x, Listed):
                 found.append([x.length])
             else:
-                assert isinstance(x, Leaf) and isinstance(type, TensorType)
-                found.append([x.pointer, *[d for d, known in zip(x.dims, type.shape, strict=True)
-                                           if known is None and isinstance(d, Val)]])
+                assert isinstance(x, Leaf)
+                found.append(self.parts(k, x))
         return found
+
+    def parts(self, k: int, x: Leaf) -> list[Val]:
+        """What phis carry of array `k`."""
+        type = self.types[k]
+        assert isinstance(type, TensorType)
+        return [x.pointer, *[self.w.b.i64(d) for d, known in zip(x.dims, type.shape, strict=True) if known is None]]
 
     def rebuilt(self, taken: Sequence[Sequence[Val]]) -> list[Value]:
         """The values that such lists stand for."""

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import llvmlite
@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 from runtime.config import held_memory
 from runtime.execute.native import cache, pool
 from runtime.execute.native.blas import blas_symbols
-from runtime.execute.native.emit import PARALLEL, Module
+from runtime.execute.native.emit import BY_ITEMS, PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
@@ -156,7 +156,7 @@ def optimized(text: str, machine: Any) -> Any:
     module = parsed(text, machine)
     if not has_loops(text):
         return module
-    _optimize(module, machine, text.count(PARALLEL), _PASSES)
+    _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
     try:
         module.verify()
     except RuntimeError:  # SROA of LLVM 22 merges stores before what the last of them stores, if they go down in memory
@@ -180,12 +180,12 @@ def has_loops(text: str) -> bool:
 _TARGET: Final = re.compile(r"label %([\w.]+)")
 
 
-def _optimize(module: Any, machine: Any, parallel: int, names: Iterable[str]) -> None:
-    """LLVM's passes: all of those that compilers of C take where `parallel` loops want vectors, else the few that
-    matter."""
+def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) -> None:
+    """LLVM's passes: all of those that compilers of C take where `parallel` loops want vectors, else those that have
+    these names, or all if there are none."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
     passes = llvm.create_new_module_pass_manager()
-    if parallel or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
+    if parallel or not names or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
         if parallel > _MANY and hasattr(passes, "add_loop_extract_pass"):
             _extract_loops(module, builder)
         passes = builder.getModulePassManager()

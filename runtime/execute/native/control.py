@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from runtime.execute.native import hoisting, lane_loops, lanes, strips, sweeps, tiles
-from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
+from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar, same
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
+from runtime.execute.native.homes import at_home, homes_of
 from runtime.execute.native.lower import Lowering, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import integer
@@ -77,16 +78,28 @@ def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
     for graph in graphs:
         for node in graph.walk() if graph is not None else ():
             known += 1
-            for v in node.outputs:
-                if not isinstance(v.type, TensorType) or not v.type.shape:
-                    continue
-                work = _WORK.get(node.op.name)
-                each = 1 if work is None else work(node)
-                if v.type.size is None:
+            work = _WORK.get(node.op.name)
+            each = 1 if work is None else work(node)
+            for shape in _computed(node):
+                if None in shape:
                     times += each
-                else:
-                    known += v.type.size * each // 8
+                elif shape:
+                    known += math.prod(shape) * each // 8  # type: ignore[arg-type]
     return w.b.iadd(known, w.b.imul(w.b.idiv(unknown, 8), times)) if times else known
+
+
+def _computed(node: Node) -> list[Sequence[int | None]]:
+    """The shapes of what a node computes by itself. Of an update that is what it puts in: the rest mostly stays where
+    it is, and where it does not, `Lowering.copy` counts it."""
+    if node.subgraphs:
+        return []
+    if node.op.name == "scatter":
+        return [node.inputs[2].type.shape]  # type: ignore[union-attr]
+    shapes: list[Sequence[int | None]] = [v.type.shape for v in node.outputs if isinstance(v.type, TensorType)]
+    if node.op.name == "setitem":
+        entries = [entry for entry in node.params["index"] if entry is not None]
+        return [[size for k, size in enumerate(shapes[0]) if k >= len(entries) or type(entries[k]) is tuple]]
+    return shapes
 
 
 def _inner(node: Node) -> int:
@@ -109,9 +122,9 @@ _WORK: Final[dict[str, Callable[[Node], int]]] = {"matmul": _inner, "einsum": _i
 def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     b = w.b
     true, false = node.params["true"], node.params["false"]
-    now = w.env, w.last, w.now
     envs = captured(w, node, values)
     storages = changed(w, true, false)
+    homes = homes_of(w, node)
     before, dirty = dict(w.variables), dict(w.dirty)
     types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
     places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
@@ -126,7 +139,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
                 results += [w.variables[s] for s in storages]
                 ended = b.done
                 results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
-                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
+                results = at_home(w, results, homes)
                 vals = pack(w, types, places, results)
                 if not ended:
                     owners.append(results)
@@ -136,7 +149,6 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
         return write
 
     merged = b.either(w.element(values[0]), branch(true, envs[0]), branch(false, envs[1]))
-    w.env, w.last, w.now = now
     w.variables = dict(before)
     w.dirty = {s: None for end in ends for s in end} if ends else dict(dirty)
     if not ends:
@@ -166,6 +178,8 @@ def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], mer
             if len({s.pointer.ref for s in leaves}) == 1:
                 x.pointer = leaves[0].pointer
             x.scratch = all(s.scratch for s in leaves)
+            x.dims = tuple([first if all(same(first, d) for d in others) else d
+                            for d, first, *others in zip(x.dims, *[s.dims for s in leaves], strict=True)])
     return results
 
 
@@ -219,7 +233,7 @@ def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Va
     before = [w.variables[s] for s in storages]
     fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
     carried = Carried(w, [*types, *[s.type for s in storages]], [*operands, *before],
-                      [*range(first, first + len(operands)), *[None] * len(storages)],
+                      [*range(first, first + len(operands)), *storages],
                       [*fixed, *[False] * len(storages)])
     for s in variables_of(*graphs, ops=ASSIGN):
         w.dirty[s] = None  # some iteration makes it so
@@ -229,14 +243,12 @@ def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Va
 @contextmanager
 def _inside(w: Lowering) -> Iterator[None]:
     """In a loop, after which what Python does not know yet is what it was before the first iteration or more."""
-    now = w.env, w.last, w.now
     dirty = dict(w.dirty)
     w.loops += 1
     w.long = True
     with w.scope():
         yield
     w.loops -= 1
-    w.env, w.last, w.now = now
     w.dirty = dirty
 
 
@@ -472,10 +484,7 @@ def _left(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Se
     b = w.b
     b.lines.append(f"{after}:")
     b.block, b.done = after, False
-    blocks = [block for _, block in exits]
-    merged = [[vals[0] if len({val.ref for val in vals}) == 1 else b.phi(vals[0].ty, *zip(vals, blocks, strict=True))
-               for vals in zip(*of_one, strict=True)] for of_one in zip(*[taken for taken, _ in exits], strict=True)]
-    final = carried.rebuilt(merged)
+    final = carried.left(exits)
     n = len(final) - len(storages)
     _see(w, storages, final[n:])
     return final[:n]

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 __all__ = [
-    "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float", "lanes",
-    "like",
+    "BY_ITEMS", "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float",
+    "lanes", "like",
 ]
 
 
@@ -101,6 +101,7 @@ def const(ty: str, value: Any) -> Val:
 
 
 PARALLEL: Final = "llvm.loop.parallel_accesses"
+BY_ITEMS: Final = "; loops take items of arrays"
 
 
 class Module:
@@ -114,6 +115,7 @@ class Module:
         self.vector_bits = vector_bits  # of its widest registers
         self.metadata: list[str] = []
         self.globals: dict[str, str] = {}
+        self.by_items = False  # whether loops take or set items of arrays, one by one
 
     def declare(self, name: str, result: str, *types: str) -> None:
         """An external function."""
@@ -149,7 +151,8 @@ class Module:
 
     def text(self) -> str:
         known = [f"@{name} = {what}" for name, what in self.globals.items()]
-        return "\n".join([*known, *self.declared.values(), *self.parts, *self.metadata, ""])
+        parts = [*known, *self.declared.values(), *self.parts, *self.metadata, ""]
+        return "\n".join([BY_ITEMS, *parts] if self.by_items else parts)
 
 
 class Builder:

@@ -128,8 +128,9 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -
     _all_bounds(w, node, indices, x.dims[:depth], values)
     updates = w.settle(updates)
     assert isinstance(updates, Array)
-    target = owned(w, x, 0, updates, indices)
-    places, source, dtype = indices, updates, x.dtype
+    target, (source, places) = owned(w, x, [updates, indices], b.product(updates.dims))
+    assert isinstance(source, Array) and isinstance(places, Array)
+    dtype = x.dtype
     how = {"add": "reduce_any" if dtype is bool_ else "reduce_sum", "max": "reduce_max", "min": "reduce_min"}.get(mode)
 
     def row(place: Place) -> None:

@@ -10,7 +10,11 @@ from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pieces import Axis, Slicer, around
 from runtime.execute.native.pointwise import misfit, spread
 from runtime.execute.native.shapes import integer, numbers, reshaped, result_type, splat
+from runtime.execute.native.signals import PIECE
+from runtime.execute.native.updates import assigned_next
+from runtime.execute.native.variables import Variable
 from runtime.graph import Node
+from runtime.graph import Value as GraphValue
 
 __all__: list[str] = []
 
@@ -44,6 +48,7 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
                            position) if not (isinstance(at, int) and at >= 0) else position
         w.fail_if(b.icmp("uge", wrapped, length), node, values)
         found.append(Axis(wrapped, 1, None))
+        w.module.by_items |= w.loops > 0
     found += [Axis(0, 1, size) for size in x.dims[axis:]]
     return found
 
@@ -167,21 +172,32 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     if joined is not None:
         return joined
     value = w.settle(value) if not isinstance(value, Leaf) else value
-    target = owned(w, x, 0, value)
+    count = w.b.product([1 if axis is None or axis.count is None else axis.count for axis in chosen])
+    target, (value,) = owned(w, x, [value], count)
     part = viewed(w, target, chosen)
     assert isinstance(part, Leaf)
     _fill(w, node, part, value, [x, value, *operands])
     return target
 
 
-def owned(w: Lowering, x: Array, operand: int, *read: Value) -> Leaf:
-    """The array in memory that may be written: its own if nobody reads that later, else a copy."""
+def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple[Leaf, list[Value]]:
+    """The array in memory of which `count` elements may be written: its own if nobody reads that later, else a copy.
+    And the other operands of the node, elsewhere."""
     leaf = w.leaf(x)
-    if not any(reads(v, leaf) for v in read) and w.overwritable(operand, leaf):
-        return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases)
-    target = w.memory(leaf.dtype, leaf.dims)
-    w.copy(leaf, target.pointer)
-    return target
+    beside: list[GraphValue | Variable] = [value for k, value in enumerate(w.operands) if k in w.dead]
+    variable = assigned_next(w)
+    if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes before it has all of them
+        beside.append(variable)
+    if not w.overwritable(0, leaf, beside):
+        target = w.memory(leaf.dtype, leaf.dims)
+        w.copy(leaf, target.pointer)
+        return target, list(others)
+    others = list(others)
+    for k, other in enumerate(others):
+        if isinstance(other, Array) and reads(other, leaf):
+            others[k] = apart = w.memory(other.dtype, other.dims)
+            w.store_all([(other, apart)])
+    return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), others
 
 
 def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Value]) -> None:

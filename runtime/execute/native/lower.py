@@ -54,6 +54,8 @@ _STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are 
 _STACK_ALL: Final = 1 << 18
 _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
 _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
+_FEW: Final = 4096  # bytes: to copy them takes no time that counts
+_COPIED: Final = 32  # bytes in a nanosecond, at most
 _HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
@@ -111,6 +113,10 @@ class Lowering(ListMemory):
         self.passed: set[tuple[GraphValue, int, Index]] = set()
         """Which columns of indices are known to be below which sizes, in code of the graph that is being written."""
         self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
+        self.env: dict[GraphValue, Value] = {}  # of the graph whose code is being written: what is read later
+        self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
+        self.now = -1  # that of the current node
+        self.around: list[dict[GraphValue, Value]] = []  # `env` of the graphs in whose nodes it is
         self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
         self.added: list[Node] = []  # products that are added to memory
         self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
@@ -166,8 +172,14 @@ class Lowering(ListMemory):
     def copy(self, source: Leaf, pointer: Val) -> None:
         """All elements of an array in C order, to another place."""
         b = self.b
-        size = b.i64(b.imul(b.product(source.dims), source.dtype.size))
-        b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, size, Val("i1", "false"))
+        size = b.imul(b.product(source.dims), source.dtype.size)
+        b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, b.i64(size), Val("i1", "false"))
+        self.copied(size)
+
+    def copied(self, size: Index) -> None:
+        """Let a signal stop a loop after a copy of `size` bytes in it, if these may be many."""
+        if self.loops and not (isinstance(size, int) and size < _FEW):
+            self.poll(self.b.idiv(size, _COPIED))
 
     def leaf(self, x: Value) -> Leaf:
         """The array in memory, in C order; a scalar in a cell on the stack."""
@@ -412,9 +424,13 @@ class Lowering(ListMemory):
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """The code of a graph's nodes; the values of its outputs."""
-        around, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
+        passed, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
+        now = self.env, self.last, self.now
+        self.around.append(self.env)
         results = self._run(graph, dict(env))
-        self.passed = around
+        self.around.pop()
+        self.env, self.last, self.now = now
+        self.passed = passed
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
@@ -469,18 +485,23 @@ class Lowering(ListMemory):
             return ()
         return [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
 
-    def overwritable(self, operand: int, x: Value) -> bool:
+    def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:
         """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""
         if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
             return False
-        return self.unread(x, self.operands[operand])
+        return self.unread(x, self.operands[operand], beside)
 
-    def unread(self, x: Leaf, mine: GraphValue | Variable) -> bool:
-        """Whether nothing but `mine`, a value or a variable, reads the memory of `x` in this node or later."""
-        for value, other in self.env.items():
-            if value is not mine and value in self.last and reads(other, x):
-                return False
-        return not any(reads(v, x) for variable, v in self.variables.items() if variable != mine)
+    def unread(self, x: Leaf, mine: GraphValue | Variable, beside: Sequence[GraphValue | Variable] = ()) -> bool:
+        """Whether nothing but `mine`, a value or a variable, reads the memory of `x` in this node or later, and what
+        is `beside` it: of that the caller knows that it does not."""
+        if any(reads(other, x) for value, other in self.env.items()
+               if value is not mine and value in self.last and value not in beside):
+            return False
+        if any(isinstance(of_one, Variable) for of_one in (mine, *beside)) and any(
+                reads(other, x) for env in self.around for other in env.values()):  # of others a graph has captures
+            return False
+        return not any(reads(v, x) for variable, v in self.variables.items()
+                       if variable != mine and variable not in beside)
 
     def needed(self, x: Array) -> Array:
         """`x` as what is read once more: in memory if it is needed again and not cheap."""

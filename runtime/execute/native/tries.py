@@ -204,7 +204,6 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
     b = w.b
     region: Region = node.params["region"]
     body, *handlers = node.subgraphs.values()
-    now = w.env, w.last, w.now
     envs = captured(w, node, values)
     storages = changed(w, body, *handlers)
     before = dict(w.variables)
@@ -225,7 +224,6 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
                 finish()
                 ends.append((vals, b.block, results, dict(w.dirty)))
                 b.jump(after)
-        w.env, w.last, w.now = now
 
     def over() -> None:
         w.insist(EndSite(region), ())

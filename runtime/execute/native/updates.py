@@ -20,7 +20,7 @@ from runtime.graph import Node
 from runtime.graph import Value as GraphValue
 from runtime.types import float32, float64
 
-__all__ = ["Update", "update_of"]
+__all__ = ["Update", "assigned_next", "update_of"]
 
 
 class Update(NamedTuple):
@@ -102,6 +102,14 @@ def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
         alpha = const(ty, 1) if scale is None else scale
     target = Leaf(old.dtype, old.dims, old.pointer, scratch=True, bases=old.bases)
     return Update(target, alpha, [*nodes, user], variable)
+
+
+def assigned_next(w: Lowering) -> Variable | None:
+    """The variable that takes what the current node makes, if nothing else does, or looks at variables before."""
+    user = _only_user(w, w.nodes[w.now].outputs[0])
+    if user is None or user.op.name != "assign_variable" or not _undisturbed(w, user):
+        return None
+    return Variable(user.params["variable"])
 
 
 def _undisturbed(w: Lowering, user: Node) -> bool:

@@ -1,0 +1,131 @@
+"""Loops that take and set items of arrays one by one, beside Python and numba, which checks no index.
+
+The same text for all: in Python and numba the arrays are NumPy's.
+"""
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import runtime as rt
+from benchmarks.measure import OURS, Budget, Row, fastest
+
+__all__ = ["PROGRAMS", "run"]
+
+
+def run(budget: Budget) -> Iterator[Row]:
+    for name, fn, make in PROGRAMS:
+        sizes, arrays = make(np.random.default_rng(0))
+        tensors = [*[rt.constant(size, rt.int64) for size in sizes], *map(rt.constant, arrays)]
+        subjects: dict[str, Callable[[], Any]] = {OURS: functools.partial(rt.function(fn), *tensors)}
+        if budget.peers:
+            subjects["Python"] = functools.partial(_on_copies, fn, sizes, arrays)
+            if importlib.util.find_spec("numba") is not None:
+                import numba
+
+                subjects["numba"] = functools.partial(_on_copies, numba.njit(fn), sizes, arrays)
+        want = _on_copies(fn, sizes, arrays) if budget.peers else None
+        for subject in subjects.values():
+            got = subject()
+            assert want is None or np.allclose(got, want), name
+        times = fastest(subjects, budget)
+        peer = times.get("numba")
+        yield Row(name, "ms", {k: v * 1e3 for k, v in times.items()},
+                  "" if peer is None else f"this / numba = {times[OURS] / peer:.2f}")
+
+
+def _on_copies(fn: Callable[..., Any], sizes: list[int], arrays: list[Any]) -> Any:
+    """Of arrays, as a traced function leaves them as they are."""
+    return fn(*sizes, *[x.copy() for x in arrays])
+
+
+def sieve(n, found):
+    count = 0
+    for i in range(2, n):
+        if found[i] == 0:
+            count += 1
+            j = i * i
+            while j < n:
+                found[j] = 1
+                j += i
+    return count
+
+
+def quicksort(n, stack, x):
+    stack[0] = 0
+    stack[1] = n - 1
+    top = 2
+    while top > 0:
+        top -= 2
+        low = stack[top]
+        high = stack[top + 1]
+        if low >= high:
+            continue
+        pivot = x[(low + high) // 2]
+        i = low
+        j = high
+        while i <= j:
+            while x[i] < pivot:
+                i += 1
+            while x[j] > pivot:
+                j -= 1
+            if i <= j:
+                kept = x[i]
+                x[i] = x[j]
+                x[j] = kept
+                i += 1
+                j -= 1
+        stack[top] = low
+        stack[top + 1] = j
+        stack[top + 2] = i
+        stack[top + 3] = high
+        top += 4
+    return x
+
+
+def edit_distance(n, m, a, b, row):
+    for i in range(1, n + 1):
+        before = row[0]
+        row[0] = i
+        for j in range(1, m + 1):
+            here = row[j]
+            if a[i - 1] == b[j - 1]:
+                row[j] = before
+            else:
+                row[j] = min(before, here, row[j - 1]) + 1
+            before = here
+    return row[m]
+
+
+def shortest_ways(n, ways):
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                length = ways[i, k] + ways[k, j]
+                if length < ways[i, j]:
+                    ways[i, j] = length
+    return ways
+
+
+def triangular(n, a):
+    for k in range(n):
+        for i in range(k + 1, n):
+            a[i, k] = a[i, k] / a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] = a[i, j] - a[i, k] * a[k, j]
+    return a
+
+
+Make = Callable[[np.random.Generator], tuple[list[int], list[Any]]]
+PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
+    ("sieve of 1,000,000 numbers", sieve, lambda r: ([1_000_000], [np.zeros(1_000_000, np.int64)])),
+    ("quicksort of 100,000 float64", quicksort, lambda r: ([100_000], [np.zeros(4000, np.int64), r.random(100_000)])),
+    ("edit distance of 800 and 800 letters", edit_distance, lambda r: (
+        [800, 800], [r.integers(0, 4, 800), r.integers(0, 4, 800), np.arange(801)])),
+    ("shortest ways between 120 places", shortest_ways, lambda r: ([120], [r.random((120, 120))])),
+    ("LU decomposition of 150x150", triangular, lambda r: ([150], [r.random((150, 150)) + 150 * np.eye(150)])),
+]

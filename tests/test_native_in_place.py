@@ -1,0 +1,292 @@
+"""Arrays that loops change item by item stay where they are, however loops, branches and functions are nested."""
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from native_runs import compare
+from updates import SIZE, differences
+
+import runtime as rt
+
+pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+
+
+def sieve(n, x):
+    count = 0
+    for i in range(2, n):
+        if x[i] == 0:
+            count += 1
+            j = i * i
+            while j < n:
+                x[j] = 1
+                j += i
+    return count, x
+
+
+def quicksort(n, x):
+    stack = rt.where(rt.range(64) == 1, n - 1, 0)
+    top = 2
+    while top > 0:
+        top -= 2
+        low, high = stack[top], stack[top + 1]
+        if low >= high:
+            continue
+        pivot, i, j = x[(low + high) // 2], low, high
+        while i <= j:
+            while x[i] < pivot:
+                i += 1
+            while x[j] > pivot:
+                j -= 1
+            if i <= j:
+                x[i], x[j] = x[j], x[i]
+                i += 1
+                j -= 1
+        stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = low, j, i, high
+        top += 4
+    return x
+
+
+def bubbles(n, x):
+    for i in range(n):
+        swapped = False
+        for j in range(n - 1 - i):
+            if x[j] > x[j + 1]:
+                x[j], x[j + 1] = x[j + 1], x[j]
+                swapped = True
+        if not swapped:
+            break
+    return x
+
+
+def inserts(n, x):
+    for i in range(1, n):
+        key, j = x[i], i - 1
+        while j >= 0 and x[j] > key:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = key
+    return x
+
+
+def two_loops(n, x):
+    for i in range(n - 3):
+        for j in range(i, i + 3):
+            x[j] += 1
+        k = i
+        while x[k] > 0 and k > 0:
+            x[k] -= 1
+            k -= 1
+    return x
+
+
+def put(x, i, value):
+    x[i] = value
+    return x
+
+
+def called(n, x):
+    for i in range(n):
+        x = put(x, i, i * 2) if i % 3 == 0 else put(x, -i, 7)
+    return x
+
+
+@dataclasses.dataclass
+class State:
+    x: Any
+    k: Any
+
+
+def of_an_object(n, x):
+    state = State(x, 0)
+    for i in range(n):
+        if i % 2 == 0:
+            grid = state.x
+            grid[i] = state.k
+            state.x = grid
+        state.k += 1
+    return state.x, state.k
+
+
+def slices(n, x):
+    for i in range(n - 3):
+        x[i:i + 2] = x[i + 1:i + 3]
+        x[i + 2] += i
+    return x
+
+
+def rows(n, x):
+    grid = rt.reshape(x, [-1, 2])
+    for i in range(n // 2):
+        grid[i] = grid[i] + 1
+        grid[i, 0] = 5
+        grid[i, 1:] += i
+    return grid
+
+
+def mostly_as_it_is(n, x):
+    for i in range(n):
+        if x[i] % 5 == 4:
+            x = rt.where(x > 3, x - 1, x)
+        x[i] += 4
+    return x
+
+
+def jumps(n, x):
+    for i in range(n):
+        if x[i] > 10:
+            break
+        if x[i] % 2 == 0:
+            continue
+        x[i] = 4
+    else:
+        x[0] = 9
+    return x
+
+
+IN_PLACE = [sieve, quicksort, bubbles, inserts, two_loops, called, of_an_object, slices, rows, mostly_as_it_is, jumps]
+
+
+def returns(n, x):
+    for i in range(n):
+        x[i] += 3
+        if x[i] % 7 == 2:
+            return x
+    x[0] = 9
+    return x
+
+
+def returns_from_endless(n, x):
+    i = 0
+    while True:
+        if i >= n:
+            return x
+        x[i] = i
+        i += 1
+
+
+def best_so_far(n, x):
+    best = x
+    for i in range(n):
+        x[i] += i
+        if x[i] % 4 == 0:
+            best = x
+    return best
+
+
+def copies(fn: Callable[..., Any], size: int | None) -> int:
+    """How many copies of arrays stand in the code."""
+    concrete = rt.function(fn, executor="native").get_concrete_function(
+        rt.TensorSpec([], rt.int64), rt.TensorSpec([size], rt.int64))
+    return len(re.findall(r"call void @llvm\.mem(?:cpy|move)", concrete.inspect_llvm(optimized=False)))
+
+
+def values(size: int) -> Any:
+    return np.random.default_rng(size).integers(0, 9, size)
+
+
+@pytest.mark.parametrize("size", [6000, None], ids=["known", "unknown"])
+@pytest.mark.parametrize("fn", IN_PLACE)
+def test_no_iteration_copies(fn: Callable[..., Any], size: int | None) -> None:
+    results = rt.nest.flatten(rt.function(fn)(rt.constant(8, rt.int64), rt.constant(values(8))))
+    known = 1 + sum(x.shape != () for x in results)  # of the argument, and to the arrays of results
+    known += fn is quicksort  # of what its first iteration leaves, which stands before the loop
+    assert copies(fn, size) <= known
+
+
+@pytest.mark.parametrize("relaxed", [False, True], ids=["known", "unknown"])
+@pytest.mark.parametrize("fn", [*IN_PLACE, returns, returns_from_endless, best_so_far])
+def test_results(fn: Callable[..., Any], relaxed: bool) -> None:
+    for size in (8, 40):
+        x = values(size)
+        for n in (3, size - 1, size):
+            compare(fn, np.int64(n), x, relaxed=relaxed)
+        np.testing.assert_array_equal(x, values(size))
+
+
+@pytest.mark.parametrize("fn", [returns, returns_from_endless, best_so_far])
+def test_what_one_branch_takes_is_copied_in_that_branch(fn: Callable[..., Any]) -> None:
+    text = rt.function(fn, executor="native").get_concrete_function(
+        rt.TensorSpec([], rt.int64), rt.TensorSpec([6000], rt.int64)).inspect_llvm(optimized=False)
+    blocks = re.split(r"\n(?=\w+:)", text)
+    heads = {name for name in re.findall(r"br label %((?:for|while)\d+)", text)}
+    closing = [block for block in blocks if any(f"br label %{head}" in block for head in heads)]
+    assert len(closing) >= 2 and not any("memcpy" in block for block in closing[1:]), "no end of an iteration copies"
+
+
+def test_variable_that_a_loop_changes_item_by_item() -> None:
+    v = rt.Variable(np.arange(6000.0))
+    u = rt.Variable(np.zeros((40, 3)))
+
+    @rt.function(executor="native")
+    def f(n):
+        for i in range(n):
+            if i % 2 == 0:
+                v.scatter_nd_update([[i]], [v[i + 1] * 2.0])
+            u.scatter_nd_add([[i, 1]], [v[i]])
+            u[i, 2].assign(3.0)
+
+    concrete = f.get_concrete_function(rt.TensorSpec([], rt.int64))
+    body = re.split(r"\n(?:for|while)\d+:", concrete.inspect_llvm(optimized=False), maxsplit=1)[1]
+    assert body.count("call void @llvm.mem") <= 2, "to leave the variables at the end"
+    f(rt.constant(4, rt.int64))
+    np.testing.assert_array_equal(v.numpy()[:6], [2.0, 1.0, 6.0, 3.0, 4.0, 5.0])
+    np.testing.assert_array_equal(u.numpy()[:5], [[0, 2, 3], [0, 1, 3], [0, 6, 3], [0, 3, 3], [0, 0, 0]])
+    with pytest.raises(rt.errors.InvalidArgumentError):
+        f(rt.constant(41, rt.int64))
+    np.testing.assert_array_equal(u.numpy()[39], [0, 39, 3])  # what came before the error stays
+    assert v.numpy()[38] == 78.0
+
+
+def test_iterations_that_set_an_item_look_for_signals_seldom() -> None:
+    """That a million elements stay as they are takes no time, so it is no reason to look."""
+    def f(n, x):
+        for i in range(n):
+            x[i] = i
+        return x[5]
+
+    text = rt.function(f, executor="native").get_concrete_function(
+        rt.TensorSpec([], rt.int64), rt.TensorSpec([1_000_000], rt.int64)).inspect_llvm(optimized=False)
+    (cost,) = re.findall(r"= sub i64 %v\d+, (\d+)\n", text)
+    assert 0 < int(cost) < 100
+
+
+def read_before(n, x):
+    y = v.read_value()
+    for i in range(n):
+        y = v.read_value()
+        if i < 5:
+            v.scatter_nd_update([[0]], [i])
+    v.assign(x)
+    return y
+
+
+def exchanged(n, x):
+    y = x * 3
+    z = x - 1
+    while n > 0:
+        n -= 1
+        z = v.read_value()
+        while z[0] > 100:
+            y = y + 1
+        z, y = y, z
+    return y, z
+
+
+v = rt.Variable(np.arange(8))
+
+
+@pytest.mark.parametrize("fn", [read_before, exchanged])
+def test_what_is_read_from_a_variable_stays(fn: Callable[..., Any]) -> None:
+    for n in (0, 1, 4, 5):
+        v.assign(np.arange(8))
+        compare(fn, np.int64(n), np.arange(8))
+
+
+@pytest.mark.parametrize("size", [SIZE, None], ids=["known", "unknown"])
+def test_random_programs(size: int | None) -> None:
+    assert list(differences(15, 100, size)) == []
