@@ -106,7 +106,8 @@ class StagedGenerator(Staged):
         if clause.is_map:
             found = as_iterable(clause.iterable)
             if isinstance(found, Counted):
-                return Counted(found.length, lambda i: clause.element(*clause.arguments(found.item(i))))
+                return Counted(found.length, lambda i: clause.element(*clause.arguments(found.item(i))),
+                               found.lists)
         items = counted(all_at_once(clause), "list")
         assert isinstance(items, Counted)
         return items

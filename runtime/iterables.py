@@ -39,11 +39,12 @@ class Counted:
     """Items for the indices below `length`, an int or an int32 scalar.
 
     `item(index)` gives the loop variable, a structure of tensors and Python values, for an index tensor; it is
-    called while the graph of the loop's body is open.
+    called while the graph of the loop's body is open. `lists` are those staged lists that it reads, as they then are.
     """
 
     length: Any
     item: Callable[[Any], Any]
+    lists: tuple[Any, ...] = ()
 
 
 class Stream:
@@ -361,7 +362,7 @@ class StagedEnumerate(_Lazy):
     def __iterable__(self) -> Iterable_:
         found, start = self._found, self._start
         if isinstance(found, Counted):
-            return Counted(found.length, lambda i: (start + i, found.item(i)))
+            return Counted(found.length, lambda i: (start + i, found.item(i)), found.lists)
 
         def pack(tensors: Sequence[Any]) -> Any:
             return start + tensors[0], found.pack(tensors[1:])
@@ -397,7 +398,7 @@ class StagedReversed(_Lazy):
 
     def __iterable__(self) -> Counted:
         found = self._found
-        return Counted(found.length, lambda i: found.item(found.length - 1 - i))
+        return Counted(found.length, lambda i: found.item(found.length - 1 - i), found.lists)
 
 
 def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
@@ -405,7 +406,9 @@ def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
     lengths = [part.length for part in parts if isinstance(part, Counted)]
     if len(lengths) == len(parts):
         length = _shortest(lengths, strict)
-        return Counted(length, lambda i: tuple([part.item(i) for part in parts]))  # type: ignore[union-attr]
+        lists = [x for part in parts if isinstance(part, Counted) for x in part.lists]
+        return Counted(length, lambda i: tuple([part.item(i) for part in parts]),  # type: ignore[union-attr]
+                       tuple(lists))
     if strict:
         raise TypeError("zip() of datasets does not take strict=True: their lengths are not known")
     limit = [_shortest(lengths, False)] if lengths else []

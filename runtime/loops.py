@@ -25,6 +25,7 @@ from runtime.iterables import Counted, Stream
 from runtime.op import Op
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
+from runtime.over import Over
 from runtime.specs import (
     Conflict,
     Leaf,
@@ -94,6 +95,7 @@ class _Loop:
         self.body_fn, self.init, self.names = body_fn, init, names
         self.specs = [self._start(i) for i in range(len(init))]
         self.test: Graph | None = None
+        self.over = Over((), None)
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -167,10 +169,13 @@ class _Loop:
             held.apart(copy for several in self._places().values() for _, copy in several
                        if any(copy is not other for _, other in several))
             self.changes = [held.Changes(value) for value in self.entry]
-            return [*(item() for item in items), *self.entry]
+            with self.over.as_now(self.origins):
+                return [*(item() for item in items), *self.entry]
 
         out = trace_body(graph, self.body_fn, values)
         with tracing(graph):
+            if out is not None:
+                self.over.check(out)
             self.out: Sequence[Any] | None = (
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
         self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, self._copies())
@@ -523,6 +528,8 @@ def stage_reduce(
             return [lambda: items.pack(inputs)]
 
     loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
+    if isinstance(items, Counted):
+        loop.over = Over(items.lists, None if test_fn is None else _Test(test_fn, truth))
     if test_fn is None:
         loop.settle(make_items)
         params["body"] = loop.graph

@@ -108,8 +108,7 @@ class StagedList(StagedSequence):
         return result
 
     def __iterable__(self) -> Counted:
-        value = self._list
-        return Counted(list_length(value), lambda i: list_get(value, i))
+        return Counted(list_length(self._list), lambda i: list_get(self._list, i), (self,))
 
     @property
     def element(self) -> TensorType:

@@ -56,8 +56,7 @@ class StagedRecords(StagedSequence):
         self.columns = [StagedList(leaf) for leaf in leaves]
 
     def __iterable__(self) -> Counted:
-        columns = [column.copy() for column in self.columns]
-        return Counted(self.length, lambda i: held.read(self._pack([column[i] for column in columns])))
+        return Counted(self.length, lambda i: held.read(self._pack([column[i] for column in self.columns])), (self,))
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
