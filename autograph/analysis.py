@@ -261,8 +261,9 @@ def within_text(node: Any) -> bool:
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression is `x[i]` or `x[i:j]` with an index that is no constant, so that it may be a tensor."""
-    if not isinstance(node, gast.Subscript) or not isinstance(node.ctx, gast.Load):
+    """Whether an expression or target is `x[i]` or `x[i:j]` with an index that is no constant, so that it may be a
+    tensor."""
+    if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
     index = node.slice
     parts = (index.lower, index.upper, index.step) if isinstance(index, gast.Slice) else (index,)

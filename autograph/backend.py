@@ -193,6 +193,16 @@ class Backend(Protocol):
     def item(self, sequence: Any, index: Any) -> Any:
         """`sequence[index]` for a Python list, tuple or range; the index, or a bound of the slice, is the backend's."""
 
+    def put_item(self, sequence: list[Any], index: Any, value: Any, around: Any) -> None:
+        """`sequence[index] = value` for a Python list; the index is the backend's. `around`: what the list is an item
+        of in `around[i][index] = value`, else None."""
+
+    def came_back(self, values: Sequence[Any]) -> None:
+        """These lists, in whose places something else was, are there again: what was traced since is taken back."""
+
+    def remake(self, values: Sequence[Any]) -> None:
+        """Make other objects of these lists, as a body of the statement that comes now wanted by `state.Remake`."""
+
     def looks(self, fn: Any) -> bool:
         """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
         need not have these two methods."""

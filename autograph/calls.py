@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import math
 import sys
 import threading
 import weakref
@@ -370,7 +371,8 @@ def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name:
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that lets the backend of an argument answer."""
-    judges = original in (any, all, min, max, sorted, filter, map)  # the truth of items, or calls what it is given
+    # asks for the truth of items, calls what it is given, or takes items for floats
+    judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
 
     def answering(args: tuple[Any, ...]) -> Callable[..., Any]:
         if len(args) == 1 and type(args[0]) in plain and ambient.backend is None:

@@ -45,7 +45,7 @@ def _may_be_users(cls: type) -> bool:
 @functools.cache
 def slots_of(cls: Any) -> tuple[str, ...]:
     """The attributes that instances of a class of the user's have in slots that no property of the name hides."""
-    if not _may_be_users(cls):
+    if not (_may_be_users(cls) or hasattr(cls, "__stands_for__")):
         return ()
     return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
                  if isinstance(member, MemberDescriptorType)

@@ -31,6 +31,7 @@ from typing import Any
 
 import gast
 
+from .analysis import takes_item
 from .decisions import (
     AND,
     IS,
@@ -334,8 +335,10 @@ class _Lanes(PlainExpressions):
         before: list[Any] = []
         after: list[Any] = []
         _, index, value = call.args
-        native = placed(ast.Subscript, target, value=self.name(place.id, place), slice=self.subscript(index),
-                                   ctx=STORE)
+        holder: Any = self.name(place.id, place)
+        if getattr(self.owner, "tracing", False) and takes_item(target):
+            holder = self.call("place", [holder], place)
+        native = placed(ast.Subscript, target, value=holder, slice=self.subscript(index), ctx=STORE)
         operator = getattr(call, "in_place", None)
         if operator is not None:
             value = self.visit(value.args[1], PLAIN)

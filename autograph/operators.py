@@ -32,7 +32,7 @@ from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
-from .sequences import extended, imul, item
+from .sequences import extended, imul, item, place
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
@@ -44,9 +44,9 @@ __all__ = [
     "Items", "activity", "ambient", "and_", "as_method", "assert_", "attributes", "bind", "bool", "call", "checkpoint",
     "cond", "dict_comp", "each", "extended", "find_callee", "find_method", "functions", "gen_exp", "has_backend",
     "hasattr", "if_exp", "imul", "in_", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "list_comp",
-    "matched", "members", "merged", "native", "nested", "not_", "note", "or_", "percent", "plain", "reduce", "ref",
-    "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_",
-    "type", "unpack", "while_loop", "with_",
+    "matched", "members", "merged", "native", "nested", "not_", "note", "or_", "percent", "place", "plain", "reduce",
+    "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete",
+    "try_", "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -525,8 +525,10 @@ def is_none(value: Any, /) -> Any:
 
 
 def is_same(value: Any, other: Any, /) -> Any:
-    """`value is other`, of which a staged branch may have set one to None."""
+    """`value is other`, of which a staged branch may have set one to None, or one may stand for a list."""
     backend = staging_backend(value) or staging_backend(other)
+    if backend is None and any(_builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
+        backend = ambient.backend
     return value is other if backend is None else backend.is_same(value, other)
 
 
@@ -573,7 +575,7 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
         backend = backend_of(target)
         if backend is not None:
             return backend.setitem(target, index, value)
-        target[index] = value
+        place(target)[index] = value
         return target
     except BaseException as error:
         prune(error)

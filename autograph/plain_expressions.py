@@ -60,6 +60,13 @@ class PlainExpressions(Remaking):
         """`x[i]`: where a backend traces, `i` may be its, and the operator asks it."""
         if not getattr(self.owner, "tracing", False) or not takes_item(node):
             return self.generic(node, lane)
+        if isinstance(node.ctx, gast.Store):
+            made = self.generic(node, lane, skip="value")
+            parts, holder = [node.value], node.value
+            if isinstance(holder, gast.Subscript) and not isinstance(holder.slice, (gast.Slice, gast.Tuple)):
+                parts = [holder.value, holder.slice]
+            made.value = self.call("place", [self.visit(part, lane) for part in parts], node)
+            return made
         index = node.slice
         if isinstance(index, gast.Slice):
             none = placed(ast.Constant, node, value=None)

@@ -174,6 +174,8 @@ class Reach:
             fields = fields_in(value)
             if fields is not None or is_other(value, named=True):
                 self.held.append(Held(path, value, hint, fixed))
+                if hasattr(kind, "__stands_for__"):
+                    path = None  # the user's code has no such attribute
                 for name, item in (fields or {}).items():
                     self._meet(path and f"{path}.{name}", item, below, name)
         if is_users_class(kind):

@@ -30,6 +30,8 @@ class _Within(threading.local):
     """Those made while the innermost body runs, which its end takes back; None outside of bodies."""
     variables: tuple[CellType, ...] = ()
     """Of the bodies that run, the variables that no code of the user's has."""
+    reached: Any = None
+    """What the innermost body that runs could reach when it began: `Held`, as `Reach` has it."""
 
 
 within: Final = _Within()

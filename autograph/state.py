@@ -25,11 +25,27 @@ from .reach import Reach, advances_in_python, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
-__all__ = ["Body", "Operand", "Restage", "Snapshot", "State", "Test", "Turn", "checkpoint", "rollback", "staged"]
+__all__ = [
+    "Body", "Operand", "Remake", "Restage", "Snapshot", "State", "Test", "Turn", "checkpoint", "rollback", "staged",
+    "was_before",
+]
 
 
 class Restage(BaseException):
     """A body changed what was not known to be state: the statement is staged again, with it."""
+
+
+class Remake(BaseException):
+    """A body wants lists that were there before the statement to be something else: the backend makes that of them, and
+    the statement is staged again."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+
+
+def was_before(value: Any) -> bool:
+    """Whether the innermost body that runs could reach a container when it began."""
+    return any(held.value is value for held in within.reached or ())
 
 
 class Turn(BaseException):
@@ -121,13 +137,14 @@ class State:
 
     def no_places(self) -> set[str]:
         """Those of the names that are, or go through, an attribute that a property or a like descriptor computes, or an
-        item of a staged list, which is state as a whole."""
+        item of a staged list, which is state as a whole, or of what is part of a table that is."""
         found: set[str] = set()
         for name in self.names:
             path = path_of(name)
             for length, step in enumerate(path[1:], 1):
                 holder = self.get(path[:length])
-                if _is_computed(holder, step[1]) if step[0] == "." else hasattr(type(holder), "__become__"):
+                if _is_computed(holder, step[1]) if step[0] == "." else (
+                        hasattr(type(holder), "__become__") or hasattr(type(holder), "__stands_for__")):
                     found.add(name)
                     break
         return found
@@ -177,6 +194,8 @@ class State:
             for kind, key in path[1:]:
                 if kind == ".":
                     value = getattr(value, key)
+                elif hasattr(type(value), "__stands_for__"):
+                    return UNBOUND  # it is part of what is state as a whole
                 elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may put a value there
                     value = dict.get(value, self.key(kind, key), UNBOUND)
                 else:
@@ -202,7 +221,7 @@ class State:
         if self.get(path) is value:
             return
         holder = self.get(path[:-1])
-        if holder is UNBOUND:
+        if holder is UNBOUND or hasattr(type(holder), "__stands_for__"):
             return
         kind, key = path[-1]
         if isinstance(holder, tuple):
@@ -340,8 +359,9 @@ class Body:
         heap = Heap(state.reach(), state.names)
         made = frozenset(name_of(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
-        around = within.exchanges, within.variables
+        around = within.exchanges, within.variables, within.reached
         within.exchanges, within.variables = [], (*within.variables, *state.held.values())
+        within.reached = heap.reach.held
         hidden = False
         self.begin()
         try:
@@ -356,7 +376,7 @@ class Body:
         finally:
             for exchange in reversed(within.exchanges):
                 exchange.take_back()
-            within.exchanges, within.variables = around
+            within.exchanges, within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, made)
             if copies is not None:
                 copies.take_back()
@@ -526,6 +546,14 @@ def staged(
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects
+        except Remake as wanted:
+            rollback(mark)
+            before.take_back()
+            backend.remake(wanted.values)
+            tried.clear()
+            own = tuple(name for name in names if not name.startswith("ag__held_"))
+            names = _places_of(own, backend, functions, roots)
+            continue
         else:
             results = len(values) - len(names)
             variables.write(values[results:])

@@ -18,7 +18,8 @@ from .calls import call
 from .codes import per_code
 from .frames import is_internal, own_errors, prune, settle, stand_in
 from .policy import left_alone
-from .state import Body, Restage, Snapshot, State, staged
+from .references import within
+from .state import Body, Remake, Restage, Snapshot, State, staged
 from .text_bodies import part
 
 __all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace_try", "trace_with"]
@@ -115,17 +116,33 @@ def trace_try(
         _trace_handlers(backend, body, handlers, orelse, state)
 
 
-def _attempt(backend: Backend, body: Thunk) -> BaseException | None:
-    """Run the body as it is; what it raised while it was traced, if that is the user's."""
-    try:
-        body()
-    except Restage:
-        raise
-    except BaseException as error:
-        if backend.hides(error):
+class _Attempt:
+    """Runs the body as it is. `error`: what it raised while it was traced, if that is the user's."""
+
+    def __init__(self, backend: Backend, body: Thunk, functions: Sequence[Any], state: tuple[str, ...]) -> None:
+        self.backend, self.mark = backend, backend.checkpoint()
+        self.snapshot = Snapshot(State(state, backend.stages, *functions), functions)
+        self.error: BaseException | None = None
+        outer, within.exchanges = within.exchanges, []
+        try:
+            body()
+        except (Remake, Restage):
             raise
-        return settle(error) or error
-    return None
+        except BaseException as error:
+            if backend.hides(error):
+                raise
+            self.error = settle(error) or error
+        finally:
+            self.exchanges, within.exchanges = within.exchanges, outer
+            if outer is not None:
+                outer += self.exchanges
+
+    def take_back(self) -> None:
+        for exchange in reversed(self.exchanges):
+            exchange.take_back()
+            self.backend.came_back([old for old, _ in exchange.pairs.values()])
+        self.snapshot.take_back()
+        self.backend.rollback(self.mark)
 
 
 def _trace_handlers(
@@ -133,16 +150,14 @@ def _trace_handlers(
     users: tuple[Any, ...] = (),
 ) -> None:
     functions = (body, *(handler for _, handler in handlers), orelse, *users)
-    mark = backend.checkpoint()
-    snapshot = Snapshot(State(state, backend.stages, *functions), functions)
-    error = _attempt(backend, body)
+    attempt = _Attempt(backend, body, functions, state)
+    error, mark = attempt.error, attempt.mark
     clauses: list[tuple[Kinds, Callable[..., Any]]] = []
     if error is not None or backend.may_raise(mark, (BaseException,)):
         clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
     if clauses and (backend.may_raise(mark, tuple(kind for kinds, _ in clauses for kind in kinds))
                     or (error is not None and backend.is_staged_error(error))):
-        snapshot.take_back()
-        backend.rollback(mark)
+        attempt.take_back()
         _stage_handlers(backend, body, clauses, orelse, state, functions)
     elif error is None:
         if orelse is not None:
@@ -207,14 +222,12 @@ class _Final:
         self.state, self.functions = state, functions
 
     def trace(self) -> None:
-        mark = self.backend.checkpoint()
-        snapshot = Snapshot(State(self.state, self.backend.stages, *self.functions), self.functions)
-        error = _attempt(self.backend, self.inner)
-        if self.backend.may_raise(mark, (BaseException,)) or (
+        attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
+        error = attempt.error
+        if self.backend.may_raise(attempt.mark, (BaseException,)) or (
             error is not None and (self.jumps or self.backend.is_staged_error(error))
         ):
-            snapshot.take_back()
-            self.backend.rollback(mark)
+            attempt.take_back()
             staged(self.state, self.backend, self.functions, self.stage)
             return
 

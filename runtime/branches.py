@@ -23,8 +23,10 @@ from runtime.specs import (
     Static,
     as_outputs,
     describe,
+    is_row,
     join,
     leaf_types,
+    refuse_row,
     remedy_for_lists,
     shared,
     text,
@@ -177,6 +179,8 @@ _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, _Either)
 
 def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) -> NoReturn:
     left, right = text(true.describe(i)), text(false.describe(i))
+    if is_row(conflict):
+        refuse_row(name, "on one way of this statement than on another")
     if left == right:  # of a class that staging does not take apart
         raise staging_error(
             f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "

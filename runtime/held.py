@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -25,9 +25,9 @@ from runtime.maybe import MaybeObject
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Changes", "after_return", "apart", "became", "began", "check_moved", "contents_of", "given", "holding",
-    "is_apart", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which", "now",
-    "originals_of", "put", "read", "refuse_change", "take_part",
+    "Changes", "after_return", "apart", "became", "began", "came_back", "check_moved", "contents_of", "given",
+    "holding", "is_apart", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which",
+    "now", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
 
@@ -239,6 +239,21 @@ def became(old: Any, new: Any) -> None:
         moved = _Moved(user_position())
         body.grown.append((old, list(old), moved, new))
         old[:] = [moved]
+
+
+def came_back(values: Sequence[Any]) -> None:
+    """Lists that became staged lists are there again, with what was in them."""
+    if _open.bodies:
+        grown = _open.bodies[-1].grown
+        for old, items, *_ in reversed(grown):
+            if any(old is value for value in values):
+                old[:] = items
+        grown[:] = [entry for entry in grown if not any(entry[0] is value for value in values)]
+
+
+def origin_of(value: Any) -> Any:
+    """What the body that is open was given a copy of, by `value`; None if it was given none."""
+    return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
 
 
 def now(value: Any) -> Any:

@@ -28,6 +28,7 @@ from runtime.ops.math import minimum
 from runtime.over import Over
 from runtime.specs import (
     Conflict,
+    Custom,
     Leaf,
     Nested,
     Optional,
@@ -38,8 +39,10 @@ from runtime.specs import (
     absent,
     as_loop_state,
     describe,
+    is_row,
     join,
     leaf_types,
+    refuse_row,
     remedy_for_lists,
     shared,
     targets,
@@ -61,7 +64,7 @@ from runtime.trace import (
 )
 from runtime.types import TensorShape, TensorType
 
-__all__ = ["Truth", "stage_reduce", "stage_while"]
+__all__ = ["Truth", "in_loop", "stage_reduce", "stage_while"]
 
 MAX_TRACES: Final = 24  # types widen a few times at most; more traces than this mean that they never settle
 
@@ -84,6 +87,11 @@ class _Records(threading.local):
 
 
 _records: Final = _Records()
+
+
+def in_loop() -> bool:
+    """Whether this thread traces the body of a loop."""
+    return _records.current is not None
 
 
 class _Loop:
@@ -121,11 +129,13 @@ class _Loop:
                 self._trace(make_items)
                 record = _records.current
                 widened = self._widened()
-                if indices.asked:
-                    widened = self._indexed(widened)
                 if widened == self.specs and [*map(id, targets(widened))] == [*map(id, targets(self.specs))]:
                     self.specs = widened
-                    break
+                    if not self.rows:
+                        break
+                    widened = self._indexed(widened)  # a staged list has copies of its rows
+                    if widened == self.specs:
+                        self._refuse(*self.rows[0])
                 self.specs = widened
                 rollback(mark)
             else:
@@ -200,9 +210,19 @@ class _Loop:
                 for leaf in leaf_types(spec, name)]
 
     def _widened(self) -> list[Spec]:
+        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []
+        """Variables that an iteration gives a row of a list, which a tensor chose."""
         if self.out is None:
-            return self.specs
-        return [self._widen(i, spec) for i, spec in enumerate(self.specs)]
+            return self._indexed(self.specs) if indices.asked else self.specs
+        widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
+        pairs = list(zip(self.specs, widened, strict=True))
+        if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
+            # which rows of a list became staged lists may be for numbers that only the first iteration has
+            kept = [old if _stages_rows(old, new, name.endswith("]")) else new
+                    for (old, new), name in zip(pairs, self.names, strict=True)]
+            if any(a is not b for a, b in zip(kept, widened, strict=True)):
+                return kept
+        return self._indexed(widened) if indices.asked else widened
 
     def _widen(self, i: int, spec: Spec) -> Spec:
         assert self.out is not None
@@ -218,7 +238,10 @@ class _Loop:
         try:
             return join(spec, out)
         except Conflict as conflict:
-            self._refuse(i, spec, out, conflict)
+            if not is_row(conflict):
+                self._refuse(i, spec, out, conflict)
+            self.rows.append((i, spec, out, conflict))
+            return spec
 
     def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
         """`specs` with the lists staged that a tensor may have been the index of, as they were when it was."""
@@ -233,6 +256,8 @@ class _Loop:
     def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
         name = subject(self.names[i])
         before, after = text(spec), text(out)
+        if is_row(conflict):
+            refuse_row(self.names[i], "after an iteration than before")
         if before == after:  # of a class that staging does not take apart
             raise staging_error(
                 f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
@@ -464,6 +489,15 @@ def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
     """Make the input at `position` a capture of `outer`."""
     inner = graph.inputs.pop(position)
     graph.captures.append((outer, inner))
+
+
+def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
+    """Whether a list in a list (or, `inside`, the list itself) is a staged list by the second spec."""
+    if not isinstance(old, Nested) or type(old.like) is not list:
+        return False
+    if isinstance(new, Nested):
+        return any(_stages_rows(*children, True) for children in zip(old.children, new.children, strict=False))
+    return inside and isinstance(new, Custom)
 
 
 def _guessed(spec: Spec, earlier: Spec) -> Spec:

@@ -3,21 +3,23 @@ raise.
 
 As Python's, they take a tensor with one element for a float, or for an int, and give a float or an int: of 64 bits
 while the graph runs (`python_numbers`). Where the result is no number though the operands are, or infinite though they
-are finite, Python raises, and so does the graph. Functions that are not here refuse tensors, as `float` does.
+are finite, Python raises, and so does the graph.
 """
 from __future__ import annotations
 
 import functools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from runtime.errors import locate
-from runtime.iterables import StagedRange, stages
+from runtime.generators import listed
+from runtime.iterables import Staged, StagedRange, stages
 from runtime.op import CAST
 from runtime.ops import math as ops
 from runtime.ops.effects import raise_unless
+from runtime.ops.float_functions import FLOAT_FUNCTIONS
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_not, logical_or, not_equal
 from runtime.ops.logic import where as _where
 from runtime.staged_builtins import BUILTINS, of_values
@@ -33,11 +35,16 @@ Function = Callable[..., Any]
 _int: Final = BUILTINS[int]
 
 
-def _float(x: Any) -> Any:
-    """A float, as a tensor of the graph."""
+def _captured(x: Any) -> Any:
+    """A number, as a tensor of the graph."""
     graph = current_graph()
     assert graph is not None, "an argument is staged"
-    return wrap(capture(graph, BUILTINS[float](x)))
+    return wrap(capture(graph, x))
+
+
+def _float(x: Any) -> Any:
+    """A float, as a tensor of the graph."""
+    return _captured(BUILTINS[float](x))
 
 
 def _check(holds: Any, kind: type[Exception], text: str) -> None:
@@ -110,10 +117,82 @@ def _dist(p: Any, q: Any) -> Any:
 
 
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
-    a, b = _float(a), _float(b)
+    a, b, rel_tol, abs_tol = map(_float, (a, b, rel_tol, abs_tol))
+    negative = logical_or(less(rel_tol, 0.0), less(abs_tol, 0.0))
+    _check(logical_not(negative), ValueError, "tolerances must be non-negative")
     near = ops.maximum(ops.multiply(rel_tol, ops.maximum(ops.abs(a), ops.abs(b))), abs_tol)
     finite = logical_and(ops.is_finite(a), ops.is_finite(b))
     return logical_or(equal(a, b), logical_and(finite, less_equal(ops.abs(a - b), near)))
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    x, y = _float(x), _float(y)
+    size = ops.abs(y)
+    rest = ops.fmod(ops.abs(x), 2.0 * size)  # of which what is left of a quotient of 0 or 1 is one too many
+    less_one = rest - size
+    less_one = _where(less_equal(size, less_one + less_one), less_one - size, less_one)
+    result = ops.copysign(1.0, x) * _where(less(size, rest + rest), less_one, rest)
+    _domain(result, x, y)
+    return result
+
+
+def _modf(x: Any) -> Any:
+    x = _float(x)
+    whole = ops.copysign(ops.floor(ops.abs(x)), x)
+    return ops.copysign(_where(ops.is_inf(x), 0.0, x - whole), x), whole
+
+
+def _of_python(name: str, arity: int = 1) -> Function:
+    """The function as it is, called for each result."""
+
+    def function(*xs: Any) -> Any:
+        if len(xs) != arity:
+            getattr(math, name)(*[0.0] * len(xs))  # which says what it takes
+        return apply(FLOAT_FUNCTIONS[name], *map(_float, xs))
+
+    return function
+
+
+def _ldexp(x: Any, i: Any) -> Any:
+    return apply(FLOAT_FUNCTIONS["ldexp"], _float(x), _index(i))
+
+
+def _nextafter(x: Any, y: Any, *, steps: Any = None) -> Any:
+    if steps is None:
+        return apply(FLOAT_FUNCTIONS["nextafter"], _float(x), _float(y))
+    return apply(FLOAT_FUNCTIONS["nextafter_steps"], _float(x), _float(y), _index(steps))
+
+
+# Sums
+
+def _number(x: Any) -> Any:
+    """A float or an int, or a bool as it is."""
+    dtype = convert_to_tensor(x).dtype
+    return _captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
+
+
+def _operands(iterable: Any, number: Function) -> list[Any]:
+    """What an iterable yields, as scalars, or as a vector where their number is not known."""
+    items = listed(iterable) if stages(iterable) and not isinstance(iterable, Tensor) else iterable
+    if not stages(items):
+        return [number(x) for x in items]
+    rows = convert_to_tensor(items)
+    if rows.ndim != 1:
+        raise TypeError(f"the items are no numbers: they are rows of {rows.type}")
+    dtype = number(_captured(rows.dtype.as_numpy_dtype(0))).dtype  # that one of them has
+    return [rows if dtype.is_bool else apply(CAST, rows, dtype=dtype, weak=True)]
+
+
+def _fsum(iterable: Any, /) -> Any:
+    return apply(FLOAT_FUNCTIONS["fsum"], *_operands(iterable, _float))
+
+
+def _sumprod(p: Any, q: Any, /) -> Any:
+    ps, qs = _operands(p, _number), _operands(q, _number)
+    if not any(x.ndim for x in (*ps, *qs)) and len(ps) != len(qs):
+        raise ValueError("Inputs are not the same length")
+    exact = not any(x.dtype.is_floating for x in (*ps, *qs))
+    return apply(FLOAT_FUNCTIONS["sumprod_ints" if exact else "sumprod"], *ps, *qs, count=len(ps))
 
 
 # Floats to ints
@@ -137,7 +216,7 @@ def _index(x: Any) -> Any:
     """An int, as a function of ints takes it."""
     if not isinstance(x, Tensor):
         return operator.index(x)
-    if not x.dtype.is_integer:
+    if not (x.dtype.is_integer or x.dtype.is_bool):
         raise TypeError(f"a tensor of {x.dtype.name} cannot be interpreted as an integer")
     return _int(x)
 
@@ -209,6 +288,7 @@ def _replacement(python: Function, staged: Function) -> Function:
 
     @functools.wraps(python)
     def function(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([[*arg] if isinstance(arg, Iterator) and not isinstance(arg, Staged) else arg for arg in args])
         items = [x for arg in args if isinstance(arg, (list, tuple)) for x in arg]
         if not stages(*args, *items, *kwargs.values()):
             return python(*args, **kwargs)
@@ -232,9 +312,12 @@ _STAGED: Final[Mapping[str, Function]] = {
     "degrees": _of_floats(lambda x: x * (180 / math.pi)), "radians": _of_floats(lambda x: x * (math.pi / 180)),
     "isnan": _of_floats(ops.is_nan), "isinf": _of_floats(ops.is_inf), "isfinite": _of_floats(ops.is_finite),
     "floor": _rounded(ops.floor), "ceil": _rounded(ops.ceil), "trunc": _rounded(None),
+    "remainder": _remainder, "modf": _modf, "ldexp": _ldexp, "nextafter": _nextafter, "fsum": _fsum,
+    "sumprod": _sumprod, **{name: _of_python(name) for name in ("gamma", "lgamma", "ulp", "frexp")},
+    "fma": _of_python("fma", 3),
     "gcd": _gcd, "lcm": _lcm, "isqrt": _isqrt, "factorial": _factorial, "perm": _perm, "comb": _comb, "prod": _prod,
 }
 MATH: Final[Mapping[Any, Function]] = {
     python: _replacement(python, staged) for name, staged in _STAGED.items()
-    if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 are there from Python 3.11 on
+    if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 are there from Python 3.11 on, others later
 """By function of `math`, what stands for it while a function is traced."""

@@ -12,6 +12,7 @@ from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.signature import children, rebuild
 from runtime.staged_list import StagedList, to_python
 from runtime.staged_records import StagedRecords
+from runtime.staged_rows import Row
 from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import Template
 from runtime.trace import capture, current_graph, wrap
@@ -42,6 +43,8 @@ def plan(returned: Any, outputs: list[Any], fn: Any = None) -> Pack:
         return _plan_records(returned, outputs)
     if isinstance(returned, StagedList):
         return _plan_list(returned, outputs)
+    if isinstance(returned, Row):
+        return _plan_row(returned, outputs)
     if hasattr(type(returned), "__leaves__"):
         parts = [plan(leaf, outputs, fn) for leaf in returned.__leaves__()]
         return lambda values: returned.__rebuild__([part(values) for part in parts])
@@ -113,6 +116,11 @@ def _plan_list(returned: StagedList, outputs: list[Any]) -> Pack:
     return pack
 
 
+def _plan_row(returned: Row, outputs: list[Any]) -> Pack:
+    take, items = _take(outputs, returned.whole()), range(len(returned))
+    return lambda values: [take(values)[i] for i in items]
+
+
 def _plan_records(returned: StagedRecords, outputs: list[Any]) -> Pack:
     columns = [plan(column, outputs) for column in returned.columns]
     structure = returned.structure
@@ -134,6 +142,8 @@ def result_specs(returned: Any) -> Any:
         return TensorSpec(returned.shape, returned.dtype)
     if hasattr(type(returned), "__leaves__"):
         return returned
+    if isinstance(returned, Row):
+        return [TensorSpec((), returned.dtype) for _ in range(len(returned))]
     if hasattr(type(returned), "__tensor__"):
         return TensorSpec(returned.shape, returned.dtype)
     parts = children(returned)

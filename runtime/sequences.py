@@ -4,6 +4,7 @@ Staged lists do what is here as Python's do, but for their items, which they hav
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,13 +15,14 @@ from runtime.errors import StagingError
 from runtime.graph import staging_error
 from runtime.held import became
 from runtime.iterables import StagedRange, indexable, normalised_index, stages_within, weak_int
+from runtime.loops import in_loop
 from runtime.ops.arrange import concat, tile
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros_like
 from runtime.ops.effects import raise_unless
 from runtime.ops.known import static_int
 from runtime.ops.lists import list_new, list_stack
-from runtime.ops.logic import greater_equal, less, where
+from runtime.ops.logic import equal, greater_equal, less, where
 from runtime.ops.math import cast, maximum
 from runtime.ops.reduction import argmax, reduce_sum
 from runtime.ops.shape import dim
@@ -28,13 +30,14 @@ from runtime.ordering import sort_in_place, vector
 from runtime.specs import Custom, describe, text, with_staged_lists
 from runtime.staged_list import StagedList, fold
 from runtime.staged_records import StagedRecords
+from runtime.staged_rows import are_rows, chosen, store
 from runtime.state import staged_list
 from runtime.tensor import OPERATORS, GraphTensor, Tensor, indices
 from runtime.trace import convert_to_tensor
 from runtime.truth import equals, truth
 from runtime.types import bool_, int32
 
-__all__ = ["item_at", "method_of_sequence"]
+__all__ = ["item_at", "method_of_sequence", "put_item_at"]
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
@@ -112,8 +115,11 @@ def item_at(sequence: Any, place: Any) -> Any:
     if isinstance(place, slice):
         return _slice(sequence, place)
     place = convert_to_tensor(place)
-    if not _counts(place) or not all(map(_is_number, sequence)):
+    if not _counts(place):
         return sequence[place]
+    if not all(map(_is_number, sequence)):
+        row = chosen(sequence, place)
+        return sequence[place] if row is None else row
     indices.asked = True
     if isinstance(sequence, range):
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
@@ -123,6 +129,25 @@ def item_at(sequence: Any, place: Any) -> Any:
     except StagingError:
         return sequence[place]
     return at(normalised_index(place, len(sequence), f"{kind} index out of range"))
+
+
+def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
+    """`sequence[place] = value` of a list, which may be in the list or tuple `around`. The error of Python's own, which
+    wants an int, for what is no list of numbers, and in loops, which make a staged list of it (`runtime.loops`)."""
+    place = convert_to_tensor(place)
+    if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
+        store(around)[id(sequence)][place] = value
+        return
+    item = None
+    if _counts(place) and sequence and not in_loop() and all(map(_is_number, (*sequence, value))):
+        with contextlib.suppress(StagingError):
+            item = indexable((*sequence, value), "list")
+    if item is None:
+        sequence[place] = value
+        return
+    at = normalised_index(place, len(sequence), "list assignment index out of range")
+    *rows, row = map(item, range(len(sequence) + 1))
+    sequence[:] = [nest.map_structure(functools.partial(where, equal(at, i)), row, old) for i, old in enumerate(rows)]
 
 
 def _is_number(x: Any) -> bool:

@@ -13,19 +13,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from types import MethodType
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
-from runtime.errors import DTypeError
-from runtime.graph import Graph
+from runtime.errors import DTypeError, subject
+from runtime.graph import Graph, staging_error
 from runtime.made_anew import made_anew
 from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
+from runtime.staged_rows import Row
 from runtime.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.text import StagedText, text_of
 from runtime.trace import constant_array
@@ -33,7 +34,8 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "as_loop_state", "as_outputs", "describe", "join", "leaf_types", "parts_of", "remedy_for_lists",
+    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
+    "remedy_for_lists",
     "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
@@ -513,8 +515,19 @@ def remedy_for_lists(a: Spec, b: Spec) -> str:
     return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
 
 
+def is_row(conflict: Conflict) -> bool:
+    """Whether what does not fit is a row of a list of lists that a tensor was the index of."""
+    return any(isinstance(spec, Static) and isinstance(spec.value, Row) for spec in (conflict.left, conflict.right))
+
+
+def refuse_row(name: str, when: str) -> NoReturn:
+    raise staging_error(
+        f"{subject(name)} is, or has, another row of a list of lists {when}, and which one is known only when the graph"
+        " runs", "Copy the row, row[:], or keep its index.") from None
+
+
 def _kind(value: Any) -> str:
-    return type(value).__name__
+    return getattr(type(value), "__stands_for__", type(value)).__name__
 
 
 def _nested_text(spec: Nested) -> str:

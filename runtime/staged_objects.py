@@ -16,6 +16,7 @@ from autograph.heap import is_container
 from runtime.graph import staging_error
 from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
+from runtime.staged_rows import ChosenRow, Row
 from runtime.tensor import GraphTensor, Tensor
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
@@ -33,7 +34,9 @@ def says(value: Any, test: Callable[[Any], bool]) -> Any:
 
 
 def _python_number(value: Any) -> Any:
-    """A number of the class that a value has in Python, if it is made of Python's numbers; else the value."""
+    """A value of the class that a value has in Python, if it is made of Python's numbers; else the value."""
+    if hasattr(type(value), "__stands_for__"):
+        return type(value).__stands_for__()
     if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
         return value
     return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
@@ -60,6 +63,9 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
 
 def is_same(value: Any, other: Any) -> Any:
     """`value is other`, of which one may be None in the graph."""
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
+            one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
     for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe):
             one.presence.check_bound()

@@ -17,7 +17,7 @@ from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.generators import StagedGenerator, known_items
 from runtime.given import given, looks, percent
 from runtime.graph import Position, staging_error
-from runtime.held import is_copy, leaves, may_be_others
+from runtime.held import came_back, is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
 from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
@@ -26,10 +26,11 @@ from runtime.membership import contains
 from runtime.ops.indexing import setitem
 from runtime.partial import keys_set, method_of_dict
 from runtime.python_math import MATH
-from runtime.sequences import item_at, method_of_sequence
+from runtime.sequences import item_at, method_of_sequence, put_item_at
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
 from runtime.staged_objects import check_attribute, check_attributes, is_same, says
+from runtime.staged_rows import Row, store
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
@@ -93,7 +94,7 @@ class Staging:
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
             return False
-        if isinstance(value, (GraphTensor, MaybeObject)):
+        if isinstance(value, (GraphTensor, MaybeObject, Row)):
             return True
         if hasattr(type(value), "__leaves__"):
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
@@ -285,6 +286,15 @@ class Staging:
 
     def item(self, sequence: Any, index: Any) -> Any:
         return item_at(sequence, index)
+
+    def put_item(self, sequence: list[Any], index: Any, value: Any, around: Any) -> None:
+        put_item_at(sequence, index, value, around)
+
+    def came_back(self, values: Sequence[Any]) -> None:
+        came_back(values)
+
+    def remake(self, values: Sequence[Any]) -> None:
+        store(values)
 
     def looks(self, fn: Any) -> bool:
         return looks(fn)

@@ -468,7 +468,7 @@ class GraphTensor(Tensor):
         if asked.formats():
             self._refuse_format()
         self._refuse("a tensor cannot become a Python float here",
-                     "Use rt.cast(x, rt.float32). In converted code most functions of math take tensors.")
+                     "Use rt.cast(x, rt.float32). In converted code functions of math take tensors.")
 
     def __complex__(self) -> complex:
         self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")

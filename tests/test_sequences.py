@@ -220,7 +220,7 @@ _NUMBERS = "Use a list of numbers."
     (lambda n: [None] * n, r"\[None\]" + _REPEATED, _NUMBERS),
     (lambda n: "-" * n, *_PYTHON_INT),
     (lambda n: ["a", "b"][n], *_INDEX),
-    (lambda n: [[1], [2]][n], *_INDEX),
+    (lambda n: [[1], [2, 3]][n], *_INDEX),
     (lambda n: [n, rt.constant(1.5)][n], *_INDEX),
     (lambda n: (1, 2, 3)[n:], "a tuple has a known length, and where it is cut" + _GRAPH, "Use a list."),
     (lambda n: ["a", "b"][n:], r"\[the str 'a', the str 'b'\] cannot be cut here: where it is cut" + _HOLDS, _NUMBERS),

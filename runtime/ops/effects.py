@@ -57,6 +57,8 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
         return style(value._array, "!r" if nested else "")
     if isinstance(value, Tensor) or (nested and hasattr(type(value), "__leaves__")):
         return format(value, "!r" if nested else "")
+    if hasattr(type(value), "__stands_for__"):
+        value = type(value).__stands_for__(value)
     kind = type(value)
     if depth and (kind in (list, tuple, dict) or hasattr(kind, "_fields")):
         return _container_text(value, depth - 1, style)

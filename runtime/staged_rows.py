@@ -1,0 +1,287 @@
+"""Lists of lists that tensors are the indices of: `g[y][x]`, and `g[y][x] = v`.
+
+A tensor that is the index of a list of rows gives a `ChosenRow`, which is one of these, for the graph to tell. To read
+its items stacks those of all rows. To set one needs rows that the graph can choose from: they become `StoredRow`s,
+which are parts of one tensor of rank 2, and wherever a row was, in the list and by other names, is its `StoredRow`.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from autograph import operators
+from autograph.references import exchange
+from autograph.state import Remake, was_before
+from runtime.bodies import in_body
+from runtime.graph import staging_error
+from runtime.held import became, origin_of
+from runtime.iterables import normalised_index, stacked
+from runtime.op import CAST
+from runtime.ops.gather import gather
+from runtime.ops.indexing import getitem, setitem
+from runtime.ops.shape import reshape
+from runtime.tensor import Tensor
+from runtime.text import REPR
+from runtime.trace import apply, capture, convert_to_tensor, current_graph, wrap
+from runtime.types import DType, promote
+
+__all__ = ["ChosenRow", "Row", "are_rows", "chosen", "store"]
+
+
+class _Table:
+    """Rows of one length and one type: a tensor of rank 2. As state it is a whole."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __leaves__(self) -> list[Tensor]:
+        return [self.tensor]
+
+    def __rebuild__(self, leaves: Sequence[Tensor]) -> _Table:
+        return _Table(leaves[0])
+
+    def __become__(self, leaves: Sequence[Tensor]) -> None:
+        self.tensor = leaves[0]
+
+    def set(self, place: tuple[Any, Any], value: Any) -> None:
+        x = _scalar(value)
+        dtype, weak = promote((self.tensor.type, x.type), "the items of a row")
+        self.tensor, x = (y if y.dtype is dtype else apply(CAST, y, dtype=dtype, **({"weak": True} if weak else {}))
+                          for y in (self.tensor, x))
+        self.tensor = setitem(self.tensor, place, x)
+
+
+def _scalar(value: Any) -> Tensor:
+    graph = current_graph()
+    x = None
+    if isinstance(value, (bool, int, float, complex, Tensor)):
+        x = convert_to_tensor(value) if graph is None else wrap(capture(graph, value))
+    if not isinstance(x, Tensor) or x.ndim:
+        kind = x.type if isinstance(x, Tensor) else type(value).__name__
+        raise staging_error(
+            f"an item of a list of lists that a tensor was the index of is set to {kind}: such lists hold numbers",
+            "Use one list for each part, or a tensor with more dimensions.")
+    return x
+
+
+class Row:
+    """What stands for a list that is a row of a list, as far as code reads it or sets items."""
+
+    __slots__ = ()
+
+    __stands_for__ = list
+    """For autograph, where what is in its slots is in reach of who has it; and for what asks what it is."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    dtype: DType
+    """Of the items, once `whole` was asked for."""
+
+    def whole(self) -> Tensor:
+        """The items as one tensor."""
+        raise NotImplementedError
+
+    def _get(self, i: Any) -> Any:
+        raise NotImplementedError
+
+    def _set(self, i: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return operators.item([*self], index)
+        return self._get(self._place(index, "list index out of range"))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self.refuse("a slice of it cannot be assigned", "Assign its items one by one.")
+        self._set(self._place(index, "list assignment index out of range"), value)
+
+    def _place(self, index: Any, message: str) -> Any:
+        return normalised_index(index if isinstance(index, Tensor) else operator.index(index), len(self), message)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def copy(self) -> list[Any]:
+        return [*self]
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> list[Any]:
+        return [*self]
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other] if isinstance(other, (list, Row)) else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, count: Any) -> Any:
+        return [*self] * count
+
+    __rmul__ = __mul__
+
+    def __contains__(self, x: Any) -> bool:
+        self.refuse("`in` has no Python value", "Ask another list of it: x in row[:].")
+
+    def __iadd__(self, other: Any) -> NoReturn:
+        self.refuse("it cannot change its length", "Make another list of it first: row[:].")
+
+    __imul__ = __delitem__ = __iadd__
+
+    def __eq__(self, other: object) -> Any:
+        if self is other or not isinstance(other, (list, Row)):
+            return True if self is other else NotImplemented
+        self._compared(other)
+
+    def _compared(self, other: Any) -> NoReturn:
+        self.refuse("it cannot be compared as a whole", "Compare its items.")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compared
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'list'")
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name) and not name.startswith("__"):
+            self.refuse(f"it has no {name}()", "Make another list of it first: row[:].")
+        raise AttributeError(f"'list' object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(format(x, REPR) for x in self)}]"
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        raise staging_error(f"a list that is a row of a list of lists is part of a tensor here, as a tensor was the"
+                            f" index of these: {what}", remedy)
+
+
+Sequence.register(Row)  # for `match`
+
+
+class StoredRow(Row):
+    """A row of a table: what a list became."""
+
+    __slots__ = ("place", "table")
+
+    def __init__(self, table: _Table, place: int) -> None:
+        self.table, self.place = table, place
+
+    def __len__(self) -> int:
+        width = self.table.tensor.type.shape[1]
+        assert width is not None
+        return width
+
+    def _get(self, i: Any) -> Any:
+        return getitem(self.table.tensor, (self.place, i))
+
+    def _set(self, i: Any, value: Any) -> None:
+        self.table.set((self.place, i), value)
+
+    def whole(self) -> Tensor:
+        return getitem(self.table.tensor, self.place)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.table.tensor.dtype
+
+
+class ChosenRow(Row):
+    """One of some rows: lists of numbers of one length, or what stands for these."""
+
+    __slots__ = ("at", "dtype", "rows")
+
+    def __init__(self, rows: tuple[Any, ...], at: Tensor) -> None:
+        self.rows, self.at = rows, at
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    def _get(self, i: Any) -> Any:
+        table, place = self._stored()
+        return getitem(_stack(self.rows) if table is None else table.tensor, (place, i))
+
+    def _set(self, i: Any, value: Any) -> None:
+        if self._stored()[0] is None:
+            made = store(self.rows)
+            self.rows = tuple([made.get(id(row), row) for row in self.rows])
+        table, place = self._stored()
+        assert table is not None
+        table.set((place, i), value)
+
+    def whole(self) -> Tensor:
+        table, place = self._stored()
+        whole = getitem(_stack(self.rows) if table is None else table.tensor, place)
+        self.dtype = whole.dtype
+        return whole
+
+    def _stored(self) -> tuple[_Table | None, Any]:
+        """The table that all of the rows are in, if they are, and where in it, or among the rows, this one is."""
+        first = self.rows[0]
+        if not all(isinstance(row, StoredRow) and row.table is first.table for row in self.rows):
+            return None, self.at
+        places = [row.place for row in self.rows]
+        return first.table, self.at if places == list(range(len(places))) else gather(places, self.at)
+
+
+def _stack(rows: Sequence[Any]) -> Tensor:
+    return reshape(stacked([x for row in rows for x in row]), [len(rows), len(rows[0])])
+
+
+def are_rows(sequence: Sequence[Any]) -> bool:
+    """Whether a list or tuple holds rows of one length, of numbers."""
+    rows = all(isinstance(row, Row) or (type(row) is list and all(map(_is_scalar, row))) for row in sequence)
+    return rows and len({len(row) for row in sequence}) == 1 and len(sequence[0]) > 0
+
+
+def chosen(sequence: Sequence[Any], place: Tensor) -> ChosenRow | None:
+    """`sequence[place]` of a list or tuple of rows of one length, of numbers; None for others."""
+    if isinstance(sequence, range) or not are_rows(sequence):
+        return None
+    kind = "list" if isinstance(sequence, list) else "tuple"
+    return ChosenRow(tuple(sequence), normalised_index(place, len(sequence), f"{kind} index out of range"))
+
+
+def _is_scalar(x: Any) -> bool:
+    return not x.ndim if isinstance(x, Tensor) else isinstance(x, (int, float, complex))
+
+
+def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
+    """Make these rows parts of one table; by the ids of those that are lists, what is in their places from now on.
+
+    In a body of a staged statement that is done before the statement, which then is staged again.
+    """
+    distinct = list({id(row): row for row in rows}.values())
+    if any(isinstance(row, ChosenRow) for row in distinct):
+        raise staging_error(
+            "an item is set of a list of lists of which a tensor chose some out of another: which ones these are is"
+            " known only when the graph runs", "Keep their indices, or copies of them: row[:].")
+    if in_body():
+        origins = [(row, origin_of(row)) for row in distinct]
+        before = [row if origin is None else origin for row, origin in origins
+                  if origin is not None or was_before(row)]
+        if len(before) == len(distinct):
+            raise Remake(before)
+        if before:
+            raise staging_error(
+                "a tensor is the index of a list of lists of which some are made in this staged loop or branch, others"
+                " before it, and an item is set", "Make all of them before that statement, or in it.")
+    table = _Table(_stack(distinct))
+    made = {}
+    for k, row in enumerate(distinct):
+        if isinstance(row, StoredRow):
+            row.table, row.place = table, k
+        else:
+            made[id(row)] = StoredRow(table, k)
+    exchange(*((row, made[id(row)]) for row in distinct if id(row) in made))
+    for row in distinct:
+        if id(row) in made:
+            became(row, made[id(row)])
+    return made
