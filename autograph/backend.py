@@ -22,7 +22,7 @@ from .unseen import begins_unseen, resume, unseen
 __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced", "answered",
     "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "is_unchangeable", "keyed", "kind_of",
-    "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "staging_backend",
+    "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "replacing", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -258,6 +258,9 @@ class Backend(Protocol):
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
 
+    def replaces(self, target: Any) -> bool:
+        """Whether a value does not change in place: what `setitem` gives for it is another."""
+
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
         """What `target` becomes by `target[index] = value`."""
 
@@ -449,6 +452,12 @@ def backend_of(value: Any) -> Backend | None:
         return None
     found: Backend | None = getattr(cls, "__autograph__", None)
     return found if found is not None or not _foreign else _foreign.get(cls)
+
+
+def replacing(value: Any) -> Backend | None:
+    """The backend of a value that does not change in place, such as a tensor; None for any other."""
+    found = backend_of(value)
+    return found if found is not None and found.replaces(value) else None
 
 
 def staging_backend(value: Any) -> Backend | None:

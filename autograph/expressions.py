@@ -96,8 +96,8 @@ class _Expressions:
         if isinstance(node, gast.AugAssign):
             return self.augmented(node)
         if isinstance(node, gast.AnnAssign):
-            node.target = self.visit(node.target)
             node.value = node.value and self.visit(node.value)
+            node.target = self.visit(node.target) if node.value is None else self.target(node.target, node)
             return [node]
         if isinstance(node, gast.Delete):
             return [*self.to_delete(node), node]
@@ -160,7 +160,7 @@ class _Expressions:
             return [self.store(name, self.visit(value), node), item]
         node.value = self.visit(value)
         if not any(self.is_item_of_local(leaf) for t in node.targets for leaf in _leaves(t)):
-            node.targets = [self.visit(t) for t in node.targets]
+            node.targets = [self.target(t, node) for t in node.targets]
             return [node]
         # Several targets, items among them: unpack into names, then assign each in Python's order. As with other
         # temporaries, the plain lane lets go of what they hold after the last.
@@ -178,7 +178,7 @@ class _Expressions:
             else:
                 out.append(self.assign_leaf(target, source, node))
             out += [self.assign_leaf(leaf, load(name, leaf), node) for leaf, name in pairs]
-        out[-1].releases = sorted(taken)
+        out[-1].releases = [*getattr(out[-1], "releases", ()), *sorted(taken)]
         return out
 
     def pattern(self, target: Any, pairs: list[tuple[Any, str]], taken: set[str]) -> Any:
@@ -197,7 +197,36 @@ class _Expressions:
     def assign_leaf(self, target: Any, value: Any, node: Any) -> Any:
         if self.is_item_of_local(target):
             return self.set_item(target, value, node)
-        return at(gast.Assign([self.visit(target)], value, None), node)
+        made = at(gast.Assign([target], value, None), node)
+        made.targets = [self.target(target, made)]
+        return made
+
+    def target(self, target: Any, statement: Any) -> Any:
+        """A target that is no item of a local. `x.y[key]` becomes `ag__.attribute(x, 'y')[key]`, and `x[i][key]`
+        `ag__.element(x, i)[key]`: where what has the item does not change in place, `x` gets another."""
+        if isinstance(target, (gast.Tuple, gast.List)):
+            target.elts = [self.target(e, statement) for e in target.elts]
+        elif isinstance(target, gast.Starred):
+            target.value = self.target(target.value, statement)
+        elif _is_item_of_part(target):
+            part, target.slice = target.value, self.visit(target.slice)
+            holder = part.value = self.visit(part.value)
+            if isinstance(part, gast.Attribute):
+                name = mangled(part.attr, self.scope.class_name)
+                call = operator_call("attribute", [holder, at(gast.Constant(name, None), part)], part)
+            else:
+                part.slice = self.visit(part.slice)
+                call = operator_call("element", [holder, part.slice], part)
+            call.part, fixed = part, self.scope.locals - self.scope.shared
+            call.names = [self.scope.fresh("held_")] + [
+                None if isinstance(a, gast.Constant) or getattr(a, "id", None) in fixed else self.scope.fresh(name)
+                for a, name in zip(call.args, ("holder_", "key_"))]
+            released = [*getattr(statement, "releases", ()), *filter(None, call.names)]
+            statement.releases = list(dict.fromkeys(released))
+            target.value = call
+        else:
+            return self.visit(target)
+        return target
 
     def set_item(self, target: Any, value: Any, node: Any) -> Any:
         """`x = ag__.setitem(x, key, value)` for `x[key] = value`."""
@@ -214,7 +243,7 @@ class _Expressions:
         target = node.target
         if not self.is_item_of_local(target) or bound_to_frame(node.value):
             node.value = self.visit(node.value)
-            node.target = self.visit(target)
+            node.target = self.target(target, node)
             return [node]
         # x[i] += v: the key is evaluated once, the item read before v, and changed in place if it can be.
         taken: dict[str, Any] = {}
@@ -251,7 +280,7 @@ class _Expressions:
         return (
             isinstance(target, gast.Subscript) and isinstance(target.value, gast.Name)
             and target.value.id in self.scope.locals
-            and not (isinstance(target.slice, gast.Constant) and isinstance(target.slice.value, str))
+            and not _is_key(target.slice)
             and not bound_to_frame(target.slice)
         )
 
@@ -477,6 +506,18 @@ class _Expressions:
 
     def never_tensor(self, node: Any) -> bool:
         return _never_tensor(node, self.maybe_none)
+
+
+def _is_key(node: Any) -> bool:
+    """Whether an index is text, which is none of a tensor."""
+    return isinstance(node, gast.Constant) and isinstance(node.value, str)
+
+
+def _is_item_of_part(target: Any) -> bool:
+    """Whether a target is `x.y[key]` or `x[i][key]`; no slice, whose items are those of a copy."""
+    return isinstance(target, gast.Subscript) and not _is_key(target.slice) and (
+        isinstance(target.value, gast.Attribute)
+        or (isinstance(target.value, gast.Subscript) and not isinstance(target.value.slice, gast.Slice)))
 
 
 def _loaded(node: Any) -> Any:

@@ -200,7 +200,7 @@ class _Lanes(PlainExpressions):
                 if jump is not None:
                     return made
             if lane and "releases" in fields:
-                target = getattr(node.value, "item", node.targets[0])
+                target = getattr(node.value, "item", None) or _last_target(node)
                 made += [self.release(name, target) for name in fields["releases"]]
         return made
 
@@ -381,6 +381,14 @@ class _Lanes(PlainExpressions):
         self.place = one_line(node)
         holds = placed(ast.BoolOp, test, op=OR, values=[self.truth(test, name), passed])
         return placed(ast.Assert, node, test=holds, msg=self.visit(message[0].body, PLAIN) if message else None)
+
+
+def _last_target(node: Any) -> Any:
+    """What an assignment assigns last."""
+    target = node.targets[-1] if isinstance(node, gast.Assign) else node.target
+    while isinstance(target, gast.Starred) or getattr(target, "elts", None):
+        target = target.value if isinstance(target, gast.Starred) else target.elts[-1]
+    return target
 
 
 def _calls(test: Any) -> bool:

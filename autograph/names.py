@@ -52,6 +52,7 @@ class Names:
 
 def symbol(node: Any) -> tuple[str, str, frozenset[str]] | None:
     """The text of a target that can be state (`self.x`, `d['k']`, `l[i]`), its root and the names in its keys."""
+    node = getattr(node, "part", node)  # for which a call of an operator stands
     if isinstance(node, gast.Name):
         return node.id, node.id, frozenset()
     if isinstance(node, gast.Attribute):
@@ -180,6 +181,9 @@ def _record(target: Any, names: Names) -> None:
     found = symbol(target)
     if found is not None:
         names.symbols[found[0]] = found[1:]
+    part = getattr(getattr(target, "value", None), "part", None)
+    if part is not None and (found := symbol(part)) is not None:
+        names.symbols[f"{found[0]}[:]"] = found[1:]
 
 
 def _scan_function(node: Any, names: Names) -> None:

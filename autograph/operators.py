@@ -32,6 +32,7 @@ from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
+from .places import attribute, element, in_attribute, in_element
 from .sequences import extended, imul, item, place
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
@@ -41,12 +42,12 @@ from .unrolled import Items, unroll
 from .unseen import unseen
 
 __all__ = [
-    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attributes", "bind", "bool", "call", "checkpoint",
-    "cond", "dict_comp", "each", "extended", "find_callee", "find_method", "functions", "gen_exp", "has_backend",
-    "hasattr", "if_exp", "imul", "in_", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "list_comp",
-    "matched", "members", "merged", "native", "nested", "not_", "note", "or_", "percent", "place", "plain", "reduce",
-    "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete",
-    "try_", "type", "unpack", "while_loop", "with_",
+    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attribute", "attributes", "bind", "bool", "call",
+    "checkpoint", "cond", "dict_comp", "each", "element", "extended", "find_callee", "find_method", "functions",
+    "gen_exp", "has_backend", "hasattr", "if_exp", "imul", "in_", "in_attribute", "in_element", "is_bool", "is_none",
+    "is_plain", "is_same", "item", "kept_try", "list_comp", "matched", "members", "merged", "native", "nested", "not_",
+    "note", "or_", "percent", "place", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp",
+    "setitem", "shown", "slice", "spec", "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice

@@ -6,10 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Path", "name_of", "path_of"]
+__all__ = ["ITEMS", "Path", "name_of", "path_of"]
 
 Path = tuple[Any, ...]
 """A variable, and steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key that a variable has."""
+ITEMS = ("[:]", None)
+"""The last step of `self.grid[:]`: items that have no name, as what computes their keys has none."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -23,7 +25,10 @@ def path_of(name: str) -> Path:
         else:
             assert isinstance(node, ast.Subscript), name
             key = node.slice
-            steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
+            if isinstance(key, ast.Slice):
+                steps.append(ITEMS)
+            else:
+                steps.append(("[name]", key.id) if isinstance(key, ast.Name) else ("[]", ast.literal_eval(key)))
         node = node.value
     return node.id, *reversed(steps)
 
@@ -31,5 +36,5 @@ def path_of(name: str) -> Path:
 def name_of(path: Sequence[Any]) -> str:
     """The text of a path."""
     root, *steps = path
-    ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]"}
+    ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]", ITEMS[0]: ITEMS[0]}
     return "".join([root, *(ends[kind].format(key) for kind, key in steps)])

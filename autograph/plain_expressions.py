@@ -19,6 +19,7 @@ from .decisions import (
     OR,
     PLAIN,
     STAGED,
+    STORE,
     WIDTH,
     is_held,
     negation,
@@ -58,14 +59,17 @@ class PlainExpressions(Remaking):
 
     def visit_Subscript(self, node: Any, lane: int) -> Any:
         """`x[i]`: where a backend traces, `i` may be its, and the operator asks it."""
+        if lane and hasattr(node.value, "part"):
+            asks = getattr(self.owner, "tracing", False) and takes_item(node)
+            value, index = self.part(node.value, asks), self.visit(node.slice, lane)
+            return placed(ast.Subscript, node, value=value, slice=index, ctx=STORE)
         if not getattr(self.owner, "tracing", False) or not takes_item(node):
             return self.generic(node, lane)
         if isinstance(node.ctx, gast.Store):
             made = self.generic(node, lane, skip="value")
-            parts, holder = [node.value], node.value
-            if isinstance(holder, gast.Subscript) and not isinstance(holder.slice, (gast.Slice, gast.Tuple)):
-                parts = [holder.value, holder.slice]
-            made.value = self.call("place", [self.visit(part, lane) for part in parts], node)
+            made.value = self.visit(node.value, lane)
+            if not hasattr(node.value, "part"):
+                made.value = self.call("place", [made.value], node)
             return made
         index = node.slice
         if isinstance(index, gast.Slice):
@@ -75,6 +79,39 @@ class PlainExpressions(Remaking):
         else:
             made = self.visit(index, lane)
         return self.call("item", [self.visit(node.value, lane), made], node)
+
+    def part(self, call: Any, asks: bool) -> Any:
+        """`x.y` or `x[i]`, of which an item is set: what it has where Python sets the item, else its place. `asks`: the
+        index may be a backend's, so that a list has a place, too."""
+        held, *names = call.names
+        (value, of), (given, key) = (self.twice(a, name) for a, name in zip(call.args, names))
+        first = value, given
+        if asks:  # both are evaluated as arguments, before what the place holds
+            value, given = of, key
+        if isinstance(call.part, gast.Attribute):
+            operator, found = "in_attribute", placed(ast.Attribute, call, value=value, attr=call.part.attr, ctx=LOAD)
+        elif getattr(self.owner, "tracing", False) and takes_item(call.part):
+            operator, found = "in_element", self.call("item", [value, given], call)
+        else:
+            operator, found = "in_element", placed(ast.Subscript, call, value=value, slice=given, ctx=LOAD)
+        origin = one_line(call)
+        if isinstance(call.part, gast.Attribute) and call.end_lineno != call.lineno:  # it is looked up on its last line
+            origin.lineno = origin.end_lineno = call.end_lineno
+            origin.col_offset, origin.end_col_offset = call.end_col_offset - 1, call.end_col_offset
+        if asks:
+            return self.call(operator, [*first, self.assign_in(held, found, origin)], origin)
+        kind = placed(ast.Call, origin, func=self.operator("type", one_line(call)), keywords=[],
+                      args=[self.assign_in(held, found, origin)])
+        known = placed(ast.Compare, origin, left=kind, ops=[ast.In()], comparators=[self.operator("plain", origin)])
+        asked = negation(self.call("has_backend", [self.name(held, origin)], origin))
+        place = self.call(operator, [of, key, self.name(held, origin)], origin)
+        return placed(ast.IfExp, origin, test=placed(ast.BoolOp, origin, op=OR, values=[known, asked]),
+                      body=self.name(held, origin), orelse=place)
+
+    def twice(self, node: Any, name: str | None) -> tuple[Any, Any]:
+        """An expression, and what has its value afterwards: `name`, if it is not to be evaluated again."""
+        made = self.visit(node, PLAIN)
+        return (made, made) if name is None else (self.assign_in(name, made, node), self.name(name, node))
 
     def visit_List(self, node: Any, lane: int) -> Any:
         """`[*x, y]`: where a backend traces, `x` may be its; what is before it has been taken when `y` is evaluated."""

@@ -19,7 +19,7 @@ from .frames import is_internal
 from .holders import Globals, fields_in, is_users_object, put, slots_of
 from .reach import MOST, Reach, cell_is_filled, only_atoms
 
-__all__ = ["Exchange", "exchange", "outermost", "references", "within"]
+__all__ = ["Exchange", "exchange", "outermost", "references", "was_before", "within"]
 
 outermost: Final[list[CodeType]] = []
 """Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
@@ -35,6 +35,11 @@ class _Within(threading.local):
 
 
 within: Final = _Within()
+
+
+def was_before(value: Any) -> bool:
+    """Whether the innermost body that runs could reach a container when it began."""
+    return any(held.value is value for held in within.reached or ())
 
 
 def exchange(*pairs: tuple[Any, Any]) -> None:

@@ -48,12 +48,9 @@ class _Place:
             self.container[index] = value
 
 
-@own_errors
-def place(container: Any, /, *within: Any) -> Any:
-    """What stands for `container`, or for `container[within]`, in `container[index] = value` where a backend traces."""
-    around = None
-    if within:
-        container, around = item(container, *within), container
+def place(container: Any, around: Any = None, /) -> Any:
+    """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
+    traces."""
     return container if ambient.backend is None or type(container) is not list else _Place(container, around)
 
 

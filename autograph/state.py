@@ -13,21 +13,20 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any, cast
 
 from .advancing import Place, hides_place, line_of_use, taken_by
-from .backend import UNBOUND, Backend, ambient, kind_of
+from .backend import UNBOUND, Backend, ambient, kind_of, replacing
 from .codes import inside, per_code
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
 from .holders import drop
 from .left import Left
 from .others import is_array
-from .paths import Path, name_of, path_of
+from .paths import ITEMS, Path, name_of, path_of
 from .reach import Reach, advances_in_python, cell_is_filled
 from .references import Exchange, references, within
 from .text_bodies import part
 
 __all__ = [
-    "Body", "Operand", "Remake", "Restage", "Snapshot", "State", "Test", "Turn", "checkpoint", "rollback", "staged",
-    "was_before",
+    "Body", "Operand", "Remake", "Restage", "State", "Test", "Turn", "checkpoint", "rollback", "snapshot_of", "staged",
 ]
 
 
@@ -41,11 +40,6 @@ class Remake(BaseException):
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-
-
-def was_before(value: Any) -> bool:
-    """Whether the innermost body that runs could reach a container when it began."""
-    return any(held.value is value for held in within.reached or ())
 
 
 class Turn(BaseException):
@@ -135,19 +129,21 @@ class State:
             if len(path) > 1:
                 self.set(path, value)
 
-    def no_places(self) -> set[str]:
-        """Those of the names that are, or go through, an attribute that a property or a like descriptor computes, or an
-        item of a staged list, which is state as a whole, or of what is part of a table that is."""
-        found: set[str] = set()
-        for name in self.names:
-            path = path_of(name)
-            for length, step in enumerate(path[1:], 1):
-                holder = self.get(path[:length])
-                if _is_computed(holder, step[1]) if step[0] == "." else (
-                        hasattr(type(holder), "__become__") or hasattr(type(holder), "__stands_for__")):
-                    found.add(name)
-                    break
-        return found
+    def place(self, name: str) -> str | None:
+        """The name; of an item of a value that does not change in place, that of the attribute or item with this value.
+        None for what is, or goes through, an attribute that a property or a like descriptor computes, or an item of a
+        staged list, or of part of a table, which are state as a whole; and for items that have no name."""
+        path = path_of(name)
+        for length, step in enumerate(path[1:], 1):
+            holder = self.get(path[:length])
+            if step[0] == ".":
+                if _is_computed(holder, step[1]):
+                    return None
+            elif replacing(holder) is not None:
+                return name_of(path[:length]) if length > 1 else None
+            elif step == ITEMS or hasattr(type(holder), "__become__") or hasattr(type(holder), "__stands_for__"):
+                return None
+        return name
 
     def holders(self, names: frozenset[str]) -> dict[str, str]:
         """For those of the names that are items of a list or dict that is state as a whole, or of an array: the way to
@@ -516,6 +512,11 @@ class Snapshot:
         _refuse_advanced(self.iterators, self.functions)
 
 
+def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
+    """The snapshot of a statement with these bodies, which names this state."""
+    return Snapshot(State(_places_of(names, backend, functions, {}), backend.stages, *functions), functions)
+
+
 # Staging a statement.
 
 def staged(
@@ -574,9 +575,9 @@ def _places_of(
     if all(map(str.isidentifier, names)):
         return names
     known = State(names, backend.stages, *functions, roots=roots)
-    places = known.names - known.no_places()
-    holders = known.holders(places)
-    return tuple(dict.fromkeys(holders.get(name, name) for name in names if name in places))
+    places = [place for name in names if (place := known.place(name)) is not None]
+    holders = known.holders(frozenset(places))
+    return tuple(dict.fromkeys(holders.get(name, name) for name in places))
 
 
 def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:

@@ -415,7 +415,7 @@ class _Statements:
                     found.add(text)
             elif not own and not keys & names.binds:
                 found.add(text)
-        return found
+        return {text for text in found if not text.endswith("[:]") or not _has_part(found, text[:-3])}
 
     def state(self, names: set[str], origin: Any) -> list[Any]:
         owner = self.scope.class_name
@@ -423,6 +423,11 @@ class _Statements:
             mangle = rf"\1_{owner.lstrip('_')}__"
             names = {_PRIVATE.sub(mangle, name) for name in names}
         return [_made(gast.Constant, origin, value=name, kind=None) for name in sorted(names)]
+
+
+def _has_part(names: set[str], name: str) -> bool:
+    """Whether `name`, or an item of it that has a name, is one of the names."""
+    return any(other == name or (other.startswith(f"{name}[") and other != f"{name}[:]") for other in names)
 
 
 def _at(node: Any, origin: Any) -> Any:

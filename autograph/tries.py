@@ -19,7 +19,7 @@ from .codes import per_code
 from .frames import is_internal, own_errors, prune, settle, stand_in
 from .policy import left_alone
 from .references import within
-from .state import Body, Remake, Restage, Snapshot, State, staged
+from .state import Body, Remake, Restage, State, snapshot_of, staged
 from .text_bodies import part
 
 __all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace_try", "trace_with"]
@@ -119,9 +119,9 @@ def trace_try(
 class _Attempt:
     """Runs the body as it is. `error`: what it raised while it was traced, if that is the user's."""
 
-    def __init__(self, backend: Backend, body: Thunk, functions: Sequence[Any], state: tuple[str, ...]) -> None:
+    def __init__(self, backend: Backend, body: Thunk, functions: tuple[Any, ...], state: tuple[str, ...]) -> None:
         self.backend, self.mark = backend, backend.checkpoint()
-        self.snapshot = Snapshot(State(state, backend.stages, *functions), functions)
+        self.snapshot = snapshot_of(state, backend, functions)
         self.error: BaseException | None = None
         outer, within.exchanges = within.exchanges, []
         try:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from autograph import operators
-from autograph.references import exchange
-from autograph.state import Remake, was_before
+from autograph.references import exchange, was_before
+from autograph.state import Remake
 from runtime.bodies import in_body
 from runtime.graph import staging_error
 from runtime.held import became, origin_of

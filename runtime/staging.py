@@ -373,6 +373,9 @@ class Staging:
             return
         stage_cond(pred, Step(lambda: ()), Step(fail), (), ())
 
+    def replaces(self, target: Any) -> bool:
+        return isinstance(target, Tensor)
+
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
         if isinstance(target, Tensor) or not hasattr(type(target), "__setitem__"):
             return setitem(target, index, value)

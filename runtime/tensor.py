@@ -200,8 +200,8 @@ class Tensor:
         raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise _fixed("set", "In converted code set an item of a variable of the same function, with all indices: "
-                            "x[i, j] = value.")
+        raise _fixed("set", "In converted code set an item of what a variable of the same function, an attribute "
+                            "or an element has, with all indices: x[i, j] = value.")
 
     def __delitem__(self, index: Any) -> NoReturn:
         raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")

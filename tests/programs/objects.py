@@ -618,3 +618,32 @@ def attributes_looked_for(n):
             times += 1
         see(box, i)
     return times, hasattr(slotted, "first"), hasattr(box, "last"), hasattr(box, "__len__"), hasattr([n], "append")
+
+
+@program((3,), (1,), (0,))
+def items_of_what_attributes_have(n):
+    def same(box):
+        return box
+
+    box = Marked()
+    box.rows, box.inner = [0, 0, n], Marked()
+    box.inner.rows = [[n, 0], [0, 1]]
+    box.rows[
+        len(box.rows) - 3
+    ] = (
+        n + 1)
+    box.inner.rows[1][
+        0] += 3
+    same(
+        box
+    ).rows[1] = 2
+    (box.
+      rows)[2], box.inner.rows[
+          0][1] = (n,
+                   4)
+    for i in range(n):
+        box.rows[1] += i
+        if i > 0:
+            box.inner.rows[1][0] = i + n
+            box.inner.rows[0][0] += box.rows[1]
+    return box.rows, box.inner.rows
