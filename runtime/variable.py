@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -250,6 +250,12 @@ class Variable:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.__tensor__())
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        error = TypeError("the items of a variable are not set by x[i] = value")
+        error.remedy = "Assign them: v[i].assign(value), or v.scatter_nd_update."  # type: ignore[attr-defined]
+        locate(error, user_position())
+        raise error
 
     def __getitem__(self, index: Any) -> Any:
         """A tensor, which also has `assign`, `assign_add` and `assign_sub` that write to this part."""

@@ -547,7 +547,7 @@ REFUSED: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (no_setter, rt.errors.StagingError, "what has it is given another, which Python refuses here: "),
     (in_a_tuple, rt.errors.StagingError, "Python refuses here: 'tuple' object does not support item assignment"),
     (of_a_row, TypeError, "with all indices: x[i, j] = value."),
-    (of_a_variable, TypeError, "'Variable' object does not support item assignment"),
+    (of_a_variable, TypeError, "items of a variable"),
     (too_far, IndexError, "7"),
 ]
 
@@ -583,3 +583,25 @@ def test_what_staged_code_leaves_outside_is_an_error_where_it_is_used() -> None:
 def test_verification_takes_it_for_a_difference() -> None:
     with pytest.raises(Exception, match="a.grid"):
         ag.convert(without_control_flow, verify=True)(rt.constant(X), 3)
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+def test_items_of_a_variable_are_assigned(traced: bool) -> None:
+    """What `x[i] = v` would give is a tensor, and the variable as it was."""
+    v = rt.Variable([1.0, 2.0])
+    holder = SimpleNamespace(v=v)
+
+    def local(i):
+        x = v
+        x[i] = 5.0
+        return x
+
+    def held(i):
+        holder.v[i] = 5.0
+
+    for fn in (local, held):
+        converted = rt.function(fn) if traced else ag.convert(fn)
+        with pytest.raises(TypeError, match="items of a variable") as raised:
+            converted(rt.constant(0))
+        assert "v[i].assign(value)" in str(raised.value) and "test_places.py" in str(raised.value)
+    assert v.numpy().tolist() == [1.0, 2.0]
