@@ -277,10 +277,25 @@ def exchanged(n, x):
     return y, z
 
 
+def read_before_a_branch_reads_it(n, x):
+    y = v.read_value()
+    z = x
+    for i in range(n):
+        y = v.read_value()
+        if i < 4:
+            z = v.read_value()
+            v.assign(z * 2)
+            z[0] = 50
+        v.assign_add(y)
+    last = v.read_value()
+    v.assign(x)
+    return y, z, last
+
+
 v = rt.Variable(np.arange(8))
 
 
-@pytest.mark.parametrize("fn", [read_before, exchanged])
+@pytest.mark.parametrize("fn", [read_before, exchanged, read_before_a_branch_reads_it])
 def test_what_is_read_from_a_variable_stays(fn: Callable[..., Any]) -> None:
     for n in (0, 1, 4, 5):
         v.assign(np.arange(8))

@@ -359,7 +359,15 @@ class Lowering(ListMemory):
     # Variables.
 
     def read(self, storage: Any) -> Value:
-        return self.variables[Variable(storage)]
+        """The value of a variable, whose memory may be written only if no graph around has read it, too."""
+        x = self.variables[Variable(storage)]
+        if isinstance(x, Leaf) and x.scratch and self.is_read_around(x):
+            return Leaf(x.dtype, x.dims, x.pointer, x.strides, bases=x.bases)
+        return x
+
+    def is_read_around(self, x: Leaf) -> bool:
+        """Whether a value of a graph around reads the memory of `x`. (So do those that a graph captures.)"""
+        return any(reads(other, x) for env in self.around for other in env.values())
 
     def assign(self, storage: Any, x: Value) -> None:
         self.variables[Variable(storage)] = x if isinstance(x, Scalar) else self.leaf(x)
@@ -497,8 +505,7 @@ class Lowering(ListMemory):
         if any(reads(other, x) for value, other in self.env.items()
                if value is not mine and value in self.last and value not in beside):
             return False
-        if any(isinstance(of_one, Variable) for of_one in (mine, *beside)) and any(
-                reads(other, x) for env in self.around for other in env.values()):  # of others a graph has captures
+        if isinstance(mine, Variable) and self.is_read_around(x):
             return False
         return not any(reads(v, x) for variable, v in self.variables.items()
                        if variable != mine and variable not in beside)
