@@ -32,8 +32,8 @@ from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
-from .places import attribute, element, in_attribute, in_element
-from .sequences import extended, imul, item, place
+from .places import attribute, element, in_attribute, in_element, place
+from .sequences import extended, imul, item
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
@@ -528,7 +528,8 @@ def is_none(value: Any, /) -> Any:
 def is_same(value: Any, other: Any, /) -> Any:
     """`value is other`, of which a staged branch may have set one to None, or one may stand for a list."""
     backend = staging_backend(value) or staging_backend(other)
-    if backend is None and any(_builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
+    if backend is None and ambient.backend is not None and any(
+            _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
         backend = ambient.backend
     return value is other if backend is None else backend.is_same(value, other)
 

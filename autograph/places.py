@@ -2,17 +2,17 @@
 
 Python looks up what the attribute has, and sets the item of that. Where it is a value that a backend does not change in
 place, such as a tensor, a place stands for it: when an item of the place is set, the attribute gets another value. So
-one does for a list where a backend traces, whose index may be the backend's (`sequences.place`).
+one does for a list where a backend traces, whose index may be the backend's (`place`).
 """
 from __future__ import annotations
 
 from typing import Any
 
-from .backend import replacing
+from .backend import ambient, replacing, staging_backend
 from .frames import own_errors
-from .sequences import item, place
+from .sequences import item
 
-__all__ = ["attribute", "element", "in_attribute", "in_element"]
+__all__ = ["attribute", "element", "in_attribute", "in_element", "place"]
 
 
 @own_errors
@@ -35,6 +35,31 @@ def element(holder: Any, key: Any, /) -> Any:
 def in_element(holder: Any, key: Any, held: Any, /) -> Any:
     """What has the items of `held`, which is `holder[key]`."""
     return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
+
+
+class _List:
+    """A list while an item of it is set, by an index that may be a backend's."""
+
+    __slots__ = ("around", "container")
+
+    def __init__(self, container: list[Any], around: Any) -> None:
+        self.container, self.around = container, around
+
+    def __getitem__(self, index: Any) -> Any:
+        return item(self.container, index)
+
+    @own_errors
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if ambient.backend is not None and staging_backend(index) is not None:
+            ambient.backend.put_item(self.container, index, value, self.around)
+        else:
+            self.container[index] = value
+
+
+def place(container: Any, around: Any = None, /) -> Any:
+    """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
+    traces."""
+    return container if ambient.backend is None or type(container) is not list else _List(container, around)
 
 
 class _Place:

@@ -6,7 +6,7 @@ from typing import Any
 from .backend import ambient, staging_backend
 from .frames import own_errors
 
-__all__ = ["extended", "imul", "item", "place"]
+__all__ = ["extended", "imul", "item"]
 
 
 @own_errors
@@ -27,31 +27,6 @@ def item(container: Any, index: Any, /) -> Any:
 
 
 _SEQUENCES = frozenset({list, tuple, range})
-
-
-class _Place:
-    """A list while an item of it is set, by an index that may be a backend's."""
-
-    __slots__ = ("around", "container")
-
-    def __init__(self, container: list[Any], around: Any) -> None:
-        self.container, self.around = container, around
-
-    def __getitem__(self, index: Any) -> Any:
-        return item(self.container, index)
-
-    @own_errors
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if ambient.backend is not None and staging_backend(index) is not None:
-            ambient.backend.put_item(self.container, index, value, self.around)
-        else:
-            self.container[index] = value
-
-
-def place(container: Any, around: Any = None, /) -> Any:
-    """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
-    traces."""
-    return container if ambient.backend is None or type(container) is not list else _Place(container, around)
 
 
 @own_errors

@@ -21,8 +21,8 @@ from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback",
-    "trace_body", "trace_function",
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
+    "trace_function",
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself

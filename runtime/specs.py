@@ -35,8 +35,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
-    "remedy_for_lists",
-    "shared", "targets", "text", "type_of", "with_staged_lists",
+    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 

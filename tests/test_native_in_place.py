@@ -12,6 +12,7 @@ from native_runs import compare
 from updates import SIZE, differences
 
 import runtime as rt
+from benchmarks import items
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
@@ -29,26 +30,7 @@ def sieve(n, x):
 
 
 def quicksort(n, x):
-    stack = rt.where(rt.range(64) == 1, n - 1, 0)
-    top = 2
-    while top > 0:
-        top -= 2
-        low, high = stack[top], stack[top + 1]
-        if low >= high:
-            continue
-        pivot, i, j = x[(low + high) // 2], low, high
-        while i <= j:
-            while x[i] < pivot:
-                i += 1
-            while x[j] > pivot:
-                j -= 1
-            if i <= j:
-                x[i], x[j] = x[j], x[i]
-                i += 1
-                j -= 1
-        stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = low, j, i, high
-        top += 4
-    return x
+    return items.quicksort(n, rt.zeros([64], rt.int64), x)
 
 
 def bubbles(n, x):
