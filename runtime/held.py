@@ -26,7 +26,7 @@ from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
     "Changes", "after_return", "apart", "became", "began", "came_back", "check_moved", "contents_of", "given",
-    "holding", "is_apart", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which",
+    "holding", "is_apart", "is_carried", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which",
     "now", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
@@ -81,6 +81,7 @@ class _Body:
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
     apart: list[Any] = field(default_factory=list)
+    is_loop: bool = False
 
 
 class _Open(threading.local):
@@ -209,11 +210,19 @@ def is_apart(value: Any) -> bool:
     return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
 
 
-def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]]) -> None:
+def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False) -> None:
     """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `left` is
     given what containers that it leaves were before."""
     if _open.bodies:
-        _open.bodies[-1].copies, _open.bodies[-1].left = copies, left
+        _open.bodies[-1].copies, _open.bodies[-1].left, _open.bodies[-1].is_loop = copies, left, is_loop
+
+
+def is_carried(value: Any) -> bool:
+    """Whether the innermost loop whose body is traced carries a container from one iteration to the next."""
+    for body, container in zip(reversed(_open.bodies), originals_of(value), strict=False):
+        if id(container) not in body.copies or body.is_loop:
+            return id(container) in body.copies
+    return False
 
 
 def is_copy(value: Any, origin: Any) -> bool:

@@ -64,7 +64,7 @@ from runtime.trace import (
 )
 from runtime.types import TensorShape, TensorType
 
-__all__ = ["Truth", "in_loop", "stage_reduce", "stage_while"]
+__all__ = ["Truth", "stage_reduce", "stage_while"]
 
 MAX_TRACES: Final = 24  # types widen a few times at most; more traces than this mean that they never settle
 
@@ -87,11 +87,6 @@ class _Records(threading.local):
 
 
 _records: Final = _Records()
-
-
-def in_loop() -> bool:
-    """Whether this thread traces the body of a loop."""
-    return _records.current is not None
 
 
 class _Loop:
@@ -174,7 +169,7 @@ class _Loop:
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             held.began(copy for copy, _ in self.origins.values())
-            held.given(self.origins, left)
+            held.given(self.origins, left, is_loop=True)
             began.extend((copy, origin, parts_in(copy)) for copy, origin in self.origins.values())
             held.apart(copy for several in self._places().values() for _, copy in several
                        if any(copy is not other for _, other in several))

@@ -13,9 +13,8 @@ from autograph.references import exchange
 from runtime import nest
 from runtime.errors import StagingError
 from runtime.graph import staging_error
-from runtime.held import became
+from runtime.held import became, is_carried
 from runtime.iterables import StagedRange, indexable, normalised_index, stages_within, weak_int
-from runtime.loops import in_loop
 from runtime.ops.arrange import concat, tile
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros_like
@@ -133,13 +132,14 @@ def item_at(sequence: Any, place: Any) -> Any:
 
 def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
     """`sequence[place] = value` of a list, which may be in the list or tuple `around`. The error of Python's own, which
-    wants an int, for what is no list of numbers, and in loops, which make a staged list of it (`runtime.loops`)."""
+    wants an int, for what is no list of numbers, and for what a loop carries, which makes a staged list of it
+    (`runtime.loops`)."""
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
         store(around)[id(sequence)][place] = value
         return
     item = None
-    if _counts(place) and sequence and not in_loop() and all(map(_is_number, (*sequence, value))):
+    if _counts(place) and sequence and not is_carried(sequence) and all(map(_is_number, (*sequence, value))):
         with contextlib.suppress(StagingError):
             item = indexable((*sequence, value), "list")
     if item is None:

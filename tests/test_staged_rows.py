@@ -226,10 +226,55 @@ def of_one_list(n):
     return xs, ys is xs, len(xs), pairs, d
 
 
+class Record:
+    def __init__(self):
+        self.hist, self.sums, self.pair = [0] * 4, [0.0] * 4, ([1, 2], [3, 4])
+        self.by_name = {"a": [1, 2, 3]}
+        self.shared = self.hist
+
+    def count(self, x):
+        self.hist[x % 4] += 1
+
+
+def held_by_others(n):
+    a, tables = Record(), [[1, 2, 3], [4]]
+
+    def bump(k):
+        a.sums[k] += 0.5
+
+    for i in range(n):
+        a.count(i * i)
+        a.shared[i % 2] += 10
+        if i % 3 != 1:
+            a.pair[0][i % 2] = a.by_name["a"][i % 3]
+            for j in range(i):
+                a.by_name["a"][(i + j) % 3] -= j
+        tables[0][i % 3] += tables[1][0]
+        bump(i % 4)
+        a.sums[i % 4], a.sums[-1] = a.sums[-1], a.sums[i % 4] + 1
+        fresh = [0] * 3
+        fresh[i % 3] = i
+        a.hist[0] += fresh[1]
+    while a.hist[n % 4] < 5:
+        a.hist[n % 4] += 2
+    return a.hist, a.shared is a.hist, a.sums, a.pair, a.by_name, tables, len(a.hist), max(a.hist)
+
+
+def held_and_out_of_range(n):
+    a = Record()
+    for i in range(2 * n):
+        try:
+            a.hist[i] += 1
+        except IndexError:
+            a.hist[-1] -= 1
+    return a.hist
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("program", [
     counts, read_only, common_subsequence, edit_distance, by_other_names, rows_in_while, one_row_twice,
-    rows_change_places, elsewhere, made_in_a_loop, in_conditions, handled, seen, a_list_as_any, of_one_list,
+    rows_change_places, elsewhere, made_in_a_loop, in_conditions, handled, seen, a_list_as_any, of_one_list, held_by_others,
+    held_and_out_of_range,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str, capsys: Any) -> None:
     staged = rt.function(program, executor=executor)
@@ -373,9 +418,10 @@ class _Program:
         choose = self.random.choice
         self.lines = ["def fn(n):", "    i = j = s = 0", "    g = [[1, 2, 3], [4, 5, 6]]",
                       f"    h = {choose(['[[0] * 3 for _ in range(2)]', '[[0] * 3] * 2'])}",
-                      f"    r = {choose(['g[1]', '[7, 8, 9]'])}"]
+                      f"    r = {choose(['g[1]', '[7, 8, 9]'])}",
+                      f"    d = {{'k': {choose(['r', '[1, 1, 1]', '[[4, 5, 6], r][0]'])}}}"]
         self.block(1, self.random.randrange(2, 6), 0)
-        self.lines.append("    return s, g, h, r")
+        self.lines.append("    return s, g, h, r, d")
 
     def place(self, of: str = "") -> str:
         name = of or self.random.choice("gggh")
@@ -391,7 +437,8 @@ class _Program:
         if kind < 0.3 or depth > 1:
             return self.random.choice(["1", "2", "n", "i", "j", "s"])
         if kind < 0.8:
-            return self.random.choice([self.place(), self.place(), f"r[{self.index(3)}]", f"sum(g[{self.index(2)}])"])
+            return self.random.choice([self.place(), self.place(), f"r[{self.index(3)}]", f"d['k'][{self.index(3)}]",
+                                       f"sum(g[{self.index(2)}])"])
         return f"({self.number(depth + 1)} {self.random.choice('+-')} {self.number(depth + 1)})"
 
     def block(self, indent: int, count: int, loops: int) -> None:
@@ -404,7 +451,8 @@ class _Program:
 
         kind = self.random.random()
         if kind < 0.45 or indent > 3:
-            target = self.random.choice([self.place(), self.place("g"), f"r[{self.index(3)}]", "s"])
+            target = self.random.choice([self.place(), self.place("g"), f"r[{self.index(3)}]", f"d['k'][{self.index(3)}]",
+                                         "s"])
             add(f"{target} = ({self.number()}) % 50")
         elif kind < 0.52:
             add(f"q = g[{self.index(2)}]")
@@ -426,6 +474,8 @@ class _Program:
         elif loops < 2:
             add(f"for {'ij'[loops]} in range({self.random.choice(['n', 'n + 1', '2'])}):")
             self.block(indent + 1, self.random.randrange(1, 4), loops + 1)
+        else:
+            add("s += 1")
 
 
 @pytest.mark.parametrize("seed", range(24))
