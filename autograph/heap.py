@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
-from types import CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from .backend import UNBOUND, kind_of
@@ -55,10 +55,10 @@ class Heap:
 
     def take_back(
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
-        own: frozenset[str] = frozenset(),
+        own: frozenset[str] = frozenset(), sets_up: bool = True,
     ) -> set[str]:
         """The paths of what has changed, other than `known`; it is changed back. `own`: where the body has objects that
-        were made for it. `root` makes a variable for what no path leads to."""
+        were made for it. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
         found: set[str] = set()
         for held, before in self.records:
             path, value, hint, fixed = held
@@ -80,7 +80,7 @@ class Heap:
             now = self._parts(value)
             for key in {**before, **now}:
                 old, new = before.get(key, _MISSING), now.get(key, _MISSING)
-                if old is new or new is _MISSING or not becomes_state(old, new, stages):
+                if old is new or not (new is _MISSING or becomes_state(old, new, stages, sets_up)):
                     continue
                 inner = self._name(held, key, root)
                 if inner in known:
@@ -162,9 +162,12 @@ def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
     return all(_is_state(item, stages) or only_atoms((item,)) for item in items)
 
 
-def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool]) -> bool:
-    """Whether a variable or attribute is state that a body has given the value `new` in place of `old`. What had none
-    (`_MISSING`, UNBOUND or None) may be given an object: that is set up once, while the code is traced."""
+def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:
+    """Whether a variable or attribute is state that a body has given the value `new` in place of `old`. In one that
+    `sets_up`, what had none (`_MISSING`, UNBOUND or None) may be given an object: that is done once, while the code is
+    traced."""
+    if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
+        return True
     return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
 
 

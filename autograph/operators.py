@@ -28,6 +28,7 @@ from .backend import (
     plain,
     staging_backend,
 )
+from .bodies import Branch, Operand, Test
 from .calls import call, functions, native, resolvers
 from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
@@ -35,7 +36,7 @@ from .frames import own_errors, prune, settle, stand_in
 from .places import attribute, element, in_attribute, in_element, place
 from .sequences import extended, imul, item
 from .sites import as_method, find_callee, find_method, refuse
-from .state import Body, Operand, State, Test, bind, checkpoint, note, rollback, staged
+from .state import Body, State, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
 from .tries import Except, classes_of, run_try, run_with, trace_try, trace_with
 from .unrolled import Items, unroll
@@ -226,7 +227,7 @@ def _stage_cond(
         return
 
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        true_fn, false_fn = Body(if_true, variables, if_false), Body(if_false, variables, if_true)
+        true_fn, false_fn = Branch(if_true, variables, if_false), Branch(if_false, variables, if_true)
         return backend.cond(pred, true_fn, false_fn, variables.read(), names)
 
     staged(state, backend, (if_true, if_false), run)

@@ -26,7 +26,7 @@ from .references import Exchange, references, within
 from .text_bodies import part
 
 __all__ = [
-    "Body", "Operand", "Remake", "Restage", "State", "Test", "Turn", "checkpoint", "rollback", "snapshot_of", "staged",
+    "Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged",
 ]
 
 
@@ -136,12 +136,14 @@ class State:
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.get(path[:length])
+            if hasattr(type(holder), "__stands_for__"):
+                return None
             if step[0] == ".":
                 if _is_computed(holder, step[1]):
                     return None
             elif replacing(holder) is not None:
                 return name_of(path[:length]) if length > 1 else None
-            elif step == ITEMS or hasattr(type(holder), "__become__") or hasattr(type(holder), "__stands_for__"):
+            elif step == ITEMS or hasattr(type(holder), "__become__"):
                 return None
         return name
 
@@ -326,6 +328,8 @@ class Body:
     """A body as a pure function from state to state. Each call leaves all cells as it found them: those of `fn`, and of
     the functions `fn.runs`, if it is one that stands for several."""
 
+    sets_up = True  # as `heap.becomes_state` has it
+
     def __init__(
         self, fn: Callable[..., Any] | None, state: State, place: Callable[..., Any] | None = None,
         item: Any = _NOTHING,
@@ -373,7 +377,7 @@ class Body:
             for exchange in reversed(within.exchanges):
                 exchange.take_back()
             within.exchanges, within.variables, within.reached = around
-            state.discovered |= heap.take_back(state.names, state.stages, state.root, made)
+            state.discovered |= heap.take_back(state.names, state.stages, state.root, made, self.sets_up)
             if copies is not None:
                 copies.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
@@ -381,7 +385,7 @@ class Body:
             state.discovered |= {
                 name for name, cell, value in [*(c for c in cells if c[0] not in own), *beyond]
                 if name not in state.names and (now := _contents(cell)) is not value
-                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages))}
+                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, self.sets_up))}
             _noted.cells |= outer
             state.write(before)
             for _, cell, value in cells + [entry for entry in beyond if entry[0] not in state.names]:
@@ -444,40 +448,6 @@ def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, 
             yield id(old), (old, new)
         if type(old) is type(new):
             yield from _pairs([x for _, x in parts_in(old)], [x for _, x in parts_in(new)])
-
-
-class Test(Body):
-    """A test as a pure function from state to predicate; raises Turn if it changes the state."""
-
-    def begin(self) -> None:
-        self.leaves = self._leaves()
-
-    def result(self, returned: Any) -> Any:
-        now = self._leaves()
-        self.changes = len(now) != len(self.leaves) or any(a is not b for a, b in zip(now, self.leaves))
-        return returned
-
-    def _leaves(self) -> list[Any]:
-        """What is in the state, at any depth."""
-        found: list[Any] = []
-        pending, seen = list(self.state.read()), set()
-        for value in pending:  # grows meanwhile
-            if hasattr(type(value), "__become__"):
-                found += value.__leaves__()
-            elif isinstance(value, tuple) or is_container(value):
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    pending += [part for _, part in parts_in(value)]
-            else:
-                found.append(value)
-        return found
-
-
-class Operand(Body):
-    """An operand as a pure function from state to its value and the state."""
-
-    def result(self, returned: Any) -> Any:
-        return (returned, *self.state.read())
 
 
 class Snapshot:

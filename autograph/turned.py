@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from .backend import Backend
-from .state import Body, Operand, State, Test, Turn
+from .bodies import Operand, Test
+from .state import Body, State, Turn
 
 __all__ = ["Loop"]
 

@@ -485,3 +485,71 @@ def test_a_class_whose_module_is_a_descriptor() -> None:
         return x
 
     assert float(rt.function(f)(rt.constant(1.0))) == 3.0
+
+
+class Tagged:
+    def __init__(self):
+        self.tag, self.x = None, 1
+
+    def put(self, value):
+        self.tag = value
+
+    def drop(self):
+        del self.x
+
+
+def _put(d, key, value):
+    d[key] = value
+
+
+def _drop(d, key):
+    del d[key]
+
+
+@pytest.mark.parametrize("value", ["text", (1, "a"), abs, [1], Counter(), {"k": 1}], ids=lambda x: type(x).__name__)
+def test_what_had_nothing_is_given_something_by_a_callee_on_one_way_only(value) -> None:
+    def f(n):
+        held, others, d = Tagged(), Tagged(), {}
+        if n > 2:
+            held.put(value)
+            _put(d, "k", value)
+        elif n > 1:
+            others.put(value)
+        return held.tag is None, others.tag is None, "k" in d
+
+    for n in (1, 2, 3):
+        assert tuple(map(bool, rt.function(f)(rt.constant(n)))) == f(n)
+
+
+def test_what_a_callee_deletes_is_state() -> None:
+    def f(n):
+        held, others, d = Tagged(), Tagged(), {"k": 1, "j": 2}
+        if n > 2:
+            held.drop()
+            _drop(d, "k")
+        for i in range(n):
+            if i == 1:
+                delattr(others, "x")
+        return hasattr(held, "x"), hasattr(others, "x"), "k" in d, "j" in d
+
+    for n in (1, 2, 3):
+        assert tuple(map(bool, rt.function(f)(rt.constant(n)))) == f(n)
+
+
+def test_a_lazily_made_object_in_a_loop_is_made_once() -> None:
+    class Lazy:
+        inner = None
+
+        def __call__(self, x):
+            if self.inner is None:
+                self.inner = Counter(2.0)
+            return x + self.inner.n
+
+    @rt.function
+    def f(x, n):
+        lazy = Lazy()
+        for _ in range(n):
+            x = lazy(x)
+        return x
+
+    assert float(f(rt.constant(1.0), rt.constant(3))) == 7.0
