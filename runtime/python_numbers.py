@@ -188,7 +188,8 @@ class _Copy:
                 type is value.type for type, value in zip(wide, node.outputs)):
             return wide
         floats = {_tensor(old).weak for old in olds if _tensor(old).dtype is float32}
-        if node.op.name in _AS_TENSORS or floats == {False, True}:
+        agreeing = () if node.op.agree is None else types[node.op.agree]
+        if node.op.name in _AS_TENSORS or floats == {False, True} or len({_tensor(t).dtype for t in agreeing}) > 1:
             return None
         try:
             found = node.op.rule(*types, **params)

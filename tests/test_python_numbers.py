@@ -559,3 +559,18 @@ def kinds(n, x):
 def test_they_are_ints_and_floats(n: int) -> None:
     x = rt.constant(1)
     assert values_of(rt.function(kinds)(rt.constant(n), x)) == kinds(n, x)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_number_of_a_loop_beside_a_tensor_where_all_have_one_dtype(executor: str) -> None:
+    def fn(n):
+        v = 1
+        for _ in range(n):
+            v = v + 1
+        x = rt.stack([n, n, n])
+        x[1] = v
+        return (rt.stack([n, v])[v - 3], rt.stack([v, n]), rt.concat([x, rt.stack([v])], 0),
+                rt.pad(x, [[1, 1]], constant_values=v), rt.searchsorted(rt.stack([1, n, 9]), rt.stack([v])), x)
+
+    staged = rt.function(fn, executor=executor)(rt.constant(3))
+    assert [y.numpy().tolist() for y in staged] == [4, [4, 3], [3, 4, 3, 4], [4, 3, 4, 3, 4], [2], [3, 4, 3]]
