@@ -89,9 +89,12 @@ class State:
                 if name in self.globals and name not in self.cells:
                     yield name, self.globals[name]
 
+    def assigned(self) -> frozenset[str]:
+        """What may be given another value: names of the state, and variables that the bodies assign."""
+        return self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
+
     def reach(self) -> Reach:
-        assigned = self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
-        return Reach(self.reachable(), self.codes, self.globals, self.cells, assigned)
+        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned())
 
     def root(self, target: Any, hint: str) -> str:
         """The variable that has `target`, or that is it if it is a cell."""
@@ -114,8 +117,15 @@ class State:
                                    if not advances_in_python(each))  # of which an attribute is such an iterator
 
     def lasting(self, name: str) -> str:
-        """What to call a part of what is held elsewhere when the statement is staged again: then another may be."""
+        """What to call a part of what is held elsewhere when the statement is staged again: then another may be. So may
+        what has an attribute, where a variable, attribute or list with that object is state."""
         root, *steps = path_of(name)
+        holder = self.get((root, *steps[:-1])) if steps else UNBOUND
+        whole = is_container(holder)
+        if holder is not UNBOUND and type(holder) is not list and (steps[-1][0] == "." or whole):
+            ways, assigned = {name_of((root, *steps[:end])) for end in range(len(steps))}, self.assigned()
+            if ways & assigned and not (whole and ways & self.names):
+                return name_of((self.root(holder, root), *([] if whole else steps[-1:])))
         return name if root not in self.held else name_of((self.root(self.held[root].cell_contents, "held"), *steps))
 
     def read(self) -> tuple[Any, ...]:
@@ -545,7 +555,7 @@ def _places_of(
     if all(map(str.isidentifier, names)):
         return names
     known = State(names, backend.stages, *functions, roots=roots)
-    places = [place for name in names if (place := known.place(name)) is not None]
+    places = [known.lasting(place) for name in names if (place := known.place(name)) is not None]
     holders = known.holders(frozenset(places))
     return tuple(dict.fromkeys(holders.get(name, name) for name in places))
 

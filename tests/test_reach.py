@@ -553,3 +553,66 @@ def test_a_lazily_made_object_in_a_loop_is_made_once() -> None:
         return x
 
     assert float(f(rt.constant(1.0), rt.constant(3))) == 7.0
+
+
+class Fields:
+    def __init__(self, x):
+        self.x = x
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+def _of_a_variable(n, make):
+    a, b = make(1), make(2)
+    p = a
+    if n > 2:
+        p.x = 10
+        p = b
+        p.x += 20
+    else:
+        p = b
+    return a.x, b.x
+
+
+def _of_an_attribute(n, make):
+    held, a, b = Fields(None), make(1), make(2)
+    held.x = a
+    if n > 2:
+        held.x.x = 10
+        held.x = b
+    else:
+        held.x = b
+    return a.x, b.x
+
+
+def _of_an_item(n, make):
+    a, b = make(1), make(2)
+    ps = [a, b]
+    if n > 2:
+        ps[0].x = 10
+        ps[0], ps[1] = ps[1], ps[0]
+    else:
+        ps[0], ps[1] = ps[1], ps[0]
+    return a.x, b.x, [p.x for p in ps]
+
+
+def _of_a_dict(n, make):
+    a, b = {"k": 1}, {"k": 2}
+    p = a
+    if n > 2:
+        p["k"] = 10
+        p = b
+    else:
+        p = b
+    return a["k"], b["k"]
+
+
+@pytest.mark.parametrize("make", [Fields, Point])
+@pytest.mark.parametrize("case", [_of_a_variable, _of_an_attribute, _of_an_item, _of_a_dict])
+def test_an_object_that_was_changed_before_its_variable_has_another(case, make) -> None:
+    staged = rt.function(lambda n: case(n, make))
+    for n in (1, 3):
+        assert rt.nest.map_structure(int, staged(rt.constant(n))) == case(n, make)
