@@ -200,9 +200,6 @@ class Backend(Protocol):
     def came_back(self, values: Sequence[Any]) -> None:
         """These lists, in whose places something else was, are there again: what was traced since is taken back."""
 
-    def remake(self, values: Sequence[Any]) -> None:
-        """Make other objects of these lists, as a body of the statement that comes now wanted by `state.Remake`."""
-
     def looks(self, fn: Any) -> bool:
         """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
         need not have these two methods."""

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
@@ -19,7 +20,7 @@ from .frames import is_internal
 from .holders import Globals, fields_in, is_users_object, put, slots_of
 from .reach import MOST, Reach, cell_is_filled, only_atoms
 
-__all__ = ["Exchange", "exchange", "outermost", "references", "was_before", "within"]
+__all__ = ["Exchange", "exchange", "outermost", "references", "variables", "was_before", "within"]
 
 outermost: Final[list[CodeType]] = []
 """Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
@@ -35,6 +36,16 @@ class _Within(threading.local):
 
 
 within: Final = _Within()
+
+
+@contextmanager
+def variables(*cells: CellType) -> Iterator[None]:
+    """While code runs that refers to what the user's code has in these cells, which no code of the user's has."""
+    outer, within.variables = within.variables, (*within.variables, *cells)
+    try:
+        yield
+    finally:
+        within.variables = outer
 
 
 def was_before(value: Any) -> bool:

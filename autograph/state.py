@@ -35,11 +35,11 @@ class Restage(BaseException):
 
 
 class Remake(BaseException):
-    """A body wants lists that were there before the statement to be something else: the backend makes that of them, and
-    the statement is staged again."""
+    """A body wants lists that were there before the statement to be something else: `make` makes that of them, and the
+    statement is staged again."""
 
-    def __init__(self, values: Sequence[Any]) -> None:
-        self.values = values
+    def __init__(self, make: Callable[[Sequence[Any]], object], values: Sequence[Any]) -> None:
+        self.make, self.values = make, values
 
 
 class Turn(BaseException):
@@ -530,7 +530,7 @@ def staged(
         except Remake as wanted:
             rollback(mark)
             before.take_back()
-            backend.remake(wanted.values)
+            wanted.make(wanted.values)
             tried.clear()
             own = tuple(name for name in names if not name.startswith("ag__held_"))
             names = _places_of(own, backend, functions, roots)

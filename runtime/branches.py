@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
-from autograph.operators import call
 from runtime.aliases import Way, settle
-from runtime.bodies import Branch, Step, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.bodies import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.chosen import either
 from runtime.errors import subject
 from runtime.graph import Graph, Value, staging_error
 from runtime.held import after_return, contents_of, given
@@ -152,35 +152,20 @@ def _join(
         return Shared(earlier)
     a, b = true.values[i], false.values[i]
     if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
-        return Static(_Either(pred, a, b))
+        return Static(either(pred, a, b))
     try:
         return join(true.describe(i), false.describe(i))
     except Conflict as conflict:
         _refuse(conflict, true, false, i, name)
 
 
-class _Either:
-    """A function that a condition chose: its call is a condition on the calls."""
-
-    def __init__(self, pred: Tensor, true_fn: Callable[..., Any], false_fn: Callable[..., Any]) -> None:
-        self._pred, self._true, self._false = pred, true_fn, false_fn
-        self.__name__ = getattr(true_fn, "__name__", "function")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        def calls(fn: Callable[..., Any]) -> Callable[[Any], tuple[Any, ...]]:
-            return lambda _: (call(fn)(*args, **kwargs),)
-
-        (result,) = stage_cond(self._pred, Step(calls(self._true)), Step(calls(self._false)), (None,), ("",))
-        return result
-
-
-_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, _Either)
+_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType)
 
 
 def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) -> NoReturn:
     left, right = text(true.describe(i)), text(false.describe(i))
     if is_row(conflict):
-        refuse_row(name, "on one way of this statement than on another")
+        refuse_row(conflict, name, "on one way of this statement than on another")
     if left == right:  # of a class that staging does not take apart
         raise staging_error(
             f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "

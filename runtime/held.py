@@ -25,9 +25,10 @@ from runtime.maybe import MaybeObject
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Changes", "after_return", "apart", "became", "began", "came_back", "check_moved", "contents_of", "given",
-    "holding", "is_apart", "is_carried", "is_copy", "is_returned", "kin", "leaves", "may_be", "may_be_others", "may_be_which",
-    "now", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
+    "Changes", "after_return", "apart", "became", "began", "came_back", "check_moved", "contents_of", "copy_of",
+    "given", "holding", "is_apart", "is_carried", "is_copy", "is_returned", "kin", "leaves", "may_be",
+    "may_be_others", "may_be_which", "now", "origin_of", "originals_of", "put", "read", "refuse_change",
+    "take_part",
 ]
 
 
@@ -263,6 +264,12 @@ def came_back(values: Sequence[Any]) -> None:
 def origin_of(value: Any) -> Any:
     """What the body that is open was given a copy of, by `value`; None if it was given none."""
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
+
+
+def copy_of(value: Any) -> Any:
+    """What the body that is open was given as a copy of `value`, else `value`."""
+    copies = _open.bodies[-1].copies.values() if _open.bodies else ()
+    return next((copy for copy, origin in copies if origin is value), value)
 
 
 def now(value: Any) -> Any:

@@ -252,7 +252,7 @@ class _Loop:
         name = subject(self.names[i])
         before, after = text(spec), text(out)
         if is_row(conflict):
-            refuse_row(self.names[i], "after an iteration than before")
+            refuse_row(conflict, self.names[i], "after an iteration than before")
         if before == after:  # of a class that staging does not take apart
             raise staging_error(
                 f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",

@@ -149,6 +149,15 @@ class MaybeObject:
             raise AttributeError(f"{type(self.content).__name__!r} object has no attribute {name!r}")
         return getattr(self.checked(), name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in MaybeObject.__slots__:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.checked(), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.checked(), name)
+
     def __getitem__(self, index: Any) -> Any:
         return self.checked()[index]
 
@@ -204,4 +213,9 @@ def attach(value: Any, presence: Presence) -> Any:
     """`value` with the bits of `presence`."""
     if isinstance(value, GraphTensor):
         return MaybeTensor(value, presence)
+    for name in (*MaybeObject.__slots__, "checked"):
+        if hasattr(value, name) and not isinstance(value, MaybeObject):
+            raise staging_error(
+                f"whether {subject(presence.name)} is None is known only when the graph runs, and it has an attribute"
+                f" {name!r}, which is hidden then", "Give that attribute another name.")
     return MaybeObject(value, presence)

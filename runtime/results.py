@@ -7,6 +7,7 @@ from typing import Any, NoReturn, cast
 
 from runtime import nest
 from runtime.bodies import NEVER, Unreachable
+from runtime.chosen import Chosen, choose, chosen_from
 from runtime.graph import Graph, Position
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
 from runtime.signature import children, rebuild
@@ -45,6 +46,8 @@ def plan(returned: Any, outputs: list[Any], fn: Any = None) -> Pack:
         return _plan_list(returned, outputs)
     if isinstance(returned, Row):
         return _plan_row(returned, outputs)
+    if isinstance(returned, Chosen):
+        return _plan_chosen(returned, outputs, fn)
     if hasattr(type(returned), "__leaves__"):
         parts = [plan(leaf, outputs, fn) for leaf in returned.__leaves__()]
         return lambda values: returned.__rebuild__([part(values) for part in parts])
@@ -119,6 +122,19 @@ def _plan_list(returned: StagedList, outputs: list[Any]) -> Pack:
 def _plan_row(returned: Row, outputs: list[Any]) -> Pack:
     take, items = _take(outputs, returned.whole()), range(len(returned))
     return lambda values: [take(values)[i] for i in items]
+
+
+def _plan_chosen(returned: Chosen, outputs: list[Any], fn: Any) -> Pack:
+    """The object itself, where the index is known."""
+    one_of, at = chosen_from(returned)
+    take, parts = _take(outputs, at), [plan(one, outputs, fn) for one in one_of]
+
+    def pack(values: Sequence[Any]) -> Any:
+        index = take(values)
+        return parts[int(index)](values) if isinstance(index, EagerTensor) else choose(
+            [part(values) for part in parts], index)
+
+    return pack
 
 
 def _plan_records(returned: StagedRecords, outputs: list[Any]) -> Pack:

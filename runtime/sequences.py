@@ -4,14 +4,14 @@ Staged lists do what is here as Python's do, but for their items, which they hav
 """
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from autograph.references import exchange
 from runtime import nest
-from runtime.errors import StagingError
+from runtime.chosen import choose, either, is_number, makers, replaced
+from runtime.chosen_items import of_items
 from runtime.graph import staging_error
 from runtime.held import became, is_carried
 from runtime.iterables import StagedRange, indexable, normalised_index, stages_within, weak_int
@@ -29,7 +29,7 @@ from runtime.ordering import sort_in_place, vector
 from runtime.specs import Custom, describe, text, with_staged_lists
 from runtime.staged_list import StagedList, fold
 from runtime.staged_records import StagedRecords
-from runtime.staged_rows import are_rows, chosen, store
+from runtime.staged_rows import are_rows, store
 from runtime.state import staged_list
 from runtime.tensor import OPERATORS, GraphTensor, Tensor, indices
 from runtime.trace import convert_to_tensor
@@ -79,7 +79,7 @@ def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedL
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
     spec = with_staged_lists(describe(sequence))
-    if not all(map(_is_number, sequence)) or not isinstance(spec, Custom):
+    if not all(map(is_number, sequence)) or not isinstance(spec, Custom):
         raise staging_error(
             f"{text(describe(sequence))} cannot be {done} here: {unknown} is known only when the graph runs, and a list"
             " that is made then holds tensors of one type, or tuples of such tensors",
@@ -116,18 +116,13 @@ def item_at(sequence: Any, place: Any) -> Any:
     place = convert_to_tensor(place)
     if not _counts(place):
         return sequence[place]
-    if not all(map(_is_number, sequence)):
-        row = chosen(sequence, place)
-        return sequence[place] if row is None else row
-    indices.asked = True
     if isinstance(sequence, range):
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
+    if all(map(is_number, sequence)):
+        indices.asked = True
     kind = "list" if isinstance(sequence, list) else "tuple"
-    try:
-        at = indexable(sequence, kind)
-    except StagingError:
-        return sequence[place]
-    return at(normalised_index(place, len(sequence), f"{kind} index out of range"))
+    at = normalised_index(place, len(sequence), f"{kind} index out of range")
+    return choose(sequence, at) if sequence else 0
 
 
 def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
@@ -138,23 +133,17 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
         store(around)[id(sequence)][place] = value
         return
-    item = None
-    if _counts(place) and sequence and not is_carried(sequence) and all(map(_is_number, (*sequence, value))):
-        with contextlib.suppress(StagingError):
-            item = indexable((*sequence, value), "list")
-    if item is None:
-        sequence[place] = value
-        return
-    at = normalised_index(place, len(sequence), "list assignment index out of range")
-    *rows, row = map(item, range(len(sequence) + 1))
-    sequence[:] = [nest.map_structure(functools.partial(where, equal(at, i)), row, old) for i, old in enumerate(rows)]
-
-
-def _is_number(x: Any) -> bool:
-    """Whether `x` is a number or tensor, or a tuple of these: what nobody can change."""
-    if isinstance(x, tuple):
-        return all(map(_is_number, x))
-    return isinstance(x, (int, float, complex, Tensor))
+    if _counts(place) and sequence and not is_carried(sequence):
+        at = normalised_index(place, len(sequence), "list assignment index out of range")
+        values = replaced(sequence, at, value)
+        if values is not None:
+            sequence[:] = values
+            return
+        made = [either(equal(at, i), value, old) for i, old in enumerate(sequence)]
+        if all(new is not None for new in made):
+            sequence[:] = made
+            return
+    sequence[place] = value
 
 
 def _slice(sequence: Any, bounds: slice) -> Any:
@@ -249,3 +238,4 @@ def method_of_sequence(method: Any) -> Any:
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "index": index, "count": count, "remove": remove, "sort": sort_in_place}
 OPERATORS.update(_METHODS, repeat=repeat)
+makers.append(of_items)

@@ -20,13 +20,13 @@ import numpy as np
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
+from runtime.chosen import one_of_both, same_objects
 from runtime.errors import DTypeError, subject
 from runtime.graph import Graph, staging_error
 from runtime.made_anew import made_anew
 from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.staged_list import StagedList
 from runtime.staged_records import StagedRecords
-from runtime.staged_rows import Row
 from runtime.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.text import StagedText, text_of
 from runtime.trace import constant_array
@@ -94,7 +94,10 @@ class Custom:
     replaces: Any = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Custom) and self.kind is other.kind and self.children == other.children
+        return isinstance(other, Custom) and self.alike(other) and self.children == other.children
+
+    def alike(self, other: Custom) -> bool:
+        return self.kind is other.kind and same_objects(self.like, other.like)
 
     @property
     def kind(self) -> type:
@@ -279,6 +282,7 @@ def targets(specs: Iterable[Spec]) -> Iterator[Any]:
 
 
 _BIT: Final = TensorType(as_dtype(bool))
+_INDEX: Final = Leaf(TensorType(as_dtype("int32"), (), weak=True))
 
 
 # What two values have in common.
@@ -294,7 +298,8 @@ def join(a: Spec, b: Spec) -> Spec:
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b)
     if isinstance(a, Static) and isinstance(b, Static) and (function := made_anew(a.value, b.value)) is not None:
-        return Static(function)
+        chosen = one_of_both(a.value, b.value)
+        return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
     if _is_text(a) and _is_text(b):
         return _TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
@@ -305,16 +310,23 @@ def join(a: Spec, b: Spec) -> Spec:
         return _settled(dataclasses.replace(a, children=children, target=target))
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
-    if isinstance(a, Custom) and isinstance(b, Custom) and a.kind is b.kind and len(a.children) == len(b.children):
+    if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         return _settled(dataclasses.replace(a, children=tuple(map(join, a.children, b.children)), target=_target(a, b)))
     left, right = _leaf_type(a), _leaf_type(b)
     if left is None or right is None:
-        raise Conflict(a, b)
+        chosen = one_of_both(_value(a), _value(b))
+        if chosen is None:
+            raise Conflict(a, b)
+        return Custom(chosen, (_INDEX,))
     fixed = isinstance(a, Leaf) and a.fixed
     joined = _join_types(left, right)
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed)
+
+
+def _value(spec: Spec) -> Any:
+    return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
 
 
 def _is_text(spec: Spec) -> bool:
@@ -515,14 +527,19 @@ def remedy_for_lists(a: Spec, b: Spec) -> str:
 
 
 def is_row(conflict: Conflict) -> bool:
-    """Whether what does not fit is a row of a list of lists that a tensor was the index of."""
-    return any(isinstance(spec, Static) and isinstance(spec.value, Row) for spec in (conflict.left, conflict.right))
+    """Whether what does not fit is one of several objects, such as a row of a list of lists, that a tensor chose."""
+    return any(hasattr(type(_value(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
 
 
-def refuse_row(name: str, when: str) -> NoReturn:
+def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
+    """The error for it: `when` says which two ways or iterations give the variable another one."""
+    sides = _value(conflict.left), _value(conflict.right)
+    one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
+    what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
+                    if type(one).__stands_for__ is list else (_kind(one), "Keep its index, or copy it."))
     raise staging_error(
-        f"{subject(name)} is, or has, another row of a list of lists {when}, and which one is known only when the graph"
-        " runs", "Copy the row, row[:], or keep its index.") from None
+        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs",
+        remedy) from None
 
 
 def _kind(value: Any) -> str:

@@ -13,11 +13,12 @@ from autograph import operators
 from autograph.backend import keyed, kind_of
 from autograph.frames import is_internal
 from autograph.heap import is_container
+from runtime.chosen import Chosen, has_attribute, is_one, unknown
 from runtime.graph import staging_error
 from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
 from runtime.staged_rows import ChosenRow, Row
-from runtime.tensor import GraphTensor, Tensor
+from runtime.tensor import OPERATORS, GraphTensor, Tensor
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
 
@@ -35,14 +36,15 @@ def says(value: Any, test: Callable[[Any], bool]) -> Any:
 
 def _python_number(value: Any) -> Any:
     """A value of the class that a value has in Python, if it is made of Python's numbers; else the value."""
-    if hasattr(type(value), "__stands_for__"):
-        return type(value).__stands_for__()
     if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
         return value
     return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
 
 
 def _isinstance(value: Any, classes: Any, /) -> Any:
+    kind = getattr(builtins.type(value), "__stands_for__", None)
+    if kind is not None:
+        return builtins.issubclass(kind, classes)
     found = says(value, lambda x: builtins.isinstance(_python_number(x), classes))
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
@@ -58,6 +60,8 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
         return builtins.type(value, *others, **keywords)
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
+    if hasattr(builtins.type(value), "__stands_for__"):
+        return builtins.type(value).__stands_for__
     return kind_of(_python_number(known(value, "for its type")))
 
 
@@ -67,6 +71,9 @@ def is_same(value: Any, other: Any) -> Any:
         if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
             one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
     for one, second in ((value, other), (other, value)):
+        if isinstance(one, Chosen):
+            return is_one(one, second)
+    for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe):
             one.presence.check_bound()
             if second is None:
@@ -75,6 +82,8 @@ def is_same(value: Any, other: Any) -> Any:
         return True
     for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe) and one.presence.present is not None:
+            if isinstance(one.content, Chosen) and not isinstance(second, Maybe):
+                return OPERATORS["and"](one.presence.present, is_one(one.content, second))
             if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
                 known(one, "whether it is another object")
             return says(one, functools.partial(operator.is_, second))
@@ -94,6 +103,8 @@ def _bit(value: Any, name: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> Any:
+    if isinstance(value, Chosen):
+        return has_attribute(value, name)
     bit = _bit(value, name)
     return says(value, lambda x: builtins.hasattr(x, name)) if bit is None else bit
 
@@ -139,6 +150,8 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
             return frame.f_locals if fn is builtins.vars else sorted(frame.f_locals)
         for value in values:
             check_attributes(value)
+            if isinstance(value, Chosen):
+                raise unknown(value, "so are all of its attributes together")
         return fn(*[known(value, "for its attributes") for value in values])
 
     return listing

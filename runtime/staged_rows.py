@@ -7,7 +7,7 @@ which are parts of one tensor of rank 2, and wherever a row was, in the list and
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from autograph import operators
@@ -21,12 +21,13 @@ from runtime.op import CAST
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.shape import reshape
-from runtime.tensor import Tensor
+from runtime.tensor import OPERATORS, Tensor
 from runtime.text import REPR
 from runtime.trace import apply, capture, convert_to_tensor, current_graph, wrap
+from runtime.truth import equals
 from runtime.types import DType, promote
 
-__all__ = ["ChosenRow", "Row", "are_rows", "chosen", "store"]
+__all__ = ["ChosenRow", "Row", "are_rows", "remake_before", "replace", "store"]
 
 
 class _Table:
@@ -98,8 +99,16 @@ class Row:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            self.refuse("a slice of it cannot be assigned", "Assign its items one by one.")
+            self._set_slice(index, value)
+            return
         self._set(self._place(index, "list assignment index out of range"), value)
+
+    def _set_slice(self, index: slice, values: Any) -> None:
+        places, items = range(len(self))[index], [*values]
+        if len(places) != len(items):
+            self.refuse("it cannot change its length", "Make another list of it first: row[:].")
+        for place, item in zip(places, items, strict=True):
+            self._set(place, item)
 
     def _place(self, index: Any, message: str) -> Any:
         return normalised_index(index if isinstance(index, Tensor) else operator.index(index), len(self), message)
@@ -126,8 +135,22 @@ class Row:
 
     __rmul__ = __mul__
 
-    def __contains__(self, x: Any) -> bool:
-        self.refuse("`in` has no Python value", "Ask another list of it: x in row[:].")
+    def __contains__(self, x: Any) -> Any:
+        return operators.in_(x, [*self])
+
+    def index(self, *args: Any) -> Any:
+        return OPERATORS["index"]([*self], *args)
+
+    def count(self, x: Any, /) -> Any:
+        return OPERATORS["count"]([*self], x)
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        items = [*self]
+        OPERATORS["sort"](items, key=key, reverse=reverse)
+        self[:] = items
+
+    def reverse(self) -> None:
+        self[:] = self[::-1]
 
     def __iadd__(self, other: Any) -> NoReturn:
         self.refuse("it cannot change its length", "Make another list of it first: row[:].")
@@ -137,10 +160,14 @@ class Row:
     def __eq__(self, other: object) -> Any:
         if self is other or not isinstance(other, (list, Row)):
             return True if self is other else NotImplemented
-        self._compared(other)
+        return equals([*self], [*other])
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else operators.not_(same)
 
     def _compared(self, other: Any) -> NoReturn:
-        self.refuse("it cannot be compared as a whole", "Compare its items.")
+        self.refuse("it cannot be put in order", "Compare its items.")
 
     __lt__ = __le__ = __gt__ = __ge__ = _compared
 
@@ -241,16 +268,30 @@ def are_rows(sequence: Sequence[Any]) -> bool:
     return rows and len({len(row) for row in sequence}) == 1 and len(sequence[0]) > 0
 
 
-def chosen(sequence: Sequence[Any], place: Tensor) -> ChosenRow | None:
-    """`sequence[place]` of a list or tuple of rows of one length, of numbers; None for others."""
-    if isinstance(sequence, range) or not are_rows(sequence):
-        return None
-    kind = "list" if isinstance(sequence, list) else "tuple"
-    return ChosenRow(tuple(sequence), normalised_index(place, len(sequence), f"{kind} index out of range"))
-
-
 def _is_scalar(x: Any) -> bool:
     return not x.ndim if isinstance(x, Tensor) else isinstance(x, (int, float, complex))
+
+
+def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]) -> None:
+    """In a body, have `make(values)` called before the statement, which is staged again then, if these lists were
+    there. StagingError if only some were."""
+    if in_body():
+        origins = [(value, origin_of(value)) for value in values]
+        before = [value if origin is None else origin for value, origin in origins
+                  if origin is not None or was_before(value)]
+        if len(before) == len(values):
+            raise Remake(make, before)
+        if before:
+            raise staging_error(
+                "a tensor is the index of a list of lists of which some are made in this staged loop or branch, others"
+                " before it, and an item is set", "Make all of them before that statement, or in it.")
+
+
+def replace(pairs: Sequence[tuple[list[Any], Any]]) -> None:
+    """Let what stands for lists take their places, wherever these are."""
+    exchange(*pairs)
+    for old, new in pairs:
+        became(old, new)
 
 
 def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
@@ -263,16 +304,7 @@ def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
         raise staging_error(
             "an item is set of a list of lists of which a tensor chose some out of another: which ones these are is"
             " known only when the graph runs", "Keep their indices, or copies of them: row[:].")
-    if in_body():
-        origins = [(row, origin_of(row)) for row in distinct]
-        before = [row if origin is None else origin for row, origin in origins
-                  if origin is not None or was_before(row)]
-        if len(before) == len(distinct):
-            raise Remake(before)
-        if before:
-            raise staging_error(
-                "a tensor is the index of a list of lists of which some are made in this staged loop or branch, others"
-                " before it, and an item is set", "Make all of them before that statement, or in it.")
+    remake_before(distinct, store)
     table = _Table(_stack(distinct))
     made = {}
     for k, row in enumerate(distinct):
@@ -280,8 +312,5 @@ def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
             row.table, row.place = table, k
         else:
             made[id(row)] = StoredRow(table, k)
-    exchange(*((row, made[id(row)]) for row in distinct if id(row) in made))
-    for row in distinct:
-        if id(row) in made:
-            became(row, made[id(row)])
+    replace([(row, made[id(row)]) for row in distinct if id(row) in made])
     return made

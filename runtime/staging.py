@@ -11,6 +11,7 @@ from runtime import trace
 from runtime.bodies import Mark, Step, checkpoint, in_body, rollback
 from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
+from runtime.chosen import Chosen
 from runtime.config import settings
 from runtime.elsewhere import left_iterator, outside_iterator, taken_outside
 from runtime.errors import InaccessibleTensorError, StagingError, locate
@@ -30,7 +31,7 @@ from runtime.sequences import item_at, method_of_sequence, put_item_at
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
 from runtime.staged_list import StagedList
 from runtime.staged_objects import check_attribute, check_attributes, is_same, says
-from runtime.staged_rows import Row, store
+from runtime.staged_rows import Row
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.text import staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
@@ -94,7 +95,7 @@ class Staging:
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
             return False
-        if isinstance(value, (GraphTensor, MaybeObject, Row)):
+        if isinstance(value, (GraphTensor, MaybeObject, Row, Chosen)):
             return True
         if hasattr(type(value), "__leaves__"):
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
@@ -292,9 +293,6 @@ class Staging:
 
     def came_back(self, values: Sequence[Any]) -> None:
         came_back(values)
-
-    def remake(self, values: Sequence[Any]) -> None:
-        store(values)
 
     def looks(self, fn: Any) -> bool:
         return looks(fn)

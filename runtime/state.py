@@ -16,6 +16,7 @@ from autograph.heap import fields_of
 from autograph.paths import path_of
 from autograph.references import exchange
 from runtime.bodies import Branch, line_of
+from runtime.chosen import Chosen, index_of
 from runtime.graph import Position, staging_error
 from runtime.held import became
 from runtime.maybe import MaybeObject, MaybeTensor, Presence, attach
@@ -52,6 +53,8 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
     elif isinstance(spec, Custom):
         if isinstance(value, str):
             leaves = [as_bytes(value)]
+        elif isinstance(spec.like, Chosen):
+            leaves = [index_of(value, spec.like)]
         else:
             leaves = (staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):

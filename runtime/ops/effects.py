@@ -55,10 +55,11 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
     """
     if isinstance(value, EagerTensor):
         return style(value._array, "!r" if nested else "")
-    if isinstance(value, Tensor) or (nested and hasattr(type(value), "__leaves__")):
+    stands_for = getattr(type(value), "__stands_for__", None)
+    if isinstance(value, Tensor) or (nested and stands_for is None and hasattr(type(value), "__leaves__")):
         return format(value, "!r" if nested else "")
-    if hasattr(type(value), "__stands_for__"):
-        value = type(value).__stands_for__(value)
+    if stands_for is list:
+        value = list(value)
     kind = type(value)
     if depth and (kind in (list, tuple, dict) or hasattr(kind, "_fields")):
         return _container_text(value, depth - 1, style)
