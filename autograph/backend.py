@@ -190,12 +190,13 @@ class Backend(Protocol):
     def method_of_sequence(self, method: Any) -> Any:
         """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
 
-    def item(self, sequence: Any, index: Any) -> Any:
-        """`sequence[index]` for a Python list, tuple or range; the index, or a bound of the slice, is the backend's."""
+    def item(self, container: Any, index: Any) -> Any:
+        """`container[index]` for a Python list, tuple, range or dict; the index, or a bound of the slice, is the
+        backend's."""
 
-    def put_item(self, sequence: list[Any], index: Any, value: Any, around: Any) -> None:
-        """`sequence[index] = value` for a Python list; the index is the backend's. `around`: what the list is an item
-        of in `around[i][index] = value`, else None."""
+    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
+        """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
+        an item of in `around[i][index] = value`, else None."""
 
     def came_back(self, values: Sequence[Any]) -> None:
         """These lists, in whose places something else was, are there again: what was traced since is taken back."""

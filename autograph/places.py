@@ -2,13 +2,13 @@
 
 Python looks up what the attribute has, and sets the item of that. Where it is a value that a backend does not change in
 place, such as a tensor, a place stands for it: when an item of the place is set, the attribute gets another value. So
-one does for a list where a backend traces, whose index may be the backend's (`place`).
+one does for a list or dict where a backend traces, whose index may be the backend's (`place`).
 """
 from __future__ import annotations
 
 from typing import Any
 
-from .backend import ambient, replacing, staging_backend
+from .backend import ambient, backend_of, replacing, staging_backend
 from .frames import own_errors
 from .sequences import item
 
@@ -37,12 +37,12 @@ def in_element(holder: Any, key: Any, held: Any, /) -> Any:
     return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
 
 
-class _List:
-    """A list while an item of it is set, by an index that may be a backend's."""
+class _Container:
+    """A list or dict while an item of it is set, by an index that may be a backend's."""
 
     __slots__ = ("around", "container")
 
-    def __init__(self, container: list[Any], around: Any) -> None:
+    def __init__(self, container: Any, around: Any) -> None:
         self.container, self.around = container, around
 
     def __getitem__(self, index: Any) -> Any:
@@ -50,7 +50,8 @@ class _List:
 
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
-        if ambient.backend is not None and staging_backend(index) is not None:
+        asks = backend_of if type(self.container) is dict else staging_backend
+        if ambient.backend is not None and asks(index) is not None:
             ambient.backend.put_item(self.container, index, value, self.around)
         else:
             self.container[index] = value
@@ -59,7 +60,10 @@ class _List:
 def place(container: Any, around: Any = None, /) -> Any:
     """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
     traces."""
-    return container if ambient.backend is None or type(container) is not list else _List(container, around)
+    return container if ambient.backend is None or type(container) not in _KINDS else _Container(container, around)
+
+
+_KINDS = frozenset({list, dict})
 
 
 class _Place:
@@ -121,7 +125,7 @@ class _Element(_Place):
         return item(self._holder, self._key)
 
     def _write(self, value: Any) -> None:
-        self._holder[self._key] = value
+        place(self._holder)[self._key] = value
 
 
 def _is_pythons_own(error: BaseException) -> bool:

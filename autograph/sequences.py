@@ -1,9 +1,9 @@
-"""Operators for items and displays of lists, in code that a backend traces."""
+"""Operators for items and displays of lists and dicts, in code that a backend traces."""
 from __future__ import annotations
 
 from typing import Any
 
-from .backend import ambient, staging_backend
+from .backend import ambient, backend_of, staging_backend
 from .frames import own_errors
 
 __all__ = ["extended", "imul", "item"]
@@ -19,9 +19,12 @@ def imul(value: Any, other: Any, /) -> Any:
 @own_errors
 def item(container: Any, index: Any, /) -> Any:
     """`container[index]`, in code that a backend traces."""
-    if ambient.backend is not None and type(container) in _SEQUENCES:
-        bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
-        if any(staging_backend(bound) is not None for bound in bounds):
+    if ambient.backend is not None:
+        if type(container) in _SEQUENCES:
+            bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
+            if any(staging_backend(bound) is not None for bound in bounds):
+                return ambient.backend.item(container, index)
+        elif type(container) is dict and backend_of(index) is not None:
             return ambient.backend.item(container, index)
     return container[index]
 

@@ -23,6 +23,7 @@ from runtime.iterables import indexable
 from runtime.maybe import Maybe, Presence, attach
 from runtime.ops.logic import equal, less, where
 from runtime.tensor import Tensor
+from runtime.texts import text_at
 from runtime.trace import convert_to_tensor
 from runtime.truth import truth
 
@@ -58,6 +59,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
             return _one_of_several_types(values, at)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
         return tuple([choose(column, at) for column in zip(*values, strict=True)])
+    if all(isinstance(value, str) for value in values):
+        return text_at(values, at)
     if all(isinstance(value, (*_NUMBERS, str, type(None))) for value in values):
         return _one_of_several_types(values, at)
     if any(value is None for value in values):

@@ -36,9 +36,9 @@ from autograph.reach import only_atoms
 from runtime.bodies import in_body
 from runtime.graph import staging_error
 from runtime.iterables import Unusable
+from runtime.keyed import method_of_dict
 from runtime.keys import check_keys
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
-from runtime.partial import method_of_dict
 from runtime.tensor import GraphTensor
 from runtime.text import StagedText, makes_text, staged
 from runtime.trace import current_graph
@@ -186,10 +186,10 @@ def _called(value: Any) -> Any:
 
 def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
     """A method called by the name of the class, as in `dict.keys(d)`, where only the graph may know the keys."""
-    if type(mapping) not in kinds and fn.__name__ != "update":
-        return fn  # type: ignore[no-any-return]
     bound = getattr(mapping, fn.__name__) if type(mapping) in kinds else fn.__get__(mapping)
     method = method_of_dict(bound) if type(bound) is BuiltinFunctionType else bound
+    if method is bound and type(mapping) not in kinds:
+        return fn  # type: ignore[no-any-return]
     return lambda _, *args, **keywords: method(*args, **keywords)
 
 

@@ -20,9 +20,11 @@ from runtime import types as t
 from runtime.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import staging_error
 from runtime.op import CAST
+from runtime.ops.arrange import concat
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
-from runtime.ops.math import maximum, minimum
+from runtime.ops.math import cast, maximum, minimum
+from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
 from runtime.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.trace import apply, constant_array, convert_to_tensor, current_graph, user_position
@@ -30,7 +32,7 @@ from runtime.types import TensorSpec, TensorType, promote, type_of_array
 
 __all__ = [
     "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream", "as_iterable",
-    "counted", "indexable", "is_staged", "stacked", "stages", "stages_within", "weak_int",
+    "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "weak_int",
 ]
 
 
@@ -183,6 +185,11 @@ def normalised_index(index: Any, length: Any, message: str) -> Any:
     return index
 
 
+def first_true(same: Any) -> Any:
+    """The first index of what is true in a vector; its length if nothing is."""
+    return weak_int(argmax(concat([cast(same, t.int32), [1]], 0), output_type=t.int32))
+
+
 def is_staged(x: Any) -> bool:
     """Whether `x` is a graph tensor, or an object that stands for one or several."""
     return isinstance(x, (GraphTensor, Staged))
@@ -192,7 +199,7 @@ def stages(*values: Any) -> bool:
     """Whether one of the values is known only when the graph runs."""
     if current_graph() is None:
         return False
-    return any(not isinstance(x, EagerTensor) and (is_staged(x) or backend_of(x) is not None) for x in values)
+    return any(not isinstance(x, (EagerTensor, str)) and (is_staged(x) or backend_of(x) is not None) for x in values)
 
 
 def stages_within(value: Any) -> bool:

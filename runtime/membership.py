@@ -5,11 +5,12 @@ from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
 from autograph import operators
+from autograph.backend import backend_of
+from runtime import keyed, keys
 from runtime.elsewhere import leaving
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, any_of
 from runtime.iterables import Staged, StagedRange
-from runtime.keys import check_keys, has_key
 from runtime.maybe import MaybeObject, MaybeTensor
 from runtime.ops.reduction import reduce_any
 from runtime.staged_list import StagedList
@@ -26,10 +27,13 @@ def contains(container: Any, value: Any) -> Any:
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
         container = container.checked()
-    if isinstance(container, (dict, KeysView)) and not isinstance(value, Tensor):
-        return has_key(container, value)
-    if isinstance(container, (dict, KeysView, ItemsView, ValuesView)):
-        check_keys(container)
+    if isinstance(container, (dict, KeysView)):
+        if backend_of(value) is None:
+            return keys.has_key(container, value)
+        keys.check_keys(container)
+        return keyed.has_key(container, value)
+    if isinstance(container, (ItemsView, ValuesView)):
+        keys.check_keys(container)
     if isinstance(container, (range, StagedRange)):
         return _within(container, value)
     if isinstance(container, (MaybeTensor, StagedList, Tensor)) or (

@@ -14,8 +14,8 @@ from runtime.chosen import choose, either, is_number, makers, replaced
 from runtime.chosen_items import of_items
 from runtime.graph import staging_error
 from runtime.held import became, is_carried
-from runtime.iterables import StagedRange, indexable, normalised_index, stages_within, weak_int
-from runtime.ops.arrange import concat, tile
+from runtime.iterables import StagedRange, first_true, indexable, normalised_index, stages_within, weak_int
+from runtime.ops.arrange import tile
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros_like
 from runtime.ops.effects import raise_unless
@@ -23,7 +23,7 @@ from runtime.ops.known import static_int
 from runtime.ops.lists import list_new, list_stack
 from runtime.ops.logic import equal, greater_equal, less, where
 from runtime.ops.math import cast, maximum
-from runtime.ops.reduction import argmax, reduce_sum
+from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ordering import sort_in_place, vector
 from runtime.specs import Custom, describe, text, with_staged_lists
@@ -164,7 +164,7 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
     for bound, side in (start, greater_equal), (stop, less):
         if bound is not None:
             same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
-    place = _first(same)
+    place = first_true(same)
     missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else f"{value} is not in list"
     raise_unless(less(place, size), ValueError(missing))
     return place
@@ -178,7 +178,7 @@ def count(sequence: Any, value: Any, /) -> Any:
 def remove(sequence: Any, value: Any, /) -> None:
     """`sequence.remove(value)` of a list. ValueError, when the graph runs, if the value is not there."""
     same = _same(sequence, value)
-    place = _first(same)
+    place = first_true(same)
     raise_unless(less(place, dim(same, 0)), ValueError("list.remove(x): x not in list"))
     if isinstance(sequence, list):
         item = indexable(sequence, "remove")
@@ -213,11 +213,6 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         truth(numbers[0] == value)  # which says that this is ambiguous
     return zeros_like(numbers, bool_)
-
-
-def _first(same: Tensor) -> Any:
-    """The first index of what is true; the length if nothing is."""
-    return weak_int(argmax(concat([cast(same, int32), [1]], 0), output_type=int32))
 
 
 # Methods of Python's own lists and tuples.

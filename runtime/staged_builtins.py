@@ -54,6 +54,8 @@ from runtime.ordering import maximum_of, minimum_of, sorted_
 from runtime.staged_list import StagedList, collect, fold
 from runtime.staged_objects import ASKED
 from runtime.tensor import EagerTensor, Tensor, not_iterable
+from runtime.text import StagedText
+from runtime.texts import any_text, length_of_text
 from runtime.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.truth import maybe_truth
 from runtime.types import DType
@@ -88,6 +90,14 @@ def _scalar(x: Any, what: str) -> Tensor:
 
 # Numbers
 
+def _of_python(number: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A number of Python values. StagingError for text that only the graph knows."""
+    for arg in (*args, *kwargs.values()):
+        if isinstance(arg, StagedText):
+            arg.refuse()
+    return number(*args, **kwargs)
+
+
 def _weak(x: Tensor, dtype: DType) -> Any:
     return x if x.type.weak and x.dtype is dtype else apply(CAST, x, dtype=dtype, weak=True)
 
@@ -95,7 +105,7 @@ def _weak(x: Tensor, dtype: DType) -> Any:
 def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
     """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
     if base or kwargs or not stages(x):
-        return builtins.int(x, *base, **kwargs)
+        return _of_python(builtins.int, x, *base, **kwargs)
     x = _scalar(x, "int")
     if x.dtype.is_complex:
         raise TypeError("int() takes a real number, not a complex one; use rt.math.real")
@@ -105,7 +115,7 @@ def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
 def _float(x: Any = 0.0) -> Any:
     """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
     if not stages(x):
-        return builtins.float(x)
+        return _of_python(builtins.float, x)
     x = _scalar(x, "float")
     if x.dtype.is_complex:
         raise TypeError("float() takes a real number, not a complex one; use rt.math.real")
@@ -116,7 +126,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
     """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
     parts = (real,) if imag is _MISSING else (real, imag)
     if not stages(*parts):
-        return builtins.complex(*parts)
+        return _of_python(builtins.complex, *parts)
     tensors = [_scalar(x, "complex") for x in parts]
     wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
     values = [_weak(x, t.complex128 if wide else t.complex64) for x in tensors]
@@ -125,6 +135,8 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
+    if isinstance(x, StagedText):
+        return any_text(x)
     if not stages(x):
         if type(x) in keyed:
             check_keys(x)
@@ -187,6 +199,8 @@ def _len(x: Any) -> Any:
     """`len(x)`: an int where it is known, else a weak int32 scalar."""
     if stages(x):
         return _length(x)
+    if isinstance(x, StagedText):
+        return length_of_text(x)
     if type(x) is builtins.list:
         check_moved(x)
     return builtins.len(x)

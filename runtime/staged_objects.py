@@ -19,6 +19,7 @@ from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
 from runtime.staged_rows import ChosenRow, Row
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.text import StagedText
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
 
@@ -62,7 +63,8 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
         value.__no_class__()
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
-    return kind_of(_python_number(known(value, "for its type")))
+    value = known(value, "for its type")
+    return builtins.str if isinstance(value, StagedText) else kind_of(_python_number(value))
 
 
 def is_same(value: Any, other: Any) -> Any:

@@ -20,12 +20,13 @@ from runtime.given import given, looks, percent
 from runtime.graph import Position, staging_error
 from runtime.held import came_back, is_copy, leaves, may_be_others
 from runtime.iterables import Staged, Unusable, as_iterable
+from runtime.keyed import item_of, method_of_dict, put_item_of
 from runtime.keys import check_keys
 from runtime.loops import stage_reduce, stage_while
 from runtime.maybe import Maybe, MaybeObject, MaybeTensor, known
 from runtime.membership import contains
 from runtime.ops.indexing import setitem
-from runtime.partial import keys_set, method_of_dict
+from runtime.partial import keys_set
 from runtime.python_math import MATH
 from runtime.sequences import item_at, method_of_sequence, put_item_at
 from runtime.staged_builtins import BUILTINS, LEFT_TO_PYTHON
@@ -33,7 +34,7 @@ from runtime.staged_list import StagedList
 from runtime.staged_objects import check_attribute, check_attributes, is_same, says
 from runtime.staged_rows import Row
 from runtime.tensor import EagerTensor, GraphList, GraphTensor, Tensor
-from runtime.text import staged
+from runtime.text import StagedText, staged
 from runtime.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.tries import may_raise, refuse_errors, stage_try, stops
 from runtime.truth import truth
@@ -97,6 +98,8 @@ class Staging:
             return False
         if isinstance(value, (GraphTensor, MaybeObject, Row, Chosen)):
             return True
+        if isinstance(value, StagedText):
+            return current_graph() is not None and value.may_be_empty()
         if hasattr(type(value), "__leaves__"):
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
         return current_graph() is not None and (isinstance(value, Staged) or hasattr(type(value), "__tensor__"))
@@ -285,11 +288,18 @@ class Staging:
     def method_of_sequence(self, method: Any) -> Any:
         return method_of_sequence(method)
 
-    def item(self, sequence: Any, index: Any) -> Any:
-        return item_at(sequence, index)
+    def item(self, container: Any, index: Any) -> Any:
+        if type(container) is dict:
+            return item_of(container, index)
+        return container[index] if isinstance(index, str) else item_at(container, index)
 
-    def put_item(self, sequence: list[Any], index: Any, value: Any, around: Any) -> None:
-        put_item_at(sequence, index, value, around)
+    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
+        if type(container) is dict:
+            put_item_of(container, index, value)
+        elif isinstance(index, str):
+            container[index] = value
+        else:
+            put_item_at(container, index, value, around)
 
     def came_back(self, values: Sequence[Any]) -> None:
         came_back(values)
@@ -375,7 +385,7 @@ class Staging:
         return isinstance(target, Tensor)
 
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
-        if isinstance(target, Tensor) or not hasattr(type(target), "__setitem__"):
+        if isinstance(target, Tensor) or not (isinstance(target, str) or hasattr(type(target), "__setitem__")):
             return setitem(target, index, value)
         target[index] = value
         return target
@@ -391,4 +401,5 @@ trace.backend = BACKEND
 Tensor.__autograph__ = BACKEND
 MaybeObject.__autograph__ = BACKEND
 Staged.__autograph__ = BACKEND
+StagedText.__autograph__ = BACKEND
 announce(BACKEND)

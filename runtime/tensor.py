@@ -14,6 +14,7 @@ import numpy as np
 
 from autograph.backend import Backend
 from runtime import asked
+from runtime.config import settings
 from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
@@ -373,6 +374,13 @@ class EagerTensor(Tensor):
                                      f"{self.dtype.name} of shape {self.shape}"))
         return int(self._array)
 
+    def __hash__(self) -> int:
+        """While functions run eagerly, a scalar is the key of a dict that its value is, as in a graph."""
+        if not settings.run_eagerly or self._array.ndim:
+            return super().__hash__()
+        number = self._array[()]
+        return hash(float(str(number)) if self.dtype.is_floating else number.item())
+
     def __format__(self, spec: str) -> str:
         return show(self._array, spec)
 
@@ -484,8 +492,9 @@ class GraphTensor(Tensor):
     def __hash__(self) -> int:
         self._refuse(
             "a tensor cannot be a key of a dict or an item of a set here",
-            "For counts[x] += 1 make it a tensor, counts = rt.zeros([n], rt.int32). Or compare x with each key: for key"
-            " in counts: if x == key. If the tensor itself is the key, not its value, use x.ref().")
+            "In a traced function d[x], d[x] = v, d.get(x) and x in d take a scalar x where d is a dict, of no other"
+            " class, that has all its keys before, such as dict.fromkeys(keys, 0). Or make it a tensor, rt.zeros([n])."
+            " If the tensor itself is the key, not its value, use x.ref().")
 
     def __len__(self) -> int:
         shape = self.type.shape

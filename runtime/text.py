@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from types import CodeType, FrameType
-from typing import Any, Final, NoReturn, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, SupportsIndex, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from autograph.backend import ambient
+from autograph.backend import Backend, ambient
 from autograph.frames import is_converted
 from runtime.graph import Value, staging_error
 from runtime.types import ListType, TensorShape, TensorType, dtype_of
@@ -42,6 +42,8 @@ class StagedText(str):
     """Text with placeholders in it. What would look into it, as Python does while the graph is made, is an error."""
 
     __slots__ = ()
+
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging`
 
     def __str__(self) -> str:
         self._check_graph()
@@ -91,8 +93,12 @@ class StagedText(str):
         return StagedText(super().join(texts))
 
     def __bool__(self) -> bool:
+        return not self.may_be_empty() or self.refuse()
+
+    def may_be_empty(self) -> bool:
+        """Whether only the graph knows if there is any text."""
         template, _ = Template.parse(self)
-        return any(template.pieces) or any(hole.spec != _TEXT for hole in template.holes) or self.refuse()
+        return not any(template.pieces) and all(hole.spec == _TEXT for hole in template.holes)
 
     def __eq__(self, other: object) -> Any:
         self._check_graph()
@@ -113,8 +119,8 @@ class StagedText(str):
                 "call of the traced function.")
         raise staging_error(
             "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
-            "compared, and be part of other text, but not be looked into, or be a key",
-            "Ask the tensor itself, such as `x == 1`; keep what a number from the graph finds in a list or a tensor.")
+            "compared, and be part of other text, but not be looked into, or be a new key",
+            "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before.")
 
 
 StagedText.__name__ = "str"  # as messages call it

@@ -9,6 +9,8 @@ from runtime.errors import ShapeError, locate
 from runtime.iterables import stages_within
 from runtime.maybe import Maybe
 from runtime.tensor import OPERATORS, GraphTensor
+from runtime.text import StagedText
+from runtime.texts import any_text
 from runtime.trace import convert_to_tensor, user_position
 
 __all__ = ["equals", "maybe_truth", "truth"]
@@ -21,6 +23,8 @@ def truth(value: Any) -> Any:
     """
     if isinstance(value, Maybe):
         return maybe_truth(value, truth)
+    if isinstance(value, StagedText):
+        return any_text(value)
     if hasattr(type(value), "__truth__"):
         value = value.__truth__()
     elif hasattr(type(value), "__tensor__"):

@@ -41,8 +41,8 @@ from runtime.errors import StagingError
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 TEXT = ("text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
         "compared, and be part of other text, but not be")
-INTO = f"{TEXT} looked into, or be a key"
-ASK = "Ask the tensor itself, such as `x == 1`; keep what a number from the graph finds in a list or a tensor."
+INTO = f"{TEXT} looked into, or be a new key"
+ASK = "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before."
 PATTERN = re.compile("3")
 WORD = "abc3"
 cat = str.upper

@@ -29,6 +29,7 @@ from runtime.execute.native import (
     shapes,
     sorting,
     systems,
+    texts,
     tries,
 )
 from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
@@ -47,7 +48,7 @@ from runtime.types import ListType
 __all__ = ["Native"]
 
 _ = (control, convolutions, effects, einsum, gathers, joining, list_rows, lists, pointwise, pooling, products, randoms,
-     reductions, shapes, sorting, systems, tries)  # they register lowerings
+     reductions, shapes, sorting, systems, texts, tries)  # they register lowerings
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 _free: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address_of(RELEASE))

@@ -1,0 +1,31 @@
+"""What programs give and print, as plain values that compare with Python's."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import runtime as rt
+
+executors = pytest.mark.parametrize("executor", ["numpy", "native"])
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, rt.Tensor):
+        return value.numpy().item()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def outcome(
+    fn: Callable[..., Any], x: Any, capsys: pytest.CaptureFixture[str], kind: type[Exception],
+    of_error: Callable[[Any], Any],
+) -> tuple[Any, str]:
+    """The result, or what `of_error` says of an error of that kind; and what was printed."""
+    try:
+        result = plain(fn(x))
+    except kind as error:
+        result = of_error(error)
+    return result, capsys.readouterr().out
