@@ -63,6 +63,8 @@ class Reach:
         self.held: list[Held] = []
         self.iterators: list[tuple[str, Any]] = []
         """Iterators, with a path to them or what to call them."""
+        self.methods: list[Any] = []
+        """Methods of lists and dicts that were looked up."""
         self.named: list[Globals] = []
         """The globals that functions name."""
         self.shadowed, self.namespace = own.keys(), namespace
@@ -141,12 +143,16 @@ class Reach:
                     self._meet(path and f"{path}[{key!r}]" if type(key) in (str, int) else None, item, below, hint)
         elif kind is FunctionType:
             self._function(value)
+        elif kind is MethodType and hasattr(type(value.__self__), "__become__"):
+            self.methods.append(value)
         elif kind is MethodType:
             self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
             self._meet(None, value.__func__, below, hint)
         elif kind is BuiltinMethodType or kind is MethodWrapperType:
             if is_iterator(value.__self__) or is_other(value.__self__):
                 self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
+            elif type(value.__self__) in (list, dict):
+                self.methods.append(value)
         elif kind.__module__ == "_csv":  # it has the file that it writes or reads
             self._meet_all(gc.get_referents(value), below, hint)
         elif issubclass(kind, functools.partial):

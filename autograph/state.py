@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from .advancing import Place, hides_place, line_of_use, taken_by
 from .backend import UNBOUND, Backend, ambient, kind_of, replacing
+from .bound import BoundMethod
 from .codes import inside, per_code
 from .frames import is_internal
 from .heap import Heap, becomes_state, is_container, parts_in
@@ -22,7 +23,7 @@ from .left import Left
 from .others import is_array
 from .paths import ITEMS, Path, name_of, path_of
 from .reach import Reach, advances_in_python, cell_is_filled
-from .references import Exchange, references, within
+from .references import Exchange, exchange, references, within
 from .text_bodies import part
 
 __all__ = [
@@ -370,7 +371,8 @@ class Body:
         made = frozenset(name_of(path) for path, old, new in zip(state.paths, before, values) if old is not new)
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables, within.reached
-        within.exchanges, within.variables = [], (*within.variables, *state.held.values())
+        within.exchanges = []
+        within.variables = *within.variables, *state.held.values(), *state.roots.values()
         within.reached = heap.reach.held
         hidden = False
         self.begin()
@@ -516,6 +518,9 @@ def staged(
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
             variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
+        if before.heap.reach.methods:
+            exchange(*((method, BoundMethod(method)) for method in before.heap.reach.methods))
+            before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
             try:

@@ -1,0 +1,145 @@
+"""Which changes are state: what callees delete, and give to what had nothing; what an object got before its variable
+got another one."""
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import runtime as rt
+
+
+class Made:
+    def __init__(self, n=0):
+        self.n = n
+
+
+class Tagged:
+    def __init__(self):
+        self.tag, self.x = None, 1
+
+    def put(self, value):
+        self.tag = value
+
+    def drop(self):
+        del self.x
+
+
+def _put(d, key, value):
+    d[key] = value
+
+
+def _drop(d, key):
+    del d[key]
+
+
+@pytest.mark.parametrize("value", ["text", (1, "a"), abs, [1], Made(), {"k": 1}], ids=lambda x: type(x).__name__)
+def test_what_had_nothing_is_given_something_by_a_callee_on_one_way_only(value) -> None:
+    def f(n):
+        held, others, d = Tagged(), Tagged(), {}
+        if n > 2:
+            held.put(value)
+            _put(d, "k", value)
+        elif n > 1:
+            others.put(value)
+        return held.tag is None, others.tag is None, "k" in d
+
+    for n in (1, 2, 3):
+        assert tuple(map(bool, rt.function(f)(rt.constant(n)))) == f(n)
+
+
+def test_what_a_callee_deletes_is_state() -> None:
+    def f(n):
+        held, others, d = Tagged(), Tagged(), {"k": 1, "j": 2}
+        if n > 2:
+            held.drop()
+            _drop(d, "k")
+        for i in range(n):
+            if i == 1:
+                delattr(others, "x")
+        return hasattr(held, "x"), hasattr(others, "x"), "k" in d, "j" in d
+
+    for n in (1, 2, 3):
+        assert tuple(map(bool, rt.function(f)(rt.constant(n)))) == f(n)
+
+
+def test_a_lazily_made_object_in_a_loop_is_made_once() -> None:
+    class Lazy:
+        inner = None
+
+        def __call__(self, x):
+            if self.inner is None:
+                self.inner = Made(2.0)
+            return x + self.inner.n
+
+    @rt.function
+    def f(x, n):
+        lazy = Lazy()
+        for _ in range(n):
+            x = lazy(x)
+        return x
+
+    assert float(f(rt.constant(1.0), rt.constant(3))) == 7.0
+
+
+class Fields:
+    def __init__(self, x):
+        self.x = x
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+def _of_a_variable(n, make):
+    a, b = make(1), make(2)
+    p = a
+    if n > 2:
+        p.x = 10
+        p = b
+        p.x += 20
+    else:
+        p = b
+    return a.x, b.x
+
+
+def _of_an_attribute(n, make):
+    held, a, b = Fields(None), make(1), make(2)
+    held.x = a
+    if n > 2:
+        held.x.x = 10
+        held.x = b
+    else:
+        held.x = b
+    return a.x, b.x
+
+
+def _of_an_item(n, make):
+    a, b = make(1), make(2)
+    ps = [a, b]
+    if n > 2:
+        ps[0].x = 10
+        ps[0], ps[1] = ps[1], ps[0]
+    else:
+        ps[0], ps[1] = ps[1], ps[0]
+    return a.x, b.x, [p.x for p in ps]
+
+
+def _of_a_dict(n, make):
+    a, b = {"k": 1}, {"k": 2}
+    p = a
+    if n > 2:
+        p["k"] = 10
+        p = b
+    else:
+        p = b
+    return a["k"], b["k"]
+
+
+@pytest.mark.parametrize("make", [Fields, Point])
+@pytest.mark.parametrize("case", [_of_a_variable, _of_an_attribute, _of_an_item, _of_a_dict])
+def test_an_object_that_was_changed_before_its_variable_has_another(case, make) -> None:
+    staged = rt.function(lambda n: case(n, make))
+    for n in (1, 3):
+        assert rt.nest.map_structure(int, staged(rt.constant(n))) == case(n, make)
