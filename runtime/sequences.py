@@ -133,14 +133,12 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
         store(around)[id(sequence)][place] = value
         return
-    if _counts(place) and sequence and not is_carried(sequence):
+    numbers = all(map(is_number, (*sequence, value)))
+    if _counts(place) and sequence and not (numbers and is_carried(sequence)):
         at = normalised_index(place, len(sequence), "list assignment index out of range")
-        values = replaced(sequence, at, value)
-        if values is not None:
-            sequence[:] = values
-            return
-        made = [either(equal(at, i), value, old) for i, old in enumerate(sequence)]
-        if all(new is not None for new in made):
+        made = replaced(sequence, at, value) if numbers else [
+            either(equal(at, i), value, old) for i, old in enumerate(sequence)]
+        if made is not None and all(new is not None for new in made):
             sequence[:] = made
             return
     sequence[place] = value

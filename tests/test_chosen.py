@@ -406,6 +406,25 @@ def put_at_a_tensor(n):
     return told(ps)
 
 
+def sorted_by_swaps(n):
+    ps = [Plain(3), Plain(1), Plain(2), Plain(0)]
+    for i in range(1, n + 1):
+        j = i
+        while j > 0 and ps[j - 1].x > ps[j].x:
+            ps[j - 1], ps[j] = ps[j], ps[j - 1]
+            j -= 1
+    return [p.x for p in ps]
+
+
+def a_state_machine(n):
+    table = {"idle": {0: "idle", 1: "run"}, "run": {0: "idle", 1: "done"}, "done": {0: "done", 1: "done"}}
+    state, steps = "idle", 0
+    while state != "done" and steps < 20:
+        state = table[state][steps * n % 2]
+        steps += 1
+    return state, steps
+
+
 def in_a_try(n):
     ps = bodies()
     try:
@@ -431,7 +450,7 @@ def in_a_try(n):
     attributes, attributes_on_some, methods, of_several_classes, special_methods, class_attributes, twice_in_a_list,
     held_elsewhere, records, functions, dicts, rows_of_several_lengths, three_levels, buckets,
     row_staged_by_its_own_name, methods_of_rows, breadth_first, best_so_far, one_of_two, a_linked_list, a_tree,
-    put_at_a_tensor, in_a_try,
+    put_at_a_tensor, sorted_by_swaps, a_state_machine, in_a_try,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str, capsys: Any) -> None:
     staged = rt.function(program, executor=executor)
