@@ -153,6 +153,7 @@ class Reach:
                 self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
             elif type(value.__self__) in (list, dict):
                 self.methods.append(value)
+                self._meet(None, value.__self__, below, hint, True)
         elif kind.__module__ == "_csv":  # it has the file that it writes or reads
             self._meet_all(gc.get_referents(value), below, hint)
         elif issubclass(kind, functools.partial):

@@ -506,6 +506,19 @@ def staged(
     run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
 ) -> tuple[Any, ...]:
     """Write the state that `run` gives; what it gives before that is returned."""
+    bound: list[tuple[Any, BoundMethod]] = []
+    try:
+        return _staged(state, backend, functions, run, bound)
+    finally:
+        if unchanged := [(made, method) for method, made in bound if made.__self__ is method.__self__]:
+            exchange(*unchanged)
+
+
+def _staged(
+    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]], bound: list[tuple[Any, BoundMethod]],
+) -> tuple[Any, ...]:
+    """`bound` takes methods in whose places others are put."""
     tried: set[frozenset[str]] = set()
     found: list[str] = []
     roots: dict[str, CellType] = {}
@@ -518,8 +531,9 @@ def staged(
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
             variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
-        if before.heap.reach.methods:
-            exchange(*((method, BoundMethod(method)) for method in before.heap.reach.methods))
+        if methods := [(method, BoundMethod(method)) for method in before.heap.reach.methods]:
+            bound += methods
+            exchange(*methods)
             before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:

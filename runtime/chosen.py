@@ -29,7 +29,7 @@ from runtime.truth import truth
 
 __all__ = [
     "MOST", "Chosen", "Method", "call_method", "choose", "chosen_from", "either", "has_attribute", "index_of",
-    "is_number", "is_one", "makers", "one_of_both", "replaced", "same_objects", "unknown", "use",
+    "is_number", "is_one", "makers", "one_of_both", "replaced", "said", "same_objects", "unknown", "use",
 ]
 
 MOST: Final = 256
@@ -56,7 +56,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         try:
             return indexable(values, "list")(at)
         except StagingError:
-            return _one_of_several_types(values, at)
+            if not all(isinstance(value, tuple) for value in values):
+                return _one_of_several_types(values, at)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
         return tuple([choose(column, at) for column in zip(*values, strict=True)])
     if all(isinstance(value, str) for value in values):
@@ -289,8 +290,13 @@ def index_of(x: Any, among: Chosen) -> Any:
 
 def has_attribute(x: Chosen, name: str) -> Any:
     """`hasattr(x, name)`: a bool, or a bool scalar tensor."""
+    return said(x, lambda one: _has(one, name))
+
+
+def said(x: Chosen, test: Callable[[Any], Any]) -> Any:
+    """What a test says of the object, which says it of each: a value, or the one of some."""
     one_of, at = chosen_from(x)
-    return choose([_has(one, name) for one in one_of], at)
+    return choose([test(one) for one in one_of], at)
 
 
 def _has(x: Any, name: str) -> bool:

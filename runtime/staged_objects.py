@@ -13,7 +13,7 @@ from autograph import operators
 from autograph.backend import keyed, kind_of
 from autograph.frames import is_internal
 from autograph.heap import is_container
-from runtime.chosen import Chosen, has_attribute, is_one, unknown
+from runtime.chosen import Chosen, chosen_from, has_attribute, is_one, said, unknown
 from runtime.graph import staging_error
 from runtime.maybe import Maybe, known
 from runtime.partial import method_of_dict
@@ -43,6 +43,8 @@ def _python_number(value: Any) -> Any:
 
 
 def _isinstance(value: Any, classes: Any, /) -> Any:
+    if isinstance(value, Chosen):
+        return said(value, lambda one: _isinstance(one, classes))
     kind = getattr(builtins.type(value), "__stands_for__", None)
     if kind is not None:
         return builtins.issubclass(kind, classes)
@@ -53,6 +55,8 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
 
 
 def _callable(value: Any, /) -> Any:
+    if isinstance(value, Chosen):
+        return said(value, builtins.callable)
     return says(value, builtins.callable)
 
 
@@ -61,6 +65,11 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
         return builtins.type(value, *others, **keywords)
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
+    if isinstance(value, Chosen):
+        kinds = {_type(one) for one in chosen_from(value)[0]}
+        if len(kinds) > 1:
+            raise unknown(value, "so is its class", "Ask isinstance(x, ...) for each class.")
+        return kinds.pop()
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")

@@ -103,3 +103,23 @@ def test_it_is_what_the_method_is() -> None:
         return add == xs.append, add.__self__ is xs, add.__name__, callable(add)
 
     assert fn(rt.constant(2)) == (True, True, "append", True)
+
+
+TABLE = {1: 2}
+look_up = TABLE.get
+LOG = [1, 2, 1]
+count = LOG.count
+
+
+def test_what_is_not_changed_is_the_users_again() -> None:
+    methods = look_up, count
+
+    @rt.function
+    def fn(n):
+        x = 0
+        for i in range(n):
+            x += look_up(1, 0) + i
+        return x + count(1)
+
+    assert int(fn(rt.constant(3))) == 11
+    assert look_up is methods[0] and count is methods[1]

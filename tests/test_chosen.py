@@ -184,7 +184,11 @@ def of_several_classes(n):
     s, ps, qs = 0.0, [Heavy(1.0), Body(2.0), Heavy(3.0)], [Heavy(1.0), Heavy(2.0), Heavy(3.0)]
     for i in range(n):
         s += ps[i].step(0.5) + qs[i].step(0.5)
-    return s, told(ps), told(qs), isinstance(qs[n - 1], Heavy), type(qs[n - 1]) is Heavy
+    found = [isinstance(ps[i % 3], Heavy) for i in range(n)]
+    mixed = [Plain(1), abs, (1, 2), (1, 2, 3)]
+    return (s, told(ps), told(qs), isinstance(qs[n - 1], Heavy), type(qs[n - 1]) is Heavy, found,
+            isinstance(ps[n - 1], Body), callable(mixed[n - 1]), isinstance(mixed[n], tuple),
+            isinstance([(1,), (1, 2)][n - 2], list))
 
 
 def special_methods(n):
@@ -488,6 +492,10 @@ def of_all_attributes(n):
     return vars(bodies()[n])
 
 
+def of_which_class(n):
+    return type([Plain(1), Body(2.0)][n]) is Body
+
+
 def of_no_text(n):
     return str([Plain(1), Plain(2)][n])
 
@@ -522,6 +530,8 @@ _INDEX = "Use its index, or its attributes and items."
      " item of a set", _INDEX),
     (of_all_attributes, 1, _WHICH + "type Body this is, is known only when the graph runs: so are all of its attributes"
      " together", _INDEX),
+    (of_which_class, 1, "which of 2 values of type object this is, is known only when the graph runs: so is its class",
+     "Ask isinstance(x, ...) for each class."),
     (of_no_text, 1, "which of 2 values of type Plain this is, is known only when the graph runs: it has no text but by"
      " a method `__repr__` or `__str__` of its class", _INDEX),
     (another_record, 4, "'best' is, or has, another Record on one way of this statement than on another, and which one"
