@@ -386,8 +386,8 @@ class Body:
                 hidden = ambient.backend.hides(error)
             raise
         finally:
-            for exchange in reversed(within.exchanges):
-                exchange.take_back()
+            for replaced in reversed(within.exchanges):
+                replaced.take_back()
             within.exchanges, within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, made, self.sets_up)
             if copies is not None:

@@ -11,9 +11,10 @@ import random
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import runtime as rt
+from tests.plain_values import plain
 
 EXECUTORS: Final = ("numpy", "native")
 _REFUSED: Final = (rt.errors.StagingError, rt.errors.OperatorNotAllowedInGraphError)
@@ -125,15 +126,6 @@ class Program:
         return HEAD + "\n".join(self.lines) + "\n"
 
 
-def values(x: Any) -> Any:
-    """Lists, tuples and dicts with the numbers that tensors hold; tuples as lists."""
-    if isinstance(x, rt.Tensor):
-        return x.numpy().tolist()
-    if isinstance(x, (list, tuple)):
-        return [values(y) for y in x]
-    return {k: values(y) for k, y in x.items()} if isinstance(x, dict) else x
-
-
 def difference(program: Program, folder: Path, executor: str) -> str | None:
     """What Python and the traced function give, if that differs; "" if tracing refuses the program; None if it does
     not differ."""
@@ -146,14 +138,14 @@ def difference(program: Program, folder: Path, executor: str) -> str | None:
     traced = rt.function(module.fn, executor=executor)
     for n in (3, 0):
         try:
-            got = values(traced(rt.constant(n)))
+            got = plain(traced(rt.constant(n)))
         except _REFUSED as error:
             if str(error).startswith(str(path)):
                 return ""
             got = repr(error)
         except Exception as error:
             got = repr(error)
-        want = values(module.fn(n))
+        want = plain(module.fn(n))
         if got != want:
             return f"n = {n}: {want} in Python, {got}"
     return None

@@ -13,7 +13,7 @@ executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 
 def plain(value: Any) -> Any:
     if isinstance(value, rt.Tensor):
-        return value.numpy().item()
+        return value.numpy().tolist()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
