@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.execute.native import hoisting, lane_loops, lanes, strips, sweeps, tiles
+from runtime.execute.native import foreseen, hoisting, lane_loops, lanes, strips, sweeps, tiles
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar, same
 from runtime.execute.native.carried import Carried
 from runtime.execute.native.emit import Index, Val, const
@@ -331,6 +331,18 @@ def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, 
     return [Scalar(type_of(v).dtype, x) for v, x in zip(node.outputs, found, strict=True)]
 
 
+def _as_foreseen(w: Lowering, node: Node, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+                 length: Value | None) -> tuple[Sequence[Value], Val]:
+    """The state after the steps of a loop whose quotients are foreseen, and how many they were: where it goes on."""
+    plan = foreseen.planned(w, node)
+    if plan is None:
+        return state, const("i64", 0)
+    numbers = [w.element(x) for x in state]
+    outer = {inner: w.element(x) for env in envs.values() for inner, x in env.items()}
+    found, index = foreseen.write(w, plan, numbers, outer, None if length is None else integer(w, length))
+    return [Scalar(type_of(v).dtype, x) for v, x in zip(plan.body.outputs, found, strict=True)], index
+
+
 @lowers("while_loop")
 def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
     test, body = node.params["test"], node.params["body"]
@@ -343,7 +355,10 @@ def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
                        lambda state: _while(w, node, state, limit, envs, int(limited)))
     if found is None:
         found = _by_sweeps(w, node, body, test, 0, state, envs, limit)
-    return _while(w, node, state, limit, envs, int(limited)) if found is None else found
+    if found is None:
+        later, _ = _as_foreseen(w, node, state, envs, None)
+        found = _while(w, node, later, limit, envs, int(limited))
+    return found
 
 
 def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
@@ -400,10 +415,16 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
             found = _by_sweeps(w, node, body, None, items, values[1:1 + count], envs, values[0])
     if stream is None and found is None:
         found = _by_lanes(w, node, values, envs)
-    return _reduce(w, node, values, envs) if found is None else found
+    if found is not None:
+        return found
+    state, index = _as_foreseen(w, node, values[1:1 + count], envs, values[0]) if stream is None else (
+        values[sources:sources + count], const("i64", 0))
+    return _reduce(w, node, [*values[:sources], *state], envs, index)
 
 
-def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]) -> list[Value]:
+def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+            first: Val | None = None) -> list[Value]:
+    """`first`: the index that it goes on from; None: 0."""
     b = w.b
     body, test, stream = node.params["body"], node.params.get("test"), node.params.get("stream")
     sources = node.params.get("sources", 1)
@@ -428,7 +449,7 @@ def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, di
     head, inside, after = b.label("for"), b.label("do"), b.label("end")
     before = b.block
     b.start(head)
-    index, close_index = b.open_phi("i64", const("i64", 0), before)
+    index, close_index = b.open_phi("i64", first or const("i64", 0), before)
     carried.open(before)
     n = len(types)
     exits: list[Exit] = []

@@ -149,6 +149,11 @@ class Module:
         self.metadata += [f'!{k} = !{{!"llvm.loop.unroll.disable"}}', f"!{k + 1} = distinct !{{!{k + 1}, !{k}}}"]
         return f", !llvm.loop !{k + 1}"
 
+    def unlikely(self) -> str:
+        """What marks a branch that is hardly ever taken."""
+        self.metadata.append(f'!{len(self.metadata)} = !{{!"branch_weights", i32 1, i32 {1 << 20}}}')
+        return f", !prof !{len(self.metadata) - 1}"
+
     def text(self) -> str:
         known = [f"@{name} = {what}" for name, what in self.globals.items()]
         parts = [*known, *self.declared.values(), *self.parts, *self.metadata, ""]

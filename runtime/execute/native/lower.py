@@ -101,6 +101,7 @@ class Lowering(ListMemory):
         self.strips: dict[Node, Any] = {}  # of products in loops, the right matrix, if it stays the same
         self.by_strips: list[Node] = []  # products that are made with these
         self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
+        self.foreseen: list[Node] = []  # loops that go on with quotients before these are there
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)

@@ -28,6 +28,8 @@ def report(w: Lowering) -> str:
         what = f"does not run in lanes: {how}" if isinstance(how, str) else f"runs {how} iterations at a time, in lanes"
         lines.append(f"  {_place(node)}{node.op.name} {what}")
     lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
+    lines += [f"  {_place(node)}{node.op.name} goes on with quotients that it foresees, and checks them"
+              for node in w.foreseen]
     for node, steps in w.ahead.items():
         many = f"up to {steps}" if steps else "several"
         how = f"step by step: {steps}" if isinstance(steps, str) else f"for {many} steps of the loop at once"
