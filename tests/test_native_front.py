@@ -431,11 +431,142 @@ def test_nothing_leaks() -> None:
     kept = [f(x, y) for _ in range(1000)]
     held = references()
     assert held[:4] + held[6:] == before[:4] + before[6:]
-    assert [a - b for a, b in zip(held, before, strict=True)][4:6] in ([1000, 1000], [0, 1000])  # of an immortal dtype
-    assert {sys.getrefcount(result._array) for result in kept} == {2}
+    new = 1000 - 2  # two arrays were there
+    assert [a - b for a, b in zip(held, before, strict=True)][4:6] in ([new, 1000], [0, 1000])  # of an immortal dtype
+    assert [sys.getrefcount(result._array) for result in kept] == [2] * new + [3, 3]
     kept.clear()
     gc.collect()
     assert references() == before
+
+
+def kept_arrays(f: Any) -> list[Any]:
+    """The arrays of the last two results of a function with one trace."""
+    (entry,) = f._front[2]
+    return list(entry.kept)
+
+
+def of_numbers() -> tuple[Any, Callable[[int], Any]]:
+    """A function that native code runs, and what gives its argument for a number: the result is the number's double."""
+    f = rt.function(lambda x: x * 2)
+    f(rt.zeros([2, 3], rt.int32))
+    return f, lambda n: rt.constant(np.full((2, 3), n, np.int32))
+
+
+def test_arrays_that_nobody_has_are_used_again() -> None:
+    f, number = of_numbers()
+    results = [f(number(n)) for n in range(2)]
+    assert {*map(id, kept_arrays(f))} == {id(result._array) for result in results}
+    arrays = {*map(id, kept_arrays(f))}
+    del results
+    for n in range(20):
+        assert (native_call(f, number(n)).numpy() == 2 * n).all()
+        assert {*map(id, kept_arrays(f))} == arrays
+    x = number(1)
+    for n in range(10):  # one holds the argument
+        x = native_call(f, x)
+        assert (x.numpy() == 2 << n).all() and {*map(id, kept_arrays(f))} == arrays
+
+
+def test_results_that_somebody_has_stay() -> None:
+    """Held in any way, for any time."""
+    f, number = of_numbers()
+    holding: list[Callable[[Any], Any]] = [
+        lambda result: result, lambda result: result._array, lambda result: result.numpy(),
+        lambda result: result._array.T, lambda result: result._array[1:, ::2], lambda result: memoryview(result._array),
+        lambda result: np.frombuffer(result._array, np.int32), lambda result: np.asarray(result),
+        lambda result: result[0], lambda result: rt.reshape(result, [6]), lambda result: iter(result._array),
+        lambda result: rt.Variable(result),
+    ]
+    draw, held = random.Random(0), []
+    for n in range(2000):
+        result = native_call(f, number(n))
+        if draw.random() < 0.5:
+            held.append((n, draw.choice(holding)(result)))
+        if draw.random() < 0.4 and held:
+            wanted, value = held.pop(draw.randrange(len(held)))
+            values = np.array(list(value) if hasattr(value, "__next__") else value)
+            assert values.size and (values == 2 * wanted).all()
+    assert len(held) > 20
+
+
+def test_arrays_that_were_changed_are_not_used_again() -> None:
+    f, number = of_numbers()
+
+    def reshaped(array: Any) -> None:
+        array.shape = 3, 2
+
+    def retyped(array: Any) -> None:
+        array.dtype = np.float32
+
+    def strided(array: Any) -> None:
+        array.strides = 4, 8
+
+    def writable(array: Any) -> None:
+        array.flags.writeable = True
+
+    def resized(array: Any) -> None:
+        array.flags.writeable = True
+        array.resize((1, 2), refcheck=False)
+        array.flags.writeable = False
+
+    seen: list[Any] = []
+    for change in (reshaped, retyped, strided, writable, resized, lambda array: seen.append(weakref.ref(array)),
+                   lambda array: seen.append(weakref.WeakValueDictionary({0: array}))):
+        for times in (1, 2):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for n in range(times):
+                    change(f(number(n))._array)
+            for n in range(5):
+                array = f(number(n))._array  # a weak reference may call Python
+                assert (array.shape, array.dtype, array.strides) == ((2, 3), np.int32, (12, 4))
+                assert array.flags.owndata and not array.flags.writeable and (array == 2 * n).all()
+                assert weakref.getweakrefcount(array) == 0
+    assert len(seen) == 6
+    assert all(reference() is None if isinstance(reference, weakref.ref) else not reference for reference in seen)
+
+
+def test_big_results_are_not_kept() -> None:
+    f = rt.function(lambda x: x + 1)
+    for size, count in ((256, 2), (257, 0)):
+        f.cache_clear()
+        for _ in range(4):
+            f(rt.zeros([size]))
+        assert len(kept_arrays(f)) == count
+
+
+def test_kept_arrays_go_with_the_trace() -> None:
+    f, number = of_numbers()
+    gone = [weakref.ref(f(number(n))._array) for n in range(2)]
+    assert all(reference() is not None for reference in gone)
+    f.cache_clear()
+    assert all(reference() is None for reference in gone)
+
+
+def test_results_of_many_threads() -> None:
+    f, number = of_numbers()
+    wrong: list[Any] = []
+
+    def calls(k: int) -> None:
+        x, held = number(k), []
+        for n in range(3000):
+            result = f(x)
+            held.append(result)
+            if n % 7 == 0:
+                wrong.extend(r for r in held if (r._array != 2 * k).any())
+                held.clear()
+
+    threads = [threading.Thread(target=calls, args=(k,)) for k in range(6)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
 
 
 def test_nothing_leaks_where_python_has_a_part() -> None:
@@ -477,15 +608,17 @@ def test_no_memory() -> None:
     x, failed = rt.constant(1.0), 0
     increment(x)
     native_call(increment, x)
-    for start in range(8):
-        testing.set_nomemory(start, start + 1)
+    for start in range(16):
+        held = [increment(x) for _ in range(start // 8 * 2)]  # so that there has to be an array, or need not
+        testing.set_nomemory(start % 8, start % 8 + 1)
         try:
             increment(x)
         except MemoryError:
             failed += 1
         finally:
             testing.remove_mem_hooks()
-    assert failed >= 2
+        assert all(result._array == 2 for result in held)
+    assert failed >= 3
     assert native_call(increment, x).numpy() == 2
 
 
@@ -724,7 +857,8 @@ def test_layouts_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     possible = front.is_possible.__wrapped__
     assert possible()
     for name, wrong in (("_CALL", 136), ("_SIZE", 8), ("_RANK", 48), ("_DTYPE", 48), ("_KIND", 16), ("_ARRAY", 0),
-                        ("_KNOWN", 0), ("_ITEMS", 0), ("_EAGERLY", 0), ("DATA", 40), ("DIMS", 40), ("FLAGS", 80)):
+                        ("_KNOWN", 0), ("_ITEMS", 0), ("_EAGERLY", 0), ("DATA", 40), ("DIMS", 40), ("FLAGS", 80),
+                        ("_STRIDES", 32), ("_BASE", 16), ("_REFERENCES", 56), ("_OF_LIST", 8)):
         with monkeypatch.context() as patch:
             patch.setattr(front, name, wrong)
             assert not possible(), name

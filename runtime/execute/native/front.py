@@ -1,9 +1,10 @@
 """The short way of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is known.
 
 `runtime_front` takes the place of what CPython calls for `fn(x)` (`tp_call` of the class). It finds the trace by the
-dtypes and shapes of the arguments, makes the array of the result, runs the body and makes the tensor; where the trace
-needs Python, it calls that with the arrays. All else is left to what was in that place, which calls `__call__`: that
-says what a call means, is what the class shows, and puts the traces that it finds in the table that native code reads.
+dtypes and shapes of the arguments, makes the array of the result (or takes that of an earlier small one, which nobody
+has any more), runs the body and makes the tensor; where the trace needs Python, it calls that with the arrays. All else
+is left to what was in that place, which calls `__call__`: that says what a call means, is what the class shows, and
+puts the traces that it finds in the table that native code reads.
 
 The table is part of the function's `_front`, a tuple with all that has to live as long. It does not change: another one
 takes its place, and native code holds the one that it found, until the body has run.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -33,22 +35,25 @@ __all__ = ["FRONT", "FRONT_SYMBOLS", "Body", "Findable", "define_front", "instal
 
 FRONT: Final = "runtime_front"
 _CALL: Final = 128  # where a class has `tp_call`
-_SIZE, _RANK, _DTYPE = 16, 24, 56  # of a tuple or dict; of an array
+_SIZE, _RANK, _STRIDES, _BASE, _DTYPE, _REFERENCES = 16, 24, 40, 48, 56, 72  # of a tuple or dict; of an array
+_OF_LIST: Final = 24  # where a list has the address of its items
 _KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth says nothing of it
 _KIND_MASK: Final = ~(0xFF << 24)
 
 _MOST_ARGUMENTS: Final = 16
 _MOST_WORDS: Final = 48  # of a key
+_MOST_KEPT: Final = 1024  # bytes of a result whose array is kept: NumPy, too, keeps the memory of such
 _FACTOR: Final = 0x9E3779B97F4A7C15  # of Fibonacci hashing
 
 # The words of a table: the address of the count of calls; how many places there are, less one; and for each place the
 # address of an entry, or 0. The words of an entry: how many its key has; the address of the word that says when the
-# trace was used; those of the body and of its frame; the dtype and the rank of the result; and how many words the body
-# takes beside the result. (Without a body: 0, and what is called with the arrays.) Then the key: of each argument its
-# dtype with its rank, and its dimensions. Then which word each of the body's is: of the addresses of the arrays and,
-# after room for _MOST_ARGUMENTS of them, of the key. Then the dimensions of the result.
+# trace was used; those of the body and of its frame; the dtype, the rank and the flags of the result; where the arrays
+# of the last two results are, or 0; and how many words the body takes beside the result. (Without a body: 0, and what
+# is called with the arrays.) Then the key: of each argument its dtype with its rank, and its dimensions. Then which
+# word each of the body's is: of the addresses of the arrays and, after room for _MOST_ARGUMENTS of them, of the key.
+# Then the dimensions and the strides of the result.
 _CALLS, _MASK, _PLACES = range(3)
-_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _TAKEN, _KEY = range(8)
+_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _KEY = range(10)
 
 
 def _words(obj: Any, size: int) -> list[int]:
@@ -99,15 +104,28 @@ def is_possible() -> bool:
     """Whether CPython and NumPy have things where native code looks for them. If not, in some later version, every call
     goes through Python. (Without a GIL there is no native code at all: `runtime.executors`.)"""
     x = np.zeros((2, 3), np.float32)
-    words = _words(x, FLAGS + 8)
+    words = _words(x, max(FLAGS, _REFERENCES) + 8)
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
-    dims = [ctypes.c_int64.from_address(words[DIMS // 8] + 8 * axis).value for axis in range(2)]
+    dims, strides = ([ctypes.c_int64.from_address(words[place // 8] + 8 * axis).value for axis in range(2)]
+                     for place in (DIMS, _STRIDES))
     kind = _kind(x.dtype).to_bytes(8, "little")
     return (all((_ITEMS, _KNOWN, _ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
             and _words((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
                 x.ctypes.data, id(x.dtype)) and (rank, dims, flags) == (2, [2, 3], x.flags.num)
+            and (strides, words[_BASE // 8]) == ([12, 4], 0) and _can_keep(x)
             and kind[:4] == f"{x.dtype.kind}{x.dtype.char}{x.dtype.byteorder}\0".encode()
             and int.from_bytes(kind[4:], "little") == x.dtype.num)
+
+
+def _can_keep(x: Any) -> bool:
+    """Whether an array says where native code looks for it that something refers to it, and a list where its items
+    are."""
+    before = _words(x, _REFERENCES + 8)
+    items, reference = [x, x], weakref.ref(x)
+    after = _words(x, _REFERENCES + 8)
+    held = (ctypes.c_size_t * 2).from_address(_words(items, _OF_LIST + 8)[-1])
+    return (after[0] - before[0] == 2 and before[-1] == 0 and after[-1] == id(reference)
+            and [*held] == [id(x), id(x)])
 
 
 def _of_numpy(index: int) -> int:
@@ -172,14 +190,20 @@ class Findable:
         place = 0
         for word in key:
             place = (place ^ word) * _FACTOR & (1 << 64) - 1
-        head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0]
-        shape: Sequence[int | None] = ()
+        head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0, 0, 0]
+        made: Any = None
+        kept: list[Any] = []
         if self._body is not None:
             address, frame, result, _ = self._body
-            shape = result.shape
-            head[2:] = address, frame, id(result.dtype.np), len(shape)
+            made = np.empty(result.shape, result.dtype.np)
+            made.flags.writeable = False
+            if made.nbytes <= _MOST_KEPT:
+                kept = [None, None]
+            head[2:] = (address, frame, id(result.dtype.np), made.ndim, made.flags.num,
+                        _words(kept, _OF_LIST + 8)[-1])
+        shape = () if made is None else (*made.shape, *made.strides)
         words = np.array([*head, len(taken), *key, *taken, *shape], np.int64)
-        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used))
+        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept))
         if front and 2 * len(entries) < len(front[0]) - _PLACES:
             table = front[0].copy()
             _put(table, entries[-1])
@@ -208,6 +232,7 @@ class _Entry(NamedTuple):
     words: Any
     trace: Findable
     used: array[int]
+    kept: list[Any]  # the arrays of the last two results, the older one first
 
 
 def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:
@@ -279,13 +304,25 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     with b.when(b.icmp("eq", body, null)):
         count()
         leave(b.call("ptr", "PyObject_VectorcallDict", frame, arrays, field(b, args, _SIZE, "i64"), null))
-    sources, taken = b.offset(b.offset(entry, _KEY, "i64"), size, "i64"), word(_TAKEN)
-    dtype = word(_RESULT_DTYPE, "ptr")
-    b.call("void", "Py_IncRef", dtype)  # the array takes it
-    result = b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", word(_RESULT_RANK), "i32"),
-                    b.offset(sources, taken, "i64"), null, null, const("i32", 0), null)
-    with b.when(b.icmp("eq", result, null)):
-        leave(null)
+    sources, taken, kept = b.offset(b.offset(entry, _KEY, "i64"), size, "i64"), word(_TAKEN), word(_KEPT, "ptr")
+    dims = b.offset(sources, taken, "i64")
+    free = _free(b, kept, word, dims)
+
+    def again() -> list[Val]:
+        b.call("void", "Py_IncRef", free)
+        _shift(b, kept, free)
+        return [free]
+
+    def new() -> list[Val]:
+        dtype = word(_RESULT_DTYPE, "ptr")
+        b.call("void", "Py_IncRef", dtype)  # the array takes it
+        made = b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", word(_RESULT_RANK), "i32"),
+                      dims, null, null, const("i32", 0), null)
+        with b.when(b.icmp("eq", made, null)):
+            leave(null)
+        return [made]
+
+    (result,) = b.either(b.icmp("ne", free, null), again, new)
     words = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS + 1)
     with b.loop(zero, taken) as k:
         source = b.load("i64", b.offset(sources, k, "i64"))
@@ -300,6 +337,11 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         b.call("void", "Py_DecRef", front)
         b.jump(python)
     freeze(b, result)
+    with b.when(b.and_(b.icmp("eq", free, null), b.icmp("ne", kept, null))):
+        older = b.load("ptr", kept)
+        b.call("void", "Py_IncRef", result)
+        _shift(b, kept, result)
+        b.call("void", "Py_DecRef", older)
     count()
     b.call("void", "Py_DecRef", front)
     tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{_TENSOR}"), zero)
@@ -310,6 +352,43 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     b.line(f"ret {tensor}")
     b.start(python)
     return b.call("ptr", _PYTHON, own, args, kwargs)
+
+
+def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
+    """The array of the last result but one, if it is as it was made and nobody else has it; else null."""
+    null = Val("ptr", "null")
+
+    def checked() -> list[Val]:
+        x = b.load("ptr", kept)
+        own = b.icmp("eq", b.load("i32", x), const("i32", 1))  # what is there at first, None, has more references
+        return b.either(own, lambda: [b.select(is_as_made(x), x, null)], lambda: [null])
+
+    def is_as_made(x: Val) -> Val:
+        rank = word(_RESULT_RANK)
+        changed = b.or_(b.xor(b.convert("zext", field(b, x, _RANK, "i32"), "i64"), rank),
+                        b.xor(b.convert("zext", field(b, x, FLAGS, "i32"), "i64"), word(_RESULT_FLAGS)))
+        changed = b.or_(changed, b.or_(field(b, x, _BASE, "i64"), field(b, x, _REFERENCES, "i64")))
+        changed = b.or_(changed, b.xor(field(b, x, _DTYPE, "i64"), word(_RESULT_DTYPE)))
+        strides = b.offset(dims, rank, "i64")
+
+        def difference(k: Val, state: Sequence[Val]) -> list[Val]:
+            now = [b.load("i64", b.offset(field(b, x, place, "ptr"), k, "i64")) for place in (DIMS, _STRIDES)]
+            made = [b.load("i64", b.offset(words, k, "i64")) for words in (dims, strides)]
+            return [b.or_(state[0], b.or_(b.xor(now[0], made[0]), b.xor(now[1], made[1])))]
+
+        (changed,) = b.either(b.icmp("eq", changed, const("i64", 0)),
+                              lambda: b.folded(const("i64", 0), rank, [changed], difference), lambda: [changed])
+        return b.icmp("eq", changed, const("i64", 0))
+
+    (found,) = b.either(b.icmp("eq", kept, null), lambda: [null], checked)
+    return found
+
+
+def _shift(b: Builder, kept: Val, last: Val) -> None:
+    """What was the last array is the one before it."""
+    following = b.offset(kept, 1, "ptr")
+    b.store(b.load("ptr", following), kept)
+    b.store(last, following)
 
 
 def _is(b: Builder, obj: Val, name: str) -> Val:
