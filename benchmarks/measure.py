@@ -60,7 +60,18 @@ def in_turns(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
-_PAUSE = 0.03  # seconds: threads of the one before look for work before they sleep, OpenBLAS's for 2**26 cycles
+_LOOK = 0.005  # seconds
+_PATIENCE = 0.5
+
+
+def _rest() -> None:
+    """Wait until no thread works: those of the one before look for work before they sleep, OpenBLAS's for 0.1 s."""
+    deadline = time.perf_counter() + _PATIENCE
+    while time.perf_counter() < deadline:
+        before = time.process_time()
+        time.sleep(_LOOK)
+        if time.process_time() - before < _LOOK / 5:
+            return
 
 
 def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
@@ -73,7 +84,7 @@ def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
     spent = dict.fromkeys(runs, 0.0)
     while waiting := [name for name in runs if spent[name] < budget.seconds]:
         for name in waiting:
-            time.sleep(_PAUSE)
+            _rest()
             start = time.perf_counter()
             runs[name]()
             begin = time.perf_counter()

@@ -24,7 +24,7 @@ AT_ONCE = "matmul is made for up to 40 steps of the loop at once"
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever the machine has; no loop is too little work, and BLAS makes all products."""
     monkeypatch.setattr(hoisting, "_WORTH", 1)
-    monkeypatch.setattr(strips, "_BITS", 0)
+    monkeypatch.setattr(strips, "fits", lambda *_: False)
     before = rt.config.threading.get_intra_op_parallelism_threads()
     rt.config.threading.set_intra_op_parallelism_threads(2)
     yield
@@ -353,7 +353,7 @@ def test_what_stays_in_its_step(fn: Callable[..., Any], why: str | None) -> None
 def test_explain_native_says_how_a_product_is_made(sizes: tuple[int, int, int, int], worth: int | None, said: str,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(strips, "_BITS", 0)
+    monkeypatch.setattr(strips, "fits", lambda *_: False)
     if worth is not None:
         monkeypatch.setattr(hoisting, "_WORTH", worth)
     concrete = traced(rows, arguments(whole=True, sizes=sizes))

@@ -15,7 +15,7 @@ import runtime as rt
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
 from runtime.execute.native import compile as code
-from runtime.execute.native import gemm, hoisting, packed, strips
+from runtime.execute.native import executor, gemm, hoisting, packed, strips
 from runtime.execute.native.emit import Builder, Module
 
 pytestmark = needs_packed
@@ -25,8 +25,8 @@ KINDS = [(dtype, turned) for dtype in (rt.float32, rt.float64) for turned in (Fa
 
 @pytest.fixture(autouse=True)
 def _on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever its registers; on two threads, even for little work."""
-    monkeypatch.setattr(strips, "_BITS", code.vector_bits())
+    """Whatever its registers, also where tiles are not full; on two threads, even for little work."""
+    monkeypatch.setattr(strips, "_fills", lambda *_: True)
     monkeypatch.setattr(strips, "_THREADS", 1)
     before = rt.config.threading.get_intra_op_parallelism_threads()
     rt.config.threading.set_intra_op_parallelism_threads(2)
@@ -241,6 +241,19 @@ def test_what_is_left_to_blas() -> None:
     check(in_a_branch, h, u, n, said=False)
     if gemm.blas_symbols():
         check(scaled, h, u, n, said=False)
+
+
+def test_tiles_have_to_be_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of AVX-512 are 8 rows by 32 or 48 columns of float32, those of AVX2 4 by 16 or 24."""
+    monkeypatch.undo()
+    for bits, high, few in ((512, 8, (1, 4, 6, 9)), (256, 4, (1, 3, 5))):
+        monkeypatch.setattr(executor, "vector_bits", lambda bits=bits: bits)
+        for rows in (*few, high, 2 * high, 30):
+            h, u, n = random(rows, 256), random(256, 256), rt.constant(3)
+            said = traced(stepped, (h, u, n)).explain_native()
+            assert (ONCE in said) is (rows not in few), (bits, rows)
+        specs = [rt.TensorSpec([None, 256], rt.float32), rt.TensorSpec([256, 256], rt.float32), n]
+        assert (ONCE in traced(stepped, (), *specs).explain_native()) is (bits == 256)
 
 
 def test_little_products_are_written_inline() -> None:

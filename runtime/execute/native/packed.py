@@ -57,6 +57,7 @@ class _Block(NamedTuple):
     right: Val  # memory for the strips of columns, and
     left: Val  # for those of rows
     first: Val  # of the strips of rows that are copied, the number; those before are not
+    group: Val  # rows of the tiles that one thread makes before it looks for more
     again: Val  # whether there is the sum of other blocks already, to which it is added
 
     def store(self, b: Builder) -> Val:
@@ -67,7 +68,7 @@ class _Block(NamedTuple):
 
     @classmethod
     def load(cls, b: Builder, held: Val) -> _Block:
-        types = ["ptr", "i64", "ptr", "i64", "ptr", *["i64"] * 4, "ptr", "ptr", "i64", "i1"]
+        types = ["ptr", "i64", "ptr", "i64", "ptr", *["i64"] * 4, "ptr", "ptr", "i64", "i64", "i1"]
         return cls(*[b.load(kind, b.offset(held, k, "i64")) for k, kind in enumerate(types)])
 
 
@@ -129,7 +130,7 @@ class Packed:
             first = zero if self.x_turned else b.udiv(height, const("i64", self.rows))
             held = _Block(at(x, x_step, self.x_turned, i, k), x_step, at(y, y_step, self.y_turned, k, j), y_step,
                           at(out, columns, False, i, j), columns, height, size, width, memory, left, first,
-                          b.icmp("ne", part, zero)).store(b)
+                          const("i64", _GROUP), b.icmp("ne", part, zero)).store(b)
             new = b.select(b.icmp("eq", i, zero), strips, zero)  # the columns stay for the next rows
             run(copies, held, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
             run(tiles, held, b.mul(self._up(b, height, _GROUP), self._up(b, strips, _VECTORS)), 1, _TILES)
@@ -139,7 +140,7 @@ class Packed:
         """A function that copies a right matrix of one block; its result is 0."""
         copies, _ = self._phases()
         zero, nothing = const("i64", 0), Val("ptr", "null")
-        held = _Block(nothing, zero, y, y_step, nothing, columns, zero, inner, columns, strips, nothing, zero,
+        held = _Block(nothing, zero, y, y_step, nothing, columns, zero, inner, columns, strips, nothing, zero, zero,
                       const("i1", 0)).store(b)
         return b.call("i32", copies, held, zero, self._strips(b, columns))
 
@@ -149,15 +150,18 @@ class Packed:
         strip of rows, if a tile would not be whole. `again`: add to what is there. `threads`: at most so many; 0: it
         is part of what they run, and all tiles are whole. Its result is 0, or a signal stopped it."""
         copies, tiles = self._phases()
-        zero, count = const("i64", 0), self._strips(b, columns)
+        zero, one, count = const("i64", 0), const("i64", 1), self._strips(b, columns)
         left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
-        first = b.udiv(rows, const("i64", self.rows))
+        first, tall = b.udiv(rows, const("i64", self.rows)), self._up(b, rows, self.rows)
+        shared = b.intrinsic("smax", threads, one)  # as many rows for one as for another, whose columns may differ
+        groups = b.mul(b.intrinsic("smax", self._up(b, self._up(b, rows, _GROUP), shared), one), shared)
+        group = b.mul(b.intrinsic("smax", self._up(b, tall, groups), one), const("i64", self.rows))
         held = _Block(x, x_step, Val("ptr", "null"), zero, out, columns, rows, inner, columns, strips, left, first,
-                      b.icmp("ne", again, zero)).store(b)
-        rest = b.sub(self._up(b, rows, self.rows), first)
+                      group, b.icmp("ne", again, zero)).store(b)
+        rest = b.sub(tall, first)
         with b.when(b.icmp("ne", rest, zero)):
             b.call("i32", copies, held, zero, rest)
-        size = b.mul(self._up(b, rows, _GROUP), self._up(b, count, _VECTORS))
+        size = b.mul(self._up(b, rows, group), self._up(b, count, _VECTORS))
         (status,) = b.either(b.icmp("eq", threads, zero), lambda: [b.call("i32", tiles, held, zero, size)],
                              lambda: [divided(b, tiles, held, size, 1, const("i64", _TILES), threads, frame)])
         return status
@@ -167,9 +171,9 @@ class Packed:
         return [self.module.define(f"{self.name}.{name}", "i32", ["ptr", "i64", "i64"], part, "nounwind")
                 for name, part in (("copies", self._copies), ("tiles", self._tiles))]
 
-    def _up(self, b: Builder, size: Val, by: int) -> Val:
+    def _up(self, b: Builder, size: Val, by: Index) -> Val:
         """How many parts of `by` cover a size."""
-        return b.udiv(b.add(size, const("i64", by - 1)), const("i64", by))
+        return b.udiv(b.add(size, b.i64(b.isub(by, 1))), b.i64(by))
 
     def _strips(self, b: Builder, columns: Val) -> Val:
         """Of columns. There are two at least, as each tile has two or three."""
@@ -255,12 +259,12 @@ class Packed:
         panels = self._up(b, strips, _VECTORS)
         narrow = b.sub(b.mul(panels, const("i64", _VECTORS)), strips)  # so many panels, the first, are one less wide
         with b.loop(start, stop) as number:
-            panel, top = b.urem(number, panels), b.mul(b.udiv(number, panels), const("i64", _GROUP))
+            panel, top = b.urem(number, panels), b.mul(b.udiv(number, panels), block.group)
             slim = b.icmp("slt", panel, narrow)
             before = b.sub(b.mul(panel, const("i64", _VECTORS)), b.select(slim, panel, narrow))
             column = b.mul(before, const("i64", self.lanes))
             right = b.offset(block.right, b.mul(column, block.size), ty)
-            last = b.intrinsic("smin", block.rows, b.add(top, const("i64", _GROUP)))
+            last = b.intrinsic("smin", block.rows, b.add(top, block.group))
             with b.loop(top, last, self.rows) as row:
                 copied = b.sub(row, b.mul(block.first, high))
                 there = b.icmp("sge", copied, const("i64", 0))

@@ -19,12 +19,13 @@ from runtime.execute.native.parallel import THREADS_WORD
 from runtime.execute.native.shapes import result_type
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
+from runtime.types import DType
 
 __all__ = ["Strips", "keep"]
 
 _MOST: Final = 1 << 24  # multiplications: of larger products copies are a small part
 _THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
-_BITS: Final = 256  # of the registers for which this was measured
+_WASTE: Final = 1.25  # by what tiles may exceed the product: BLAS has smaller ones
 
 
 class Strips:
@@ -84,14 +85,25 @@ def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
 def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | None:
     """The right matrix of a large product, if it is the same in all steps and strips pay."""
     y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, _work(node)
-    if w.inside or w.module.vector_bits != _BITS or not fits(w.module, dtype) or not isinstance(y, Leaf):
+    if w.inside or not fits(w.module, dtype) or not isinstance(y, Leaf):
         return None
     if y.dtype is not dtype or len(y.dims) != 2 or len(result_type(node).shape) != 2 or not gemm.is_large(dtype, work):
         return None
     size, columns = y.dims
     if not (isinstance(size, int) and isinstance(columns, int) and 0 < size <= DEPTH and 0 < columns <= SIDE):
         return None
+    if not _fills(w, dtype, result_type(node).shape[0], columns):
+        return None
     return y if (work is None or work <= _MOST) and gemm.straight(w.b, y) is True else None
+
+
+def _fills(w: Lowering, dtype: DType, rows: int | None, columns: int) -> bool:
+    """Whether a product takes up most of its tiles, as it does for all but few rows where those are low."""
+    code = Packed(w.module, dtype, False, False)
+    if rows is None:
+        return code.rows <= 4
+    high, wide = -(-rows // code.rows) * code.rows, max(-(-columns // code.lanes), 2) * code.lanes
+    return high * wide <= _WASTE * rows * columns
 
 
 def _work(node: Node) -> int | None:
