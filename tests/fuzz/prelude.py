@@ -47,7 +47,7 @@ def clip(x, low=-5, *, high=20):
     if x < low:
         return low
     while x > high:
-        x -= 7
+        x -= max(7, x // 2)
     return x
 
 
