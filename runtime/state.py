@@ -6,7 +6,7 @@ gives code that is traced containers of its own.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,22 +125,41 @@ def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any],
             for value, name, before in zip(values, names, entry, strict=True)]
 
 
-def _read(value: Any, name: str, body: Branch) -> Any:
-    if type(value) is tuple:
-        parts = [_read(part, name, body) for part in value]
-        return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
-    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None or (
-            _own_name(value.presence.name) == _own_name(name)):
+def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
+    """`inside` are the lists, tuples, dicts and objects around the value, whose parts are read, too; in place."""
+    if not isinstance(value, (MaybeTensor, MaybeObject)):
+        parts = None if isinstance(value, (Tensor, int, float, str)) or id(value) in inside else parts_of(value)
+        read = {key: new for key, part in (parts or {}).items()
+                if (new := _read(part, name, body, inside | {id(value)})) is not part}
+        return _with_parts(value, read) if read else value
+    presence = value.presence
+    if presence.bound is None or (
+            not presence.name.isidentifier() if inside else _own_name(presence.name) == _own_name(name)):
         return value
     graph = current_graph()
     assert graph is not None
     before = len(graph.nodes)
     with raising(None):
-        value.presence.check_bound()
+        presence.check_bound()
     for node in graph.nodes[before:]:
         node.position = Position(body.filename, line_of(body, name))
-    present = value.presence.present
-    return value.content if present is None else attach(value.content, Presence(value.presence.name, None, present))
+    return value.content if presence.present is None else attach(
+        value.content, Presence(presence.name, None, presence.present))
+
+
+def _with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
+    """A container with some parts in the places of others."""
+    if isinstance(value, tuple):
+        items = [parts.get(i, item) for i, item in enumerate(value)]
+        return tuple(items) if type(value) is tuple else type(value)(*items)
+    for key, part in parts.items():
+        if isinstance(value, dict):
+            dict.__setitem__(value, key, part)
+        elif isinstance(value, list):
+            value[key] = part
+        else:
+            object.__setattr__(value, key, part)
+    return value
 
 
 def _own_name(name: str) -> Any:

@@ -244,3 +244,40 @@ def test_a_name_that_means_another_function() -> None:
         return isinstance(x, 5.0) + type(x, 1.0) + dict(2.0) + getattr(x, "shape", 3.0)
 
     assert float(rt.function(f)(rt.constant(1.0))) == 11
+
+
+@dataclasses.dataclass
+class Held:
+    x: Any
+
+
+def numbers(held: Any) -> Any:
+    """What it holds, as floats and plain containers."""
+    if dataclasses.is_dataclass(held):
+        return type(held), numbers(vars(held))
+    if isinstance(held, dict):
+        return {key: numbers(value) for key, value in held.items()}
+    return type(held)(map(numbers, held)) if isinstance(held, (tuple, list)) else float(held)
+
+
+@pytest.mark.parametrize("hold", [
+    lambda x: (x, 1), lambda x: [x, 1], lambda x: {"k": x}, lambda x: ([1, {"k": (x,)}],), Held,
+    lambda x: Point(1, [x]),
+])
+@pytest.mark.parametrize("executor", ["numpy", None])
+def test_what_may_be_unbound_is_read_where_it_becomes_a_part(hold: Any, executor: str | None) -> None:
+    """There Python raises; where it does not become one, nothing does."""
+    def f(set_, used):
+        if set_:
+            x = 2.0
+        held = None
+        if used:
+            held = hold(x)
+        return held
+
+    g = rt.function(f, executor=executor)
+    yes, no = rt.constant(True), rt.constant(False)
+    assert g(no, no) is None and g(yes, no) is None
+    assert numbers(g(yes, yes)) == numbers(hold(2.0))
+    with pytest.raises(UnboundLocalError, match=r"variable 'x'"):
+        g(no, yes)

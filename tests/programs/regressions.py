@@ -570,3 +570,45 @@ def walrus_in_a_test_that_the_body_alone_reads(n, limit):
                 continue
             n += 5
     return total, n
+
+
+def nothing_or_one(a):
+    if a > 5:
+        if a > 6:
+            return 1
+
+
+def first_beyond(a, limit):
+    for k in range(a):
+        if k > limit:
+            return k
+
+
+@program((3, -2), (7, 1), (12, 0))
+def what_was_returned_is_part_of_a_tuple_on_some_ways(a, b):
+    b = nothing_or_one(a)
+    if a > 9:
+        return a, b
+
+
+@program((3, -2), (7, 1), (12, 0))
+def what_was_returned_is_part_of_a_list_on_some_ways(a, b):
+    b = nothing_or_one(a)
+    lst = [b]
+    r = None
+    if a > 9:
+        r = lst
+    if a < 4:
+        return [b]
+    return r
+
+
+@program((3, -2), (7, 1), (12, 0))
+def what_a_loop_returned_is_part_of_a_dict_on_some_ways(a, b):
+    found = first_beyond(a, 4)
+    r = None
+    for k in range(a):
+        if k > 9 and b < 1:
+            r = {"k": found, "m": [k]}
+            break
+    return r, found is None
