@@ -11,8 +11,8 @@ import ctypes
 import sys
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
@@ -20,7 +20,7 @@ from .frames import is_internal
 from .holders import Globals, fields_in, is_users_object, put, slots_of
 from .reach import MOST, Reach, cell_is_filled, only_atoms
 
-__all__ = ["Exchange", "exchange", "outermost", "references", "variables", "was_before", "within"]
+__all__ = ["Exchange", "exchange", "outermost", "references", "taken_back_at", "variables", "was_before", "within"]
 
 outermost: Final[list[CodeType]] = []
 """Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
@@ -66,6 +66,27 @@ def exchange(*pairs: tuple[Any, Any]) -> None:
     made.beyond(reach)
     made.cells(("", cell) for cell in within.variables)
     made.run()
+
+
+class taken_back_at(AbstractContextManager[None]):
+    """Exchanges that are made meanwhile are taken back if one of these errors ends it. `came_back` is told of lists
+    that are in their places again."""
+
+    def __init__(self, came_back: Callable[[Sequence[Any]], None], *errors: type[BaseException]) -> None:
+        self.came_back, self.errors = came_back, errors
+
+    def __enter__(self) -> None:
+        self.outer, within.exchanges = within.exchanges, []
+        self.made = within.exchanges
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        within.exchanges = self.outer
+        if kind is not None and issubclass(kind, self.errors):
+            for each in reversed(self.made):
+                each.take_back()
+                self.came_back([old for old, _ in each.pairs.values()])
+        elif self.outer is not None:
+            self.outer += self.made
 
 
 def references(values: Iterable[Any]) -> Counter[int]:

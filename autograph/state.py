@@ -23,7 +23,7 @@ from .left import Left
 from .others import is_array
 from .paths import ITEMS, Path, name_of, path_of
 from .reach import Reach, advances_in_python, cell_is_filled
-from .references import Exchange, exchange, references, within
+from .references import Exchange, exchange, references, taken_back_at, within
 from .text_bodies import part
 
 __all__ = [
@@ -521,6 +521,7 @@ def _staged(
     """`bound` takes methods in whose places others are put."""
     tried: set[frozenset[str]] = set()
     found: list[str] = []
+    all_found: list[str] = []
     roots: dict[str, CellType] = {}
     names = _places_of(state, backend, functions, roots)
     while frozenset(names) not in tried:
@@ -538,11 +539,13 @@ def _staged(
         variables.set_iterators(before.iterators, backend)
         try:
             try:
-                values = run(variables, names)
+                with taken_back_at(backend.came_back, Restage, Remake, Turn):
+                    values = run(variables, names)
             except Turn:  # `run` stages the loop turned from now on
                 rollback(mark)
                 before.take_back()
-                values = run(variables, names)
+                with taken_back_at(backend.came_back, Restage, Remake):
+                    values = run(variables, names)
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects
@@ -551,6 +554,7 @@ def _staged(
             before.take_back()
             wanted.make(wanted.values)
             tried.clear()
+            all_found.clear()
             own = tuple(name for name in names if not name.startswith("ag__held_"))
             names = _places_of(own, backend, functions, roots)
             continue
@@ -562,7 +566,8 @@ def _staged(
         inside = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
         # What turned out to be state as a whole takes the place of parts of it.
-        names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *found)))
+        all_found = [*(name for name in all_found if not name.startswith(inside)), *found]
+        names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found)))
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
 
 

@@ -175,28 +175,35 @@ def _stage_handlers(
     backend: Backend, body: Thunk, clauses: Sequence[tuple[Kinds, Callable[..., Any]]], orelse: Thunk | None,
     state: tuple[str, ...], functions: tuple[Any, ...],
 ) -> None:
+    follows = False
+
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        nonlocal follows
         handlers = [Handler(kinds, Body(handler, variables, body), bool(handler.__code__.co_argcount))
                     for kinds, handler in clauses]
         following = None if orelse is None else Body(orelse, variables)
-        return _then(backend, Body(body, variables), handlers, following, variables, names)
+        values, follows = _then(backend, Body(body, variables), handlers, following, variables, names)
+        return values
 
     staged(state, backend, functions, run)
+    if follows and orelse is not None:
+        orelse()
 
 
 def _then(
     backend: Backend, body: Any, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
-) -> tuple[Any, ...]:
-    """The state after `try: body()` with handlers, and where no handler ran, after `following`."""
+) -> tuple[tuple[Any, ...], bool]:
+    """The state after `try: body()` with handlers, and where no handler ran, after `following`; and whether `following`
+    is still to run, after the statement: what is no body of its own is no part of that."""
     if following is None:
-        return backend.try_(body, handlers, variables.read(), names, variables.read)
+        return backend.try_(body, handlers, variables.read(), names, variables.read), False
     ended = [Handler(h.kinds, _Ending(h.body, False), h.named) for h in handlers]
     *values, completed = backend.try_(
         _Ending(body, True), ended, (*variables.read(), False), (*names, "completed"),
         lambda: (*variables.read(), False))
     if staging_backend(completed) is None:
-        return tuple(following(*values)) if completed else tuple(values)
-    return backend.cond(completed, following, _At(lambda *values: values, following), tuple(values), names)
+        return tuple(values), completed
+    return backend.cond(completed, following, _At(lambda *values: values, following), tuple(values), names), False
 
 
 class _Ending:
@@ -220,6 +227,8 @@ class _Final:
     ) -> None:
         self.backend, self.inner, self.final, self.jumps = backend, inner, final, jumps
         self.state, self.functions = state, functions
+        self.follows = True
+        """Whether `final` is still to run where `inner` has ended."""
 
     def trace(self) -> None:
         attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
@@ -229,6 +238,8 @@ class _Final:
         ):
             attempt.take_back()
             staged(self.state, self.backend, self.functions, self.stage)
+            if self.follows:
+                self.final()
             return
 
         def outcome() -> None:
@@ -260,9 +271,9 @@ class _Final:
         handler = Handler((BaseException,), _At(leave, final), False)
         inner = Body(self.whole(), variables)
         if flags:
-            return _then(self.backend, inner, [handler], final, variables, names)
-        values = self.backend.try_(inner, [handler], variables.read(), names, variables.read)
-        return tuple(final(*values))
+            values, self.follows = _then(self.backend, inner, [handler], final, variables, names)
+            return values
+        return self.backend.try_(inner, [handler], variables.read(), names, variables.read)
 
     def unless(
         self, flags: Sequence[int], again: Callable[..., Any], values: Any, names: tuple[str, ...], place: Any

@@ -1,19 +1,34 @@
 """Lists that a variable has or has not: which it is, only the graph knows."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from autograph.heap import is_container, parts_in
+from autograph.heap import fill, is_container, parts_in
 from autograph.holders import put
+from autograph.left import same_parts
 from autograph.references import references
-from runtime.held import contents_of, is_apart, kin, may_be, may_be_which, now, originals_of, take_part
+from runtime.held import (
+    Bodies,
+    contents_of,
+    copies_in,
+    is_apart,
+    kin,
+    may_be,
+    may_be_before,
+    may_be_which,
+    now,
+    origin_before,
+    originals_of,
+    take_part,
+)
 from runtime.maybe import MaybeObject
 from runtime.specs import Origins
 
-__all__ = ["Way", "settle"]
+__all__ = ["Point", "Way", "meetings", "settle", "unified"]
 
 Place = tuple[Any, ...]
 
@@ -133,6 +148,105 @@ def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], way
     for i, content, found in _meeting(contents, ways):
         may_be(content, found, names[i])
     return values
+
+
+class Point:
+    """What variables hold where an error may leave some bodies, of which `bodies[0]` is around the others."""
+
+    def __init__(self, values: Sequence[Any], bodies: Bodies) -> None:
+        self.bodies = bodies
+        self._inner = copies_in(bodies[1:])
+        self._made: dict[int, tuple[Any, Any]] = {}
+        self.values = list(map(self._now, values))
+        self.contents = list(map(contents_of, self.values))
+        self.origins: Origins = {id(content): (content, origin_before(self._before(content), bodies))
+                                 for parts in self.contents for content in parts.values()}
+
+    def _now(self, value: Any, inside: frozenset[int] = frozenset()) -> Any:
+        """`value` with the copies of its containers that an inner body has, which need not have exchanged all; `inside`
+        are those around it, which may be in it again."""
+        if isinstance(value, MaybeObject):
+            content = self._now(value.content)
+            return value if content is value.content else MaybeObject(content, value.presence)
+        while id(value) in self._inner:
+            value = self._inner[id(value)]
+        if id(value) in inside or not (isinstance(value, tuple) or is_container(value)):
+            return value
+        if id(value) in self._made:
+            return self._made[id(value)][0]
+        parts = parts_in(value)
+        others = [(key, self._now(part, inside | {id(value)})) for key, part in parts]
+        if same_parts(parts, others):
+            return value
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [other for _, other in others])
+        made = copy.copy(value)
+        fill(made, others)
+        self._made[id(value)] = self._made[id(made)] = made, value
+        return made
+
+    def _before(self, content: Any) -> Any:
+        return self._made.get(id(content), (None, content))[1]
+
+    def held(self) -> Held:
+        """What they may be outside of the bodies, or are if they were made there."""
+        return [{place: may_be_before(self._before(content), self.bodies) for place, content in parts.items()}
+                for parts in self.contents]
+
+
+def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> list[Any]:
+    """The values `entry`, which have just been made, with one container for all places that hold the same one at each
+    of the points."""
+    first: dict[tuple[int, ...], Any] = {}
+
+    def one(value: Any, i: int, place: Place) -> Any:
+        if isinstance(value, MaybeObject):
+            return MaybeObject(one(value.content, i, place), value.presence)
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [one(part, i, (*place, key)) for key, part in parts_in(value)])
+        if id(value) in copies:
+            if all(place in point.contents[i] for point in points):
+                same = first.setdefault(tuple(id(point.contents[i][place]) for point in points), value)
+                if same is not value:
+                    del copies[id(value)]
+                    return same
+            for key, part in parts_in(value):
+                put(value, key, one(part, i, (*place, key)))
+        return value
+
+    return [one(value, i, ()) for i, value in enumerate(entry)]
+
+
+def meetings(
+    entry: Sequence[Any], origins: Origins, init: Sequence[Any], names: Sequence[str], points: Sequence[Point]
+) -> Iterator[tuple[Any, Any, str]]:
+    """Containers of what variables have after an error at one of the points, in place of `init`, and what they may be,
+    with the name of the variable. `origins` tells what the containers of `entry` surely are copies of."""
+    contents, earlier = list(map(contents_of, entry)), list(map(contents_of, init))
+    copies = {id(original): one for one, original in origins.values() if original is not None}
+    known = {id(one): original for one, original in origins.values() if original is not None}
+    surely = [{place: known.get(id(content), content) for place, content in parts.items()} for parts in contents]
+    shared: dict[int, list[Any]] = {}
+    met: set[tuple[int, int]] = set()
+    for held in (point.held() for point in points):
+        holders: dict[int, list[tuple[int, Any]]] = {}
+        for i, parts in enumerate(held):
+            for place, others in parts.items():
+                if place not in contents[i]:
+                    continue
+                for other in others:
+                    holders.setdefault(id(other), []).append((i, contents[i][place]))
+                    if other is surely[i][place]:
+                        continue
+                    if id(other) not in shared:
+                        shared[id(other)] = _held_elsewhere(other, surely, earlier)
+                    for same in shared[id(other)]:
+                        yield contents[i][place], copies.get(id(same), same), names[i]
+        for several in holders.values():
+            for (i, one), (_, other) in itertools.permutations(several, 2):
+                if one is not other and (id(one), id(other)) not in met:
+                    met.add((id(one), id(other)))
+                    yield one, other, names[i]
 
 
 def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:

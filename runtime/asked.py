@@ -12,7 +12,8 @@ from typing import Final
 from autograph.frames import is_converted, is_internal
 
 __all__ = [
-    "calls_native_code", "compares_containers", "formats", "is_in_place", "is_subscript", "property_getter", "unpacks",
+    "calls_native_code", "compares_containers", "deletes", "formats", "is_in_place", "is_subscript", "property_getter",
+    "unpacks",
 ]
 
 
@@ -75,6 +76,11 @@ def is_subscript() -> bool:
     """Whether what asks for a tensor as an int is a subscript of a container."""
     name, argument = _instruction()
     return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
+
+
+def deletes() -> bool:
+    """Whether what asks for a tensor as an int is `del a[b]`."""
+    return _instruction()[0] == "DELETE_SUBSCR"
 
 
 def unpacks() -> bool:

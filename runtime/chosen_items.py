@@ -120,7 +120,7 @@ def _all_staged(x: Chosen, grow: bool = False) -> None:
 def _staged(values: Sequence[Any]) -> dict[int, StagedList]:
     distinct = list({id(one): one for one in values}.values())
     lists = [one for one in distinct if type(one) is list]
-    remake_before(distinct, _staged)
+    remake_before(lists, _staged, alone=any(lists))
     made = {id(one): StagedList.from_items(one) for one in lists if one}
     first = next(one for one in (*made.values(), *distinct) if isinstance(one, StagedList))
     made |= {id(one): StagedList.from_items(one, first.element) for one in lists if not one}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -25,10 +25,10 @@ from runtime.maybe import MaybeObject
 from runtime.tensor import GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Changes", "after_return", "apart", "became", "began", "came_back", "check_moved", "contents_of", "copy_of",
-    "given", "holding", "is_apart", "is_carried", "is_copy", "is_returned", "kin", "leaves", "may_be",
-    "may_be_others", "may_be_which", "now", "origin_of", "originals_of", "put", "read", "refuse_change",
-    "take_part",
+    "Bodies", "Changes", "after_return", "apart", "became", "began", "bodies_open", "came_back", "check_moved",
+    "contents_of", "copies_in", "copy_of", "given", "holding", "is_apart", "is_carried", "is_copy", "is_given",
+    "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which", "now",
+    "origin_before", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
 
@@ -70,19 +70,24 @@ class _Relation:
 @dataclass
 class _Body:
     """What became an element in a body, or was read as one; by id, what an iteration of it begins with, what the copies
-    that it was given are copies of, and what it leaves was before; what became a staged list; what may be the same, in
-    it and in bodies in it; copies that the body begins with of one container, if they are several.
+    that it was given are copies of, what those of no one container may be copies of, and what it leaves was before;
+    what became a staged list; what may be the same, in it and in bodies in it; copies that the body begins with of one
+    container, if they are several.
     """
 
     elements: list[_Element] = field(default_factory=list)
     start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
     apart: list[Any] = field(default_factory=list)
     is_loop: bool = False
+
+
+Bodies = Sequence[_Body]
 
 
 class _Open(threading.local):
@@ -211,11 +216,49 @@ def is_apart(value: Any) -> bool:
     return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
 
 
-def given(copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False) -> None:
-    """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `left` is
-    given what containers that it leaves were before."""
+def given(
+    copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
+    begins: Mapping[int, Sequence[Any]] | None = None,
+) -> None:
+    """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `begins`
+    will have what those of no one container may be copies of, `left` is given what containers that it leaves were
+    before."""
     if _open.bodies:
-        _open.bodies[-1].copies, _open.bodies[-1].left, _open.bodies[-1].is_loop = copies, left, is_loop
+        body = _open.bodies[-1]
+        body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, begins or {}
+
+
+def bodies_open() -> Bodies:
+    """The bodies that are open, the innermost one last."""
+    return _open.bodies
+
+
+def origin_before(value: Any, bodies: Bodies) -> Any:
+    """What surely is, outside of these bodies, the container `value` of the last of them; None if there is none."""
+    for body in reversed(bodies):
+        value = body.left.get(id(value), (None, value))[1]
+        value = body.copies.get(id(value), (None, None if body is bodies[0] else value))[1]
+    return value
+
+
+def copies_in(bodies: Bodies) -> dict[int, Any]:
+    """By the id of a container, the copy of it that one of these bodies has."""
+    return {id(original): copy for body in bodies for copy, original in body.copies.values()
+            if original is not None and original is not copy}
+
+
+def may_be_before(value: Any, bodies: Bodies) -> list[Any]:
+    """What the container `value` of the last of these bodies may be outside of them, or what it is if it was made in
+    them."""
+    found = [value]
+    for body in reversed(bodies):
+        found = [body.left.get(id(one), (None, one))[1] for one in found]
+        found += [r.other for one in found for r in (*body.relations, *body.inner) if r.value is one]
+        inside, found = found, []
+        for one in inside:
+            origin = body.copies.get(id(one), (None, one))[1]
+            found += body.begins.get(id(one), [one]) if origin is None else [origin]
+    return list({id(one): one for one in found}.values())
 
 
 def is_carried(value: Any) -> bool:
@@ -264,6 +307,11 @@ def came_back(values: Sequence[Any]) -> None:
 def origin_of(value: Any) -> Any:
     """What the body that is open was given a copy of, by `value`; None if it was given none."""
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
+
+
+def is_given(value: Any) -> bool:
+    """Whether the body that is open begins with a container that is no copy of one container outside of it."""
+    return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
 
 
 def copy_of(value: Any) -> Any:

@@ -164,12 +164,13 @@ class _Loop:
             self.inputs = self._add_inputs(graph)
         leaves = iter(self.inputs)
         left: Origins = {}
+        begins: dict[int, Sequence[Any]] = {}
         began: list[tuple[Any, Any, list[tuple[Any, Any]]]] = []
 
         def values() -> list[Any]:
             self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
             held.began(copy for copy, _ in self.origins.values())
-            held.given(self.origins, left, is_loop=True)
+            held.given(self.origins, left, True, begins)
             began.extend((copy, origin, parts_in(copy)) for copy, origin in self.origins.values())
             held.apart(copy for several in self._places().values() for _, copy in several
                        if any(copy is not other for _, other in several))
@@ -183,7 +184,11 @@ class _Loop:
                 self.over.check(out)
             self.out: Sequence[Any] | None = (
                 None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
-        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, self._copies())
+        copies = self._copies()
+        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, copies)
+        for value, after in zip(self.entry, self.way.held, strict=True):
+            begins |= {id(content): [*copies.get(id(content), ())[1:], *after.get(place, ())]
+                       for place, content in held.contents_of(value).items()}
         self.changed = list(map(bool, self.changes)) if self.out is not None else []
         self.rewritten = {id(origin) for copy, origin, parts in began
                           if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}

@@ -6,6 +6,7 @@ runs computes with float64 and int64, in branches, loops and lists: what Python 
 """
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from runtime.errors import OpError
 from runtime.graph import Graph, Node, Position, Value
 from runtime.number_checks import add_checks, is_checked
 from runtime.op import CAST, CONST, REGISTRY
+from runtime.ops.effects import Raised
 from runtime.ops.tries import Region
 from runtime.types import ListType, TensorType, Type, float32, float64, int32, int64
 
@@ -209,6 +211,8 @@ class _Copy:
                 self.regions[param] = copy = Region(param.line)
                 copy.types, copy.caught = tuple(map(_wide, param.types)), param.caught
             return self.regions[param]
+        if isinstance(param, Raised) and param.cause is not None:
+            return dataclasses.replace(param, cause=self._param(param.cause, change))
         return param
 
     def _control(self, node: Node) -> None:

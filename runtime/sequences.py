@@ -22,7 +22,7 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.known import static_int
 from runtime.ops.lists import list_new, list_stack
 from runtime.ops.logic import equal, greater_equal, less, where
-from runtime.ops.math import cast, maximum
+from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ordering import sort_in_place, vector
@@ -185,6 +185,35 @@ def remove(sequence: Any, value: Any, /) -> None:
         sequence.pop(place)
 
 
+# Methods that take an index.
+
+def insert(sequence: list[Any], place: Any, value: Any, /) -> None:
+    """`sequence.insert(place, value)`. As `put_item_at` has it, a list that a loop carries is left to that."""
+    if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)):
+        list.insert(sequence, place, value)
+        return
+    size = len(sequence)
+    place = weak_int(place)
+    place = where(less(place, 0), maximum(place + size, 0), minimum(place, size))
+    items = [*sequence, value]
+    sequence[:] = [choose(items, where(less(i, place), i, where(equal(place, i), size, i - 1)))
+                   for i in range(size + 1)]
+
+
+def pop(sequence: list[Any], place: Any = -1, /) -> Any:
+    """`sequence.pop(place)`. IndexError, when the graph runs, if there is no such item."""
+    if not (isinstance(place, GraphTensor) and _counts(place) and sequence and _numbers_here(sequence)):
+        return list.pop(sequence, place)
+    at = normalised_index(place, len(sequence), "pop index out of range")
+    items = [*sequence]
+    sequence[:] = [choose(items, where(less(i, at), i, i + 1)) for i in range(len(items) - 1)]
+    return choose(items, at)
+
+
+def _numbers_here(sequence: list[Any], *values: Any) -> bool:
+    return all(map(is_number, (*sequence, *values))) and not is_carried(sequence)
+
+
 def _same(sequence: Any, value: Any) -> Tensor:
     """For each item, whether it equals the value."""
     if isinstance(sequence, StagedList):
@@ -229,6 +258,6 @@ def method_of_sequence(method: Any) -> Any:
 
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
-    "index": index, "count": count, "remove": remove, "sort": sort_in_place}
+    "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "sort": sort_in_place}
 OPERATORS.update(_METHODS, repeat=repeat)
 makers.append(of_items)

@@ -15,7 +15,7 @@ from autograph.references import exchange, was_before
 from autograph.state import Remake
 from runtime.bodies import in_body
 from runtime.graph import staging_error
-from runtime.held import became, origin_of
+from runtime.held import became, is_given, origin_of
 from runtime.iterables import normalised_index, stacked
 from runtime.op import CAST
 from runtime.ops.gather import gather
@@ -272,18 +272,18 @@ def _is_scalar(x: Any) -> bool:
     return not x.ndim if isinstance(x, Tensor) else isinstance(x, (int, float, complex))
 
 
-def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]) -> None:
+def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object], alone: bool = False) -> None:
     """In a body, have `make(values)` called before the statement, which is staged again then, if these lists were
-    there. StagingError if only some were."""
+    there: with those that were there, if each can be made what it is to be `alone`, else StagingError if only some
+    were."""
     if in_body():
-        origins = [(value, origin_of(value)) for value in values]
-        before = [value if origin is None else origin for value, origin in origins
-                  if origin is not None or was_before(value)]
-        if len(before) == len(values):
+        before = [value if (origin := origin_of(value)) is None else origin for value in values
+                  if not is_given(value) and (origin_of(value) is not None or was_before(value))]
+        if before and (alone or len(before) == len(values)):
             raise Remake(make, before)
         if before:
             raise staging_error(
-                "a tensor is the index of a list of lists of which some are made in this staged loop or branch, others"
+                "a tensor is the index of a list of lists of which some are made in this staged statement, others"
                 " before it, and an item is set", "Make all of them before that statement, or in it.")
 
 

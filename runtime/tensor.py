@@ -486,6 +486,9 @@ class GraphTensor(Tensor):
         if not asked.is_subscript():
             self._refuse("a tensor cannot be used as a Python int here",
                          "Call a function of rt in place of this one, or give it a Python int.")
+        if asked.deletes():
+            self._refuse("a tensor cannot be the index of what is deleted here",
+                         "Use xs.pop(n) for an item, or keep the rest of a list: xs = xs[:a] + xs[b:].")
         self._refuse("a tensor cannot be a Python index here",
                      "Make what it indexes a tensor, with rt.constant or rt.stack.")
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
-from runtime.aliases import settle
+from runtime.aliases import Point, meetings, settle, unified
 from runtime.bodies import Branch, Unreachable, checkpoint, rollback
 from runtime.branches import Traced
 from runtime.caught import error_for, is_caught
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Graph, staging_error
+from runtime.held import Bodies, bodies_open, may_be
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
 from runtime.specs import Conflict, Origins, Shared, Spec, Static, as_outputs, describe, join, leaf_types, shared, text
@@ -67,8 +68,9 @@ class _Try:
         self.region = Region(body.lineno)
         self.specs: list[Spec] = []  # of the state with which handlers start; none before anything may raise
         self.final: Values | None = None  # what the body gave, once its end is reached
-        self.left: tuple[BaseException | None, Values] | None = None
+        self.left: tuple[BaseException | None, Values, Bodies] | None = None
         """What left a body last, and the state there."""
+        self.around = len(bodies_open())
         self.kept: tuple[Graph, int, list[Spec]]
         """Where the last node is that keeps the state, and what it keeps."""
 
@@ -95,15 +97,17 @@ class _Try:
     def _enter(self, graph: Graph, origins: Origins) -> list[Any]:
         self.graph, self.origins, self.final = graph, origins, None
         self.kept = graph, 0, []
+        self.points: list[Point] = []
         return [copied(value, origins) for value in self.init]
 
     def _run(self, *values: Any) -> Values:
+        self.own = bodies_open()
         self.final = tuple(self.body_fn(*values))
         return self.final
 
     def left_by(self, error: BaseException | None) -> None:
         if error is None or self.left is None or self.left[0] is not error:  # first by the innermost body
-            self.left = error, self.read()
+            self.left = error, self.read(), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
         """Before a node of `graph` that may raise `errors`: keep what the variables hold here."""
@@ -111,10 +115,12 @@ class _Try:
             self.kept = graph, 0, []
         if not self.graph.contains(graph) or not any(may_catch(kind, e) for kind in self.kinds for e in errors):
             return
-        values = self.read() if self.final is None else self.final
+        values, bodies = (self.read(), bodies_open()) if self.final is None else (self.final, self.own)
         if self.left is not None and self.left[0] is raising.cause():
-            values = self.left[1]
-        specs = [describe(value, self.origins) for value in values]
+            values, bodies = self.left[1:]
+        self.points.append(point := Point(values, bodies[self.around:]))
+        values = tuple(point.values)
+        specs = [describe(value, point.origins) for value in values]
         where, index, before = self.kept
         if where is graph and specs == before and index < len(graph.nodes) and graph.nodes[index].op is KEEP:
             return
@@ -178,7 +184,10 @@ class _Try:
             with tracing(graph):
                 leaves = [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
                           for leaf in leaf_types(spec, name)]
-                return rebuild_all(self.specs, iter(leaves), self.names, origins)
+                entry = rebuild_all(self.specs, iter(leaves), self.names, origins)
+            entry = unified(entry, origins, self.points)
+            body.met = [*meetings(entry, origins, self.init, self.names, self.points)]
+            return entry
 
         body = _Handling(handler, kinds[0], self.region, self.body.graph)
         try:
@@ -250,7 +259,9 @@ class _Body:
 
 
 class _Handling:
-    """The body of a handler, with an error of class `kind`."""
+    """The body of a handler, with an error of class `kind`. `met`: what it begins with that may be the same."""
+
+    met: Sequence[tuple[Any, Any, str]] = ()
 
     def __init__(self, handler: Handler, kind: type[BaseException], region: Region, body: Graph) -> None:
         self.handler, self.kind, self.region, self.body = handler, kind, region, body
@@ -259,6 +270,8 @@ class _Handling:
 
     def __call__(self, *values: Any) -> Any:
         error = error_for(self.kind, self.region, self.body, self.handler.named)
+        for one, other, name in self.met:
+            may_be(one, other, name)
         try:
             raise error  # so that a bare `raise` finds it
         except BaseException:

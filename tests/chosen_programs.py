@@ -45,7 +45,7 @@ class Program:
     """The source of a function of objects, rows, dicts and functions that tensors are the indices of."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        self.seed, self.random = seed, random.Random(seed)
         choose = self.random.choice
         self.lines = [
             "def fn(n):", "    i = j = s = 0", "    c = Node(9)", "    b = Node(5, c)", "    a = Node(1, b)",
@@ -129,7 +129,7 @@ class Program:
 def difference(program: Program, folder: Path, executor: str) -> str | None:
     """What Python and the traced function give, if that differs; "" if tracing refuses the program; None if it does
     not differ."""
-    path = folder / f"program_{id(program)}.py"
+    path = folder / f"program_{program.seed}.py"
     path.write_text(program.text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None

@@ -210,6 +210,22 @@ _REPEATED = " cannot be repeated here: how often it is repeated" + _HOLDS
 _NUMBERS = "Use a list of numbers."
 
 
+def deleted(n: Any) -> Any:
+    xs = [1, 2, 3]
+    del xs[n]
+    return xs
+
+
+def test_message_a_deleted_item() -> None:
+    with pytest.raises(OpError) as caught:
+        rt.function(deleted)(N)
+    first, _, _, last = str(caught.value).split("\n")
+    place = f"{__file__}:{deleted.__code__.co_firstlineno + 2}: "
+    assert first.startswith(place) and re.fullmatch(
+        "a tensor cannot be the index of what is deleted here" + _NOW, first[len(place):])
+    assert last == "Use xs.pop(n) for an item, or keep the rest of a list: xs = xs[:a] + xs[b:]."
+
+
 @pytest.mark.parametrize(("fn", "what", "remedy"), [
     (lambda n: (0,) * n, "a tuple has a known length, and how often it is repeated" + _GRAPH, "Use a list."),
     (lambda n: [[0] * 2] * n, r"\[\[the int 0, the int 0\]\]" + _REPEATED,

@@ -351,7 +351,7 @@ _ROW = "a list that is a row of a list of lists is part of a tensor here, as a t
     (which, 2, _ROW + "which one it is, is known only when the graph runs", "Compare their indices."),
     (a_list_in_it, 2, "an item of a list of lists that a tensor was the index of is set to list: such lists hold"
      " numbers", "Use one list for each part, or a tensor with more dimensions."),
-    (partly_new, 4, "a tensor is the index of a list of lists of which some are made in this staged loop or branch,"
+    (partly_new, 4, "a tensor is the index of a list of lists of which some are made in this staged statement,"
      " others before it, and an item is set", "Make all of them before that statement, or in it."),
     (chosen_before, 3, "an item is set of a list of lists of which a tensor chose some out of another: which ones these"
      " are is known only when the graph runs", "Keep their indices, or copies of them: row[:]."),

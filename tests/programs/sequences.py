@@ -371,3 +371,34 @@ def reduced_without_a_start(n):
         return functools.reduce(lambda a, b: a * 10 + b, range(n))
     except TypeError:
         return -1
+
+
+@program((0,), (2,), (7,), (-1,), (-9,))
+def inserted_at(n):
+    xs, pairs, none = [1, 2, 3], [(1, 2), (3, 4)], []
+    same = xs
+    xs.insert(n, 9)
+    pairs.insert(n, (n, 5))
+    none.insert(n, n)
+    if n > 1:
+        xs.insert(n - 1, n)
+    return xs, same, pairs, none, len(xs)
+
+
+@program((0,), (2,), (3,), (-3,), (-4,))
+def popped_at(n):
+    xs = [1, n, 3]
+    x = xs.pop(n)
+    return xs, x, len(xs), sum(xs)
+
+
+@program((1,), (5,), (-7,))
+def popped_in_branches(n):
+    xs, ys = [4, 5, 6], [1, 2]
+    try:
+        if n > 0:
+            ys.append(xs.pop(n))
+        ys.pop(n)
+    except IndexError:
+        ys.append(100)
+    return xs, ys

@@ -755,3 +755,33 @@ def keys_and_attributes_made_by_handlers(n):
         except AttributeError:
             account.total = 20
     return counts["n"], account.total
+
+
+@program((3,), (2,), (0,))
+def caught_outside_with_a_cause(n):
+    try:
+        try:
+            if n > 2:
+                raise KeyError("key")
+            if n > 1:
+                raise IndexError("index")
+        except KeyError as error:
+            raise ValueError("value") from error
+        return 0
+    except LookupError:
+        return 1
+    except ValueError as error:
+        print(error)
+        return 2
+
+
+@program((1,), (2,), (4,))
+def finally_replaces_rows_in_a_loop(n):
+    rows = [[1, 2], [4, 5], [7, 8]]
+    try:
+        rows[2][0] = 10 // (n - 2)
+    finally:
+        for i in range(n):
+            rows[n % 3] = [n, i]
+        n += 1
+    return rows, n
