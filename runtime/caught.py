@@ -43,12 +43,24 @@ def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseExcepti
         for name in first.attributes:
             if not name.startswith("__"):
                 error.__dict__[name] = _part(region, name, [(r.attributes[name], values) for r, values in raised])
+        _chain(error, [r.exception for r, _ in raised])
     elif raised or not sites or any(node.op.foreign for node in sites):
         error = _unsure(kind, region)
     else:  # errors of ops have a message
         error = _without_constructor(kind, (_text(region, None),))
         error.__dict__["message"] = error.args[0]
     return error
+
+
+def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
+    """Give `error` the cause and the context of what was raised, if these were caught under a name, and are the same in
+    all places."""
+    first, *others = raised
+    for name in "__cause__", "__context__":
+        found = getattr(first, name)
+        if is_caught(found) and type(found) is not BaseException and all(getattr(o, name) is found for o in others):
+            setattr(error, name, found)
+    error.__suppress_context__ = all(one.__suppress_context__ for one in raised)
 
 
 def is_caught(value: Any) -> bool:

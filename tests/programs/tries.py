@@ -785,3 +785,31 @@ def finally_replaces_rows_in_a_loop(n):
             rows[n % 3] = [n, i]
         n += 1
     return rows, n
+
+
+@program((3,), (0,))
+def what_an_error_was_raised_from(n):
+    try:
+        try:
+            if n > 2:
+                raise KeyError("key")
+        except KeyError as error:
+            raise ValueError("value") from error
+    except ValueError as error:
+        cause, context = error.__cause__, error.__context__
+        return type(cause).__name__, cause.args, context is cause, error.__suppress_context__
+    return None
+
+
+@program((3,), (0,))
+def what_an_error_was_raised_after(n):
+    try:
+        try:
+            if n > 2:
+                raise KeyError("key")
+        except KeyError as error:
+            n += len(error.args)
+            raise ValueError("value")
+    except ValueError as error:
+        return n, type(error.__context__).__name__, error.__cause__, error.__suppress_context__
+    return None
