@@ -33,8 +33,8 @@ from runtime.op import Errors, Op
 from runtime.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "Graph", "Node", "Position", "UnrollingWarning", "Value", "param_text", "prune", "staging_error", "user_position",
-    "verify",
+    "Graph", "Node", "Position", "UnrollingWarning", "Value", "is_users", "param_text", "prune", "span_of",
+    "staging_error", "user_position", "verify",
 ]
 
 
@@ -53,14 +53,16 @@ class Position:
         self._lasti = lasti
 
     @property
+    def span(self) -> tuple[int, int, int] | None:
+        """See `span_of`."""
+        return None if self._code is None else span_of(self._code, self._lasti, self.lineno)
+
+    @property
     def col(self) -> int:
         """The column: of the call where Python knows it (3.11 on), else of the line's first character."""
-        positions = getattr(self._code, "co_positions", None)
-        if positions is not None:
-            unknown = None, None, None, None
-            line, _, col, _ = next(islice(positions(), self._lasti // 2, None), unknown)
-            if line == self.lineno and col is not None:
-                return int(col)
+        span = self.span
+        if span is not None:
+            return span[1]
         line_text = linecache.getline(self.filename, self.lineno)
         return len(line_text) - len(line_text.lstrip())
 
@@ -68,24 +70,38 @@ class Position:
         return f"{self.filename}:{self.lineno}" + (f" in {self.function}" if self.function else "")
 
 
+def span_of(code: CodeType, lasti: int, lineno: int) -> tuple[int, int, int] | None:
+    """The last line, the first column and the last one of what runs at that instruction, which is on line `lineno`;
+    None where Python does not know (before 3.11)."""
+    positions = getattr(code, "co_positions", None)
+    if positions is not None:
+        line, end, col, end_col = next(islice(positions(), lasti // 2, None), (None, None, None, None))
+        if line == lineno and end is not None and col is not None and end_col is not None:
+            return int(end), int(col), int(end_col)
+    return None
+
+
 _internal_files: Final[dict[str, bool]] = {}
 
 
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is outside of the two packages, and of those that are left alone, such as NumPy."""
+    filename = frame.f_code.co_filename
+    internal = _internal_files.get(filename)
+    if internal is None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
+        _internal_files[filename] = internal
+    return not internal
+
+
 def user_position() -> Position | None:
-    """The place in the user's source that led here: the innermost frame outside of the two packages, and of those that
-    are left alone, such as NumPy."""
+    """The place in the user's source that led here: in the innermost frame of the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        internal = _internal_files.get(filename)
-        if internal is None:
-            package = frame.f_globals.get("__name__", "").partition(".")[0]
-            internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
-            _internal_files[filename] = internal
-        if not internal:
-            return Position(filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+    while frame is not None and not is_users(frame):
         frame = frame.f_back
-    return None
+    return None if frame is None else Position(
+        frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
 
 
 def staging_error(what: str, remedy: str) -> StagingError:

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, TracebackType
+from types import FunctionType
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from autograph.backend import HEAP_TYPE
-from autograph.frames import is_internal
 from autograph.paths import name_of, path_of
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
-from runtime.graph import Position, user_position
+from runtime.graph import Position
 from runtime.op import Op
 from runtime.ops.tries import RERAISE, Region, caught_by
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.text import Show, Template, show
 from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
+from runtime.trails import Place, place_of, raise_at, trail
 from runtime.types import (
     DType,
     TensorSpec,
@@ -207,9 +206,6 @@ def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     return error
 
 
-Place = tuple[str, int, str]  # filename, line and function
-
-
 @dataclass(frozen=True)
 class Raised:
     """An exception to raise when the graph runs: its type and parts, and the user's frames it came through."""
@@ -227,9 +223,8 @@ class Raised:
         traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
-        trail = tuple(_trail(exception.__traceback__)) if place is None else (
-            (place.filename, place.lineno, place.function),)
-        return cls(exception.with_traceback(None), args, attributes, trail, caught_by(exception.__cause__))
+        places = trail(exception.__traceback__) if place is None else (place_of(place),)
+        return cls(exception.with_traceback(None), args, attributes, places, caught_by(exception.__cause__))
 
     def fresh(self, arrays: Sequence[Any]) -> BaseException:
         """A new exception of the type, with the values of this run."""
@@ -250,43 +245,8 @@ class Raised:
         return f"{type(self.exception).__name__}{self.args}"
 
 
-def _trail(traceback: TracebackType | None) -> list[Place]:
-    """The user's frames of a traceback; for an exception not raised yet, the line that is being traced."""
-    places: list[Place] = []
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not is_internal(code.co_filename):
-            places.append((code.co_filename, traceback.tb_lineno, code.co_name))
-        traceback = traceback.tb_next
-    if not places:
-        position = user_position()
-        if position is not None:
-            places.append((position.filename, position.lineno, position.function))
-    return places
-
-
-@functools.lru_cache(maxsize=1024)
-def _frame_code(place: Place) -> Any:
-    """Code that calls `step()` from a frame that looks like `place`, as template engines do."""
-    filename, lineno, function = place
-    code = compile("step()", filename, "exec")
-    return code.replace(co_name=function, co_firstlineno=lineno)
-
-
-def _raise_at(exception: BaseException, trail: Sequence[Place]) -> None:
-    """Raise `exception` with the frames of `trail` in its traceback."""
-
-    def raise_() -> None:
-        raise exception
-
-    step: Callable[[], Any] = raise_
-    for place in reversed(trail):
-        step = functools.partial(exec, _frame_code(place), {"step": step, "__name__": "__main__"})
-    step()
-
-
 def _raise_kernel(*arrays: Any, raised: Raised) -> None:
-    _raise_at(raised.fresh(arrays), raised.trail)
+    raise_at(raised.fresh(arrays), raised.trail)
 
 
 def _raise_rule(*types: Type, raised: Raised) -> tuple[()]:
@@ -300,7 +260,7 @@ RAISE: Final = Op("raise", _raise_kernel, _raise_rule, effect=True, foreign=True
 
 def _unless_kernel(condition: Any, *arrays: Any, raised: Raised) -> None:
     if not condition:
-        _raise_at(raised.fresh(arrays), raised.trail)
+        raise_at(raised.fresh(arrays), raised.trail)
 
 
 def _unless_rule(condition: Type, *types: Type, raised: Raised) -> tuple[()]:
