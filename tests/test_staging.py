@@ -1227,5 +1227,6 @@ def test_state_that_does_not_settle_is_an_error() -> None:
         variables.discovered = {"x"}
         raise Restage
 
+    backend: Any = SimpleNamespace(stages=lambda value: False, came_back=lambda lists: None)
     with pytest.raises(RuntimeError, match="^what a staged statement changes does not settle: x$"):
-        staged(("x",), SimpleNamespace(stages=lambda value: False), (body,), restaged)  # type: ignore[arg-type]
+        staged(("x",), backend, (body,), restaged)
