@@ -1,6 +1,7 @@
 """A staged list whose elements are structures of tensors, such as pairs: one staged list for each leaf."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -8,7 +9,10 @@ from runtime import held, nest
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import user_position
 from runtime.iterables import Counted
+from runtime.ops.texts import text_of_records
 from runtime.staged_list import StagedList, StagedSequence
+from runtime.tensor import GraphList
+from runtime.text import is_for_text
 from runtime.types import TensorType
 
 __all__ = ["StagedRecords"]
@@ -139,5 +143,16 @@ class StagedRecords(StagedSequence):
         locate(error, user_position())
         raise error
 
+    def __format__(self, spec: str) -> str:
+        return format(str(self), "" if spec == "!r" else spec)
+
+    def __str__(self) -> str:
+        leaves = self.__leaves__()
+        if all(isinstance(leaf, GraphList) for leaf in leaves):
+            return text_of_records(leaves, self._pack)
+        return repr(self)
+
     def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return str(self)
         return f"<staged list of {self._pack([column.element for column in self.columns])}>"

@@ -7,6 +7,7 @@ import numpy as np
 
 from runtime.op import Sample
 from runtime.tensor import EagerList
+from runtime.text import Hole, Template
 from runtime.types import ListType, TensorType, float32, float64
 
 ROW: Final = TensorType(float32, (2,))
@@ -35,7 +36,10 @@ def _index(*values: int) -> Any:
 
 ONE: Final = np.int32(1)
 
+PAIR: Final = {"record": Template(("(", ", ", ")"), (Hole("!r"), Hole("!r"))), "order": (1, 0)}
+
 LIST_SAMPLES: Final[dict[str, list[Sample]]] = {
+    "render_records": [((rows(2, SCALAR), rows(2)), PAIR), ((rows(0, SCALAR), rows(0)), PAIR)],
     "list_new": [((_row(1), _row(2, 3)), {"element": ANY_ROW}), ((np.float32(1),), {"element": SCALAR}),
                  ((), {"element": ROW})],
     "list_reserve": [((np.int32(n),), {"element": ROW, "known": True}) for n in (0, 3)],

@@ -1,7 +1,7 @@
 """Text in graphs: a vector of uint8, which is the text in UTF-8."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,11 +10,11 @@ from runtime import types as t
 from runtime.errors import DTypeError
 from runtime.op import CONST, Op, Sample
 from runtime.ops.logic import logical_not
-from runtime.text import COMPARISONS, Hole, Template
+from runtime.text import COMPARISONS, Hole, Template, text_of
 from runtime.trace import apply, wrap
 from runtime.types import TensorType, Type
 
-__all__ = ["as_bytes"]
+__all__ = ["as_bytes", "text_of_records"]
 
 
 def _render_kernel(*arrays: Any, text: Template) -> Any:
@@ -42,6 +42,38 @@ def as_bytes(text: str) -> Any:
     if template.is_text_alone:
         return wrap(values[0])
     return apply(_RENDER, *map(wrap, values), text=template)
+
+
+def _records_kernel(*columns: Any, record: Template, order: tuple[int, ...]) -> Any:
+    records = [record.render([row[k] for k in order]) for row in zip(*columns, strict=True)]
+    return np.frombuffer(f"[{', '.join(records)}]".encode(), np.uint8)
+
+
+def _records_rule(*types: Type, record: Template, order: tuple[int, ...]) -> TensorType:
+    return TensorType(t.uint8, (None,))
+
+
+_RECORDS: Final = Op("render_records", _records_kernel, _records_rule,
+                     doc="A list of records, one column for each part, as Python shows it, as UTF-8. `record` is the"
+                         " text of one; its holes take the columns in `order`.")
+
+
+class _Part:
+    """Stands for a part of a record in the text of that."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"\0{self.number}\0"
+
+
+def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> str:
+    """The text of a list of records in the graph that is traced; `pack` makes one of its parts."""
+    pieces = repr(pack(map(_Part, range(len(columns))))).split("\0")
+    record = Template(tuple(pieces[::2]), (Hole("!r"),) * (len(pieces) // 2))
+    made = apply(_RECORDS, *columns, record=record, order=tuple(map(int, pieces[1::2])))
+    return text_of(made.value, "list")
 
 
 def _equal_kernel(x: Any, y: Any) -> Any:

@@ -1,6 +1,8 @@
 """What is printed, and in which order."""
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from programs import fixed, program
 
 
@@ -193,3 +195,24 @@ def print_none_and_tuple(x):
     if x > 0:
         print(True, None)
     return x
+
+
+class Pair(NamedTuple):
+    x: int
+    y: float
+
+
+@program((3,), (0,))
+def records_are_printed(n):
+    out = []
+    pairs = [Pair(1, 2.0)]
+    for i in range(n):
+        out.append({"z": i, "a": (i * 0.5, [i, True])})
+        pairs.append(Pair(i, -i * 0.5))
+        print(i, pairs)
+    text = "<" + str(out) + ">"
+    print(text, [out], f"{out!r} {pairs}", f"{out} and {pairs!r}", sep="|")
+    if n > 2:
+        pairs.pop()
+    print(out, pairs, {"k": pairs})
+    return len(text), len(out)
