@@ -271,3 +271,16 @@ def test_room_is_used_again() -> None:
     before = rt.config.experimental.get_memory_info("CPU:0")["current"]
     assert f(rt.constant(20000)) == 4 * 1000 + sum(i % 7 for i in range(19996, 20000))
     assert rt.config.experimental.get_memory_info("CPU:0")["peak"] - before < 200_000
+
+
+def test_a_list_that_many_loops_grow_is_compiled_in_seconds() -> None:
+    """LLVM's loop strength reduction took minutes for it, when it saw where the length came from."""
+    def f(n):
+        out = []
+        for k in range(80):
+            for i in range(n % 6, -1, -2):
+                out.append((i - 2) % 31 + k)
+        return out
+
+    got = rt.function(f, executor="native")(rt.constant(4))
+    assert [int(x) for x in got] == f(4)

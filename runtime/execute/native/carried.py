@@ -269,6 +269,8 @@ class Carried:
             if isinstance(x, Leaf) and not self.fixed[k]:
                 merged[k] = [now if (k, j) in self.moved else before
                              for j, (before, now) in enumerate(zip(self.parts(k, x), merged[k], strict=True))]
+            elif isinstance(x, Listed):
+                merged[k] = [self.w.b.hidden(length) for length in merged[k]]
         values = self.rebuilt(merged)
         for x, first in zip(values, self.first, strict=True):
             if isinstance(x, Leaf) and isinstance(first, Leaf):
