@@ -33,7 +33,7 @@ from runtime.op import Errors, Op
 from runtime.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "Graph", "Node", "Position", "UnrollingWarning", "Value", "is_users", "param_text", "prune", "span_of",
+    "Graph", "Node", "Position", "UnrollingWarning", "Value", "is_users", "param_text", "prune",
     "staging_error", "user_position", "verify",
 ]
 
@@ -54,8 +54,14 @@ class Position:
 
     @property
     def span(self) -> tuple[int, int, int] | None:
-        """See `span_of`."""
-        return None if self._code is None else span_of(self._code, self._lasti, self.lineno)
+        """The last line, the first column and the last one of what runs there; None where Python does not know
+        (before 3.11)."""
+        positions = getattr(self._code, "co_positions", None)
+        if positions is not None:
+            line, end, col, end_col = next(islice(positions(), self._lasti // 2, None), (None, None, None, None))
+            if line == self.lineno and end is not None and col is not None and end_col is not None:
+                return int(end), int(col), int(end_col)
+        return None
 
     @property
     def col(self) -> int:
@@ -68,17 +74,6 @@ class Position:
 
     def __repr__(self) -> str:
         return f"{self.filename}:{self.lineno}" + (f" in {self.function}" if self.function else "")
-
-
-def span_of(code: CodeType, lasti: int, lineno: int) -> tuple[int, int, int] | None:
-    """The last line, the first column and the last one of what runs at that instruction, which is on line `lineno`;
-    None where Python does not know (before 3.11)."""
-    positions = getattr(code, "co_positions", None)
-    if positions is not None:
-        line, end, col, end_col = next(islice(positions(), lasti // 2, None), (None, None, None, None))
-        if line == lineno and end is not None and col is not None and end_col is not None:
-            return int(end), int(col), int(end_col)
-    return None
 
 
 _internal_files: Final[dict[str, bool]] = {}

@@ -225,7 +225,7 @@ def given(
     before."""
     if _open.bodies:
         body = _open.bodies[-1]
-        body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, begins or {}
+        body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, {} if begins is None else begins
 
 
 def bodies_open() -> Bodies:

@@ -6,13 +6,14 @@ gives code that is traced containers of its own.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of
+from autograph.holders import put
 from autograph.paths import path_of
 from autograph.references import exchange
 from runtime.bodies import Branch, line_of
@@ -131,7 +132,11 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
         parts = None if isinstance(value, (Tensor, int, float, str)) or id(value) in inside else parts_of(value)
         read = {key: new for key, part in (parts or {}).items()
                 if (new := _read(part, name, body, inside | {id(value)})) is not part}
-        return _with_parts(value, read) if read else value
+        if isinstance(value, tuple) and read:
+            return tuple.__new__(type(value), [read.get(i, item) for i, item in enumerate(value)])
+        for key, part in read.items():
+            put(value, key, part)
+        return value
     presence = value.presence
     if presence.bound is None or (
             not presence.name.isidentifier() if inside else _own_name(presence.name) == _own_name(name)):
@@ -145,21 +150,6 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
         node.position = Position(body.filename, line_of(body, name))
     return value.content if presence.present is None else attach(
         value.content, Presence(presence.name, None, presence.present))
-
-
-def _with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
-    """A container with some parts in the places of others."""
-    if isinstance(value, tuple):
-        items = [parts.get(i, item) for i, item in enumerate(value)]
-        return tuple(items) if type(value) is tuple else type(value)(*items)
-    for key, part in parts.items():
-        if isinstance(value, dict):
-            dict.__setitem__(value, key, part)
-        elif isinstance(value, list):
-            value[key] = part
-        else:
-            object.__setattr__(value, key, part)
-    return value
 
 
 def _own_name(name: str) -> Any:

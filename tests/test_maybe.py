@@ -9,6 +9,7 @@ import pytest
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.plain_values import plain
 
 SENTINEL = object()
 
@@ -252,12 +253,8 @@ class Held:
 
 
 def numbers(held: Any) -> Any:
-    """What it holds, as floats and plain containers."""
-    if dataclasses.is_dataclass(held):
-        return type(held), numbers(vars(held))
-    if isinstance(held, dict):
-        return {key: numbers(value) for key, value in held.items()}
-    return type(held)(map(numbers, held)) if isinstance(held, (tuple, list)) else float(held)
+    """What it holds, as plain values."""
+    return (type(held), plain(vars(held))) if dataclasses.is_dataclass(held) else plain(held)
 
 
 @pytest.mark.parametrize("hold", [

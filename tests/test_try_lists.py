@@ -270,6 +270,21 @@ def swapped_by_a_loop(n: Any) -> Any:
     return g, k, h
 
 
+def swapped_and_swapped_back(n: Any) -> Any:
+    k, h = [3, 4], [5, 6]
+    try:
+        for i in range(n):
+            k, h = h, k
+            if i > 1:
+                raise ValueError
+        h = k
+        k, h = h, k
+    except ValueError:
+        h[1] = h[0] + n
+        h = k
+    return k, h
+
+
 def after_the_handler(n: Any) -> Any:
     g = [1, 2]
     h = g
@@ -286,7 +301,8 @@ def after_the_handler(n: Any) -> Any:
 
 
 @pytest.mark.parametrize("program", [
-    another_list, one_of_two, another_dict, another_row, swapped_by_a_loop, after_the_handler])
+    another_list, one_of_two, another_dict, another_row, swapped_by_a_loop, swapped_and_swapped_back,
+    after_the_handler])
 def test_a_list_that_only_the_graph_knows(program: Callable[[Any], Any]) -> None:
     with pytest.raises(rt.errors.StagingError, match="is the same (list|dict) here as another name is known only when"):
         rt.function(program)(rt.constant(3))

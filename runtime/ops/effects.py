@@ -26,7 +26,7 @@ from runtime.ops.tries import RERAISE, Region, caught_by
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.text import Show, Template, show
 from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
-from runtime.trails import Place, place_of, raise_at, trail
+from runtime.trails import raise_at, trail
 from runtime.types import (
     DType,
     TensorSpec,
@@ -213,7 +213,7 @@ class Raised:
     exception: BaseException
     args: tuple[Any, ...]
     attributes: dict[str, Any]
-    trail: tuple[Place, ...]
+    trail: tuple[Position, ...]
     cause: Region | None = None
     """Of the handler whose error is the cause."""
 
@@ -223,7 +223,7 @@ class Raised:
         traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
-        places = trail(exception.__traceback__) if place is None else (place_of(place),)
+        places = trail(exception.__traceback__) if place is None else (place,)
         return cls(exception.with_traceback(None), args, attributes, places, caught_by(exception.__cause__))
 
     def fresh(self, arrays: Sequence[Any]) -> BaseException:
