@@ -12,7 +12,7 @@ import pytest
 from test_native_interrupts import stopped_after, took
 
 import runtime as rt
-from runtime.execute.native import hoisting, strips
+from runtime.execute.native import gemm, hoisting, strips
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
@@ -231,7 +231,7 @@ def test_unknown_sizes(hidden: int) -> None:
 
 
 def test_products_too_large_at_run_time_are_made_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hoisting, "_on_one_thread", lambda _: B * F * H - 1)
+    monkeypatch.setattr(gemm, "on_one_thread", lambda _: B * F * H - 1)
     specs = [rt.TensorSpec([None] * k, rt.float32) for k in (3, 2, 2)]
     specs[1] = rt.TensorSpec([F, None], rt.float32)
     specs[0] = rt.TensorSpec([None, None, F], rt.float32)
@@ -349,7 +349,7 @@ def test_what_stays_in_its_step(fn: Callable[..., Any], why: str | None) -> None
     ((500, B, F, H), None, "for up to 500 steps of the loop at once"),
     ((4000, B, F, H), 1, "for up to 800 steps of the loop at once"),  # whose products have 4 MB
     ((T, 4, F, H), 1, "step by step: it is written inline"),
-    ((T, 500, F, H), 1, "step by step: BLAS divides it among threads by itself")])
+    ((T, 500, F, H), 1, "step by step: it is divided among threads by itself")])
 def test_explain_native_says_how_a_product_is_made(sizes: tuple[int, int, int, int], worth: int | None, said: str,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()

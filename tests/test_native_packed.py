@@ -14,14 +14,14 @@ import runtime as rt
 from runtime.execute.native import compile as code
 from runtime.execute.native import gemm, packed
 from runtime.execute.native.emit import Builder, Module
-from runtime.execute.native.parallel import THREADS_WORD
 
 HERE = Module(code.has_fma(), code.vector_bits())
 needs_packed = pytest.mark.skipif(not packed.fits(HERE, rt.float32), reason="for AVX2 or AVX-512")
+PRODUCTS = {name: tuple(kind) for name, (part, *kind) in packed.FUNCTIONS.items() if part == packed.PRODUCT}
 WIDTHS = [bits for bits in (256, 512) if bits <= code.vector_bits()]
 # rows, products of a sum, columns: less than a tile and a vector, whole ones, with a rest; several blocks, either way
-SIZES = [(1, 1, 1), (8, 16, 48), (4, 3, 24), (100, 600, 97), (97, 1100, 300), (2100, 30, 50), (50, 520, 2101),
-         (13, 1, 65), (0, 5, 4), (5, 0, 4), (4, 5, 0)]
+SIZES = [(1, 1, 1), (8, 16, 48), (97, 40, 5), (4, 3, 24), (100, 600, 97), (97, 1100, 300), (2100, 30, 50),
+         (50, 520, 2101), (13, 1, 65), (0, 5, 4), (5, 0, 4), (4, 5, 0)]
 
 
 class Product:
@@ -30,24 +30,23 @@ class Product:
     def __init__(self, bits: int, *kind: Any) -> None:
         self.dtype, self.x_turned, self.y_turned = kind
         self.module = Module(True, bits)
-        (name,) = [name for name, known in packed.PRODUCTS.items() if known == kind]
-        self.engine = code._engine_of(packed.product_text(name, self.module), 0)
+        (name,) = [name for name, known in PRODUCTS.items() if known == kind]
+        self.engine = code._engine_of(packed.function_text(name, self.module), 0)
         i64, ptr = ctypes.c_int64, ctypes.c_void_p
-        types = [ptr, i64, i64, i64, ptr, i64, ptr, i64, ptr, ptr]
+        types = [ptr, i64, i64, i64, i64, ptr, i64, ptr, i64, ptr, ptr, ptr]
         self.call = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.engine.get_function_address(name))
 
-    def __call__(self, x: Any, y: Any, out: Any, threads: int = 2) -> None:
-        """Of matrices as they are to be multiplied, laid as they are to lie."""
+    def __call__(self, x: Any, y: Any, out: Any, threads: int = 2, scale: float | None = None) -> None:
+        """Of matrices as they are to be multiplied, laid as they are to lie. `scale`: so many times is added."""
         (rows, inner), columns = x.shape, y.shape[1]
         sizes = rows, inner, columns
         room = packed.Packed(self.module, self.dtype, self.x_turned, self.y_turned).room(Builder(self.module), *sizes)
         assert isinstance(room, int)
         memory = np.full(room + 64, 77, self.dtype.np)
         steps = [(m.strides[turned] // m.itemsize) for m, turned in ((x, self.x_turned), (y, self.y_turned))]
-        frame, count = np.zeros(64, np.int64), np.full(1, threads, np.int64)
-        frame[THREADS_WORD] = count.ctypes.data
-        status = self.call(frame.ctypes.data, *sizes, x.ctypes.data, steps[0], y.ctypes.data, steps[1],
-                           out.ctypes.data, memory.ctypes.data)
+        factor = None if scale is None else np.full(1, scale, self.dtype.np).ctypes
+        status = self.call(None, threads, *sizes, x.ctypes.data, steps[0], y.ctypes.data, steps[1], out.ctypes.data,
+                           memory.ctypes.data, None if factor is None else factor.data)
         assert status == 0
         assert (memory[room:] == 77).all(), "what lies behind the memory is untouched"
 
@@ -62,26 +61,27 @@ def laid(values: Any, turned: bool, gap: int = 3) -> Any:
 
 
 @needs_packed
-@pytest.mark.parametrize("kind", packed.PRODUCTS.values(), ids=packed.PRODUCTS)
+@pytest.mark.parametrize("kind", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("bits", WIDTHS)
-def test_product(kind: Any, bits: int) -> None:
+@pytest.mark.parametrize("scale", [None, 1, -2])
+def test_product(kind: Any, bits: int, scale: int | None) -> None:
     """Of small integers, of which all sums are exact; nothing around the operands is read, nor written around the
     result."""
     product, rng = Product(bits, *kind), np.random.default_rng(0)
     for sizes in SIZES:
         rows, inner, columns = sizes
         x, y = (rng.integers(-4, 5, shape).astype(kind[0].np) for shape in ((rows, inner), (inner, columns)))
-        want = x @ y
+        want = x @ y if scale is None else 3 + scale * (x @ y)
         around = np.full(rows * columns + 200, 7, kind[0].np)
         out = around[100:100 + rows * columns].reshape(rows, columns)
-        out[:] = np.nan
-        product(laid(x, kind[1]), laid(y, kind[2]), out)
+        out[:] = np.nan if scale is None else 3
+        product(laid(x, kind[1]), laid(y, kind[2]), out, scale=scale)
         assert (out == want).all(), sizes
         assert (around[:100] == 7).all() and (around[100 + rows * columns:] == 7).all(), sizes
 
 
 @needs_packed
-@pytest.mark.parametrize("kind", packed.PRODUCTS.values(), ids=packed.PRODUCTS)
+@pytest.mark.parametrize("kind", PRODUCTS.values(), ids=PRODUCTS)
 def test_bits_do_not_depend_on_threads_and_sums_are_exact_enough(kind: Any) -> None:
     product, rng = Product(WIDTHS[-1], *kind), np.random.default_rng(0)
     for sizes in [(333, 1500, 517), (2100, 600, 70)]:

@@ -1,4 +1,4 @@
-"""Large products are several calls of BLAS: each element is the sum that it is in one."""
+"""Which products BLAS makes. Its large ones are several calls: each element is the sum that it is in one."""
 from __future__ import annotations
 
 import os
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_native_packed import needs_packed
 
 import runtime as rt
 from runtime.execute.native import blas, gemm
@@ -47,6 +48,12 @@ def operands(dtype: Any, sizes: tuple[int, int, int], kind: Any, whole: bool) ->
     return found
 
 
+@pytest.fixture
+def by_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All large products are."""
+    monkeypatch.setattr(gemm, "fits", lambda *_: False)
+
+
 def called(kind: Any, args: list[Any], unknown: bool) -> Any:
     specs = [rt.TensorSpec([None, None] if unknown else x.shape, x.dtype) for x in args]
     return rt.function(kind[0], executor="native").get_concrete_function(*specs)(*args).numpy()
@@ -55,7 +62,8 @@ def called(kind: Any, args: list[Any], unknown: bool) -> Any:
 @pytest.mark.parametrize("dtype", blas.GEMM, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize("found", [True, False], ids=["sums are cut", "rows alone are cut"])
-def test_calls_cover_the_product(dtype: Any, unknown: bool, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_cover_the_product(dtype: Any, unknown: bool, found: bool, monkeypatch: pytest.MonkeyPatch,
+                                 by_blas: None) -> None:
     if not found:
         monkeypatch.setattr(gemm, "depth", lambda dtype: None)
     for k, sizes in enumerate(SIZES):
@@ -68,6 +76,7 @@ def test_calls_cover_the_product(dtype: Any, unknown: bool, found: bool, monkeyp
 
 def bits() -> None:
     """With one thread of BLAS, which may cut for its threads in other ways than for one."""
+    gemm.fits = lambda *_: False
     for dtype in blas.GEMM:
         assert blas.depth(dtype) is not None, dtype
         for k, sizes in enumerate(SIZES):
@@ -100,3 +109,42 @@ def test_what_blas_adds_up_at_once_is_told_from_what_it_does_not(monkeypatch: py
         assert blas.depth(rt.float32) is None
     finally:
         blas.depth.cache_clear()
+
+
+@needs_packed
+@pytest.mark.parametrize("dtype", [rt.float32, rt.float64], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize(("sizes", "own"), [
+    ((128, 128, 128), True), ((512, 300, 16), True), ((8, 600, 500), True), ((60, 64, 60), False),
+    ((1024, 1024, 1), False), ((1, 1024, 1024), False), ((4000, 16, 400), False)])
+def test_products_that_blas_would_divide_among_its_threads_are_made_on_those_of_loops(
+        dtype: Any, sizes: tuple[int, int, int], own: bool) -> None:
+    """If they fill tiles, and their sizes are known."""
+    for kind in KINDS:
+        x, y = operands(dtype, sizes, kind, whole=True)
+        expected = np.matmul(x.numpy().T if kind[1] else x.numpy(), y.numpy().T if kind[2] else y.numpy())
+        for unknown in (False, True):
+            specs = [rt.TensorSpec([None, None] if unknown else m.shape, dtype) for m in (x, y)]
+            concrete = rt.function(kind[0], executor="native").get_concrete_function(*specs)
+            text = concrete.inspect_llvm(optimized=False)
+            assert ("@runtime_product_" in text) is ((own and not unknown) or not blas.blas_symbols())
+            assert (concrete(x, y).numpy() == expected).all()
+
+
+@needs_packed
+def test_products_that_update_are_made_on_the_threads_of_loops() -> None:
+    """Also if they are scaled, by a number that may be 0, where the product is not finite."""
+    def descend(w: Any, x: Any, y: Any, rate: Any) -> Any:
+        for t in rt.range(3):
+            w = w - rate * (x @ (y + rt.cast(t, rt.float64)))
+        return w
+
+    traced = rt.function(descend, executor="native")
+    x, y = (rt.constant(np.random.default_rng(0).standard_normal(shape)) for shape in ((130, 300), (300, 90)))
+    for rate in (0.25, 0.0):
+        for first in (1.0, np.inf):
+            args = rt.ones([130, 90], rt.float64), x * first, y, rt.constant(rate, rt.float64)
+            concrete = traced.get_concrete_function(*args)
+            assert "matmul is added in place" in concrete.explain_native()
+            assert "@runtime_product_" in concrete.inspect_llvm(optimized=False)
+            want = rt.function(descend, executor="numpy")(*args).numpy()
+            np.testing.assert_allclose(concrete(*args).numpy(), want, rtol=1e-9, atol=1e-9)

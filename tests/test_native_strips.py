@@ -67,29 +67,30 @@ class Kept:
         self.engines = []
         i64, ptr = ctypes.c_int64, ctypes.c_void_p
         self.copy = self._of(packed.STRIPS, turned, [i64, i64, ptr, i64, ptr])
-        self.multiply = self._of(packed.BY_STRIPS, False, [ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, i64])
+        self.multiply = self._of(packed.BY_STRIPS, False, [ptr, i64, i64, i64, ptr, i64, ptr, ptr, ptr, i64])
 
     def _of(self, part: str, turned: bool, types: list[Any]) -> Any:
-        (name,) = [name for name, kind in packed.PRODUCTS.items() if kind == (self.dtype, False, turned)]
-        self.engines.append(code._engine_of(packed.product_text(name, self.module), 0))
-        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.engines[-1].get_function_address(name + part))
+        (name,) = [name for name, known in packed.FUNCTIONS.items() if known == (part, self.dtype, False, turned)]
+        self.engines.append(code._engine_of(packed.function_text(name, Module(True, self.module.vector_bits)), 0))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.engines[-1].get_function_address(name))
 
-    def __call__(self, xs: list[Any], y: Any, outs: list[Any], again: bool) -> None:
+    def __call__(self, xs: list[Any], y: Any, outs: list[Any], scale: int | None) -> None:
         inner, columns = y.shape
         room = packed.Packed(self.module, self.dtype, False, False).room(Builder(self.module), 0, inner, columns)
         assert isinstance(room, int)
         memory = np.full(room + 64, 77, self.dtype.np)
         assert self.copy(inner, columns, y.ctypes.data, y.strides[self.turned] // y.itemsize, memory.ctypes.data) == 0
+        factor = None if scale is None else np.full(1, scale, self.dtype.np).ctypes
         for x, out in zip(xs, outs, strict=True):
             assert self.multiply(None, x.shape[0], inner, columns, x.ctypes.data, x.strides[0] // x.itemsize,
-                                 memory.ctypes.data, out.ctypes.data, again, 0) == 0
+                                 memory.ctypes.data, out.ctypes.data, None if factor is None else factor.data, 0) == 0
         assert (memory[room:] == 77).all(), "what lies behind the memory is untouched"
 
 
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("scale", [None, 1, -2])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("bits", WIDTHS)
-def test_code(bits: int, kind: Any, again: bool) -> None:
+def test_code(bits: int, kind: Any, scale: int | None) -> None:
     """Of small integers, of which all sums are exact; nothing around the operands is read or written."""
     dtype, turned = kind
     kept, rng = Kept(bits, dtype, turned), np.random.default_rng(0)
@@ -97,10 +98,11 @@ def test_code(bits: int, kind: Any, again: bool) -> None:
         y = rng.integers(-4, 5, (inner, columns)).astype(dtype.np)
         xs = [rng.integers(-4, 5, (rows, inner)).astype(dtype.np) for rows in (8, 1, 5, 0, 96, 203)]
         outs = [np.full(len(x) * columns + 200, 7, dtype.np) for x in xs]
-        kept([laid(x, False) for x in xs], laid(y, turned), [out[100:] for out in outs], again)
+        kept([laid(x, False) for x in xs], laid(y, turned), [out[100:] for out in outs], scale)
         for x, out in zip(xs, outs, strict=True):
             end = 100 + len(x) * columns
-            assert (out[100:end].reshape(-1, columns) == x @ y + 7 * again).all(), (len(x), inner, columns)
+            want = x @ y if scale is None else 7 + scale * (x @ y)
+            assert (out[100:end].reshape(-1, columns) == want).all(), (len(x), inner, columns)
             assert (out[:100] == 7).all() and (out[end:] == 7).all()
 
 
@@ -221,7 +223,7 @@ def test_not_finite() -> None:
 
 
 def test_what_is_left_to_blas() -> None:
-    """Matrices whose sizes are not known, that are too large, or of which only a branch or an update makes products."""
+    """Matrices whose sizes are not known, that are too large, or of which only a branch makes products."""
     h, u, n = random(32, 64), random(64, 64), rt.constant(3)
     unknown = [rt.TensorSpec([None, None], rt.float32)] * 2 + [rt.TensorSpec([], rt.int32)]
     check(stepped, h, u, n, specs=unknown, said=False)
@@ -232,15 +234,19 @@ def test_what_is_left_to_blas() -> None:
             h = rt.tanh(h @ u) if k > 1 else h
         return h
 
-    def scaled(h, u, n):
+    check(in_a_branch, h, u, n, said=False)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.0, float("inf")])
+def test_products_are_scaled_and_added(rate: float) -> None:
+    def scaled(h, u, n, rate):
         w = h * 2.0
         for k in rt.range(n):
-            w = w - 0.5 * (rt.tanh(h + rt.cast(k, rt.float32)) @ u)
+            w = w - rate * (rt.tanh(h + rt.cast(k, rt.float32)) @ u)
         return w
 
-    check(in_a_branch, h, u, n, said=False)
-    if gemm.blas_symbols():
-        check(scaled, h, u, n, said=False)
+    concrete = check(scaled, random(33, 64), random(64, 64), rt.constant(3), rt.constant(rate))
+    assert "matmul is added in place" in concrete.explain_native()
 
 
 def test_tiles_have_to_be_full(monkeypatch: pytest.MonkeyPatch) -> None:

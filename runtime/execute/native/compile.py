@@ -19,7 +19,7 @@ from runtime.execute.native.emit import BY_ITEMS, PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
-from runtime.execute.native.packed import PARTS, PRODUCTS, product_text
+from runtime.execute.native.packed import FUNCTIONS, function_text
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -82,9 +82,9 @@ class Code:
         known = cache.load(key)
         self.cached = known is not None
         with _lock:
-            for name in PRODUCTS:
+            for name in FUNCTIONS:
                 if name in text:
-                    _product(name)
+                    _packed(name)
             self._engine = _engine_of(text, _LEVEL, known, lambda _, code: cache.save(key, code))
         self.body: int = self._engine.get_function_address("body")
         words = describe(self.body)
@@ -128,13 +128,12 @@ def _support() -> _MethodDef:
 
 
 @functools.cache
-def _product(name: str) -> None:
-    """Make the functions of large products, which what is compiled from now on finds by name."""
-    text = product_text(name, Module(has_fma(), vector_bits()))
+def _packed(name: str) -> None:
+    """Make a function for large products, which what is compiled from now on finds by name."""
+    text = function_text(name, Module(has_fma(), vector_bits()))
     key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, cache.load(key), lambda _, code: cache.save(key, code))
-    for part in PARTS:
-        llvm.add_symbol(name + part, engine.get_function_address(name + part))
+    llvm.add_symbol(name, engine.get_function_address(name))
     engine.detach()  # it stays for ever, as code that calls it may
 
 

@@ -239,6 +239,14 @@ class Builder:
         self.entry.append(f"  {name} = alloca {ty}, i64 {count}, align {align}")
         return Val("ptr", name)
 
+    def cell(self, value: Val | None) -> Val:
+        """Memory on the stack with a value; null for None."""
+        if value is None:
+            return Val("ptr", "null")
+        place = self.alloca(value.ty)
+        self.store(value, place)
+        return place
+
     def at_entry(self, ty: str, text: str) -> Val:
         """An instruction at the start of the function, whose result can be used everywhere."""
         self.count += 1

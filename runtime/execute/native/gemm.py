@@ -1,5 +1,9 @@
-"""Products of matrices by BLAS, or by `packed` where none was found, and how large ones of BLAS are cut so that signals
-can come between.
+"""Products of matrices: large ones by `packed`, others by BLAS, of which large ones are cut so that signals can come
+between.
+
+By `packed` are those of known sizes that OpenBLAS would divide among its own threads, and where no BLAS was found all.
+That is as fast or faster, and OpenBLAS's threads would go on waiting in a loop for 0.1 s after each, in the way of
+what comes next.
 
 A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
 tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:
@@ -9,23 +13,30 @@ are cut at multiples of `_ROWS`, which its kernels write in the same way whereve
 """
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from runtime.execute.native.arrays import Leaf, same
 from runtime.execute.native.blas import GEMM, blas_symbols, depth
-from runtime.execute.native.emit import Builder, Index, Val, const
+from runtime.execute.native.emit import Builder, Index, Module, Val, const
 from runtime.execute.native.lower import Lowering, NotNative
-from runtime.execute.native.packed import Packed, fits
+from runtime.execute.native.packed import PRODUCT, Packed, fills, fits
+from runtime.execute.native.parallel import THREADS_WORD
 from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
 
-__all__ = ["call", "cut", "is_large", "layout", "need", "straight"]
+__all__ = ["Sizes", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes", "work_of"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _LOOK: Final = 1 << 24  # what a call counts for signals: more than is needed for a look
+_DEEP: Final = 64  # multiplications for an element: those of less wait for memory
+_WASTE: Final = 2.0  # by what the tiles of `packed` may exceed a product
+
+Sizes = tuple[Index | None, Index | None, Index | None]
+"""Rows, multiplications for an element, and columns, as far as they are known."""
 
 
 def _most(bits: int, dtype: DType) -> int:
@@ -38,22 +49,54 @@ def is_large(dtype: DType, work: Index | None) -> bool:
     return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
 
 
+def on_one_thread(module: Module) -> int:
+    """The multiplications up to which OpenBLAS keeps to one thread: for registers of 512 bits it has a way for small
+    products, which ends there."""
+    return 1_000_000 if module.vector_bits >= 512 else 1 << 18
+
+
+def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether `packed` makes a product."""
+    rows, inner, columns = sizes
+    if not fits(module, dtype):
+        return False
+    if not blas_symbols():
+        return True
+    if not (isinstance(rows, int) and isinstance(inner, int) and isinstance(columns, int)):
+        return False
+    return (inner >= _DEEP and rows * inner * columns > on_one_thread(module)
+            and fills(module, dtype, rows, columns, _WASTE))
+
+
+def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether a product may be made by a BLAS on threads of its own."""
+    if _is_own(module, dtype, sizes):
+        return False
+    work = work_of(sizes)
+    return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module))
+
+
+def work_of(sizes: Sizes) -> int | None:
+    """The multiplications, if they are known."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) else None
+
+
 def need(w: Lowering, dtype: DType) -> None:
     """Something that makes large products of a dtype."""
     if not blas_symbols() and not fits(w.module, dtype):
         raise NotNative("no BLAS was found")
 
 
-def cut(w: Lowering, dtype: DType, sizes: tuple[Index, Index, Index]) -> bool | None:
-    """Whether a product of so many rows, multiplications for an element, and columns is cut, if BLAS makes it; None:
-    the run decides."""
-    work = w.b.product(sizes) if all(isinstance(size, int) for size in sizes) else None
-    return work > _most(w.module.vector_bits, dtype) if isinstance(work, int) else None
+def cut(w: Lowering, dtype: DType, sizes: Sizes) -> bool | None:
+    """Whether a product takes so long that it is cut; None: the run decides."""
+    work = work_of(sizes)
+    return None if work is None else work > _most(w.module.vector_bits, dtype)
 
 
 def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, whole: bool = False) -> None:
-    """The product into `out`; with `alpha` BLAS adds as many times the product to what is there. `whole`: in one call
-    of BLAS, however large it is."""
+    """The product into `out`; with `alpha`, as many times the product is added to what is there. `whole`: no signal
+    comes between, however large it is."""
     b, dtype = w.b, x.dtype
     w.long = True
     x, y = (_lying(w, m) for m in (x, y))
@@ -61,18 +104,19 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     sizes = x.dims[0], x.dims[1], y.dims[1]
     operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
 
-    if not blas_symbols():
+    if _is_own(w.module, dtype, sizes):
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
-        given = [*map(b.i64, sizes), *operands, out.pointer, memory.pointer]
-        w.leave_if_stopped(b.call("i32", own.declare(), w.frame, *given))
+        given = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
+                 b.cell(alpha)]
+        w.leave_if_stopped(b.call("i32", own.declare(PRODUCT), Val("ptr", "null") if whole else w.frame, *given))
         return
     scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
     given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
     _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
 
 
-def _by_blas(w: Lowering, product: _Product, sizes: tuple[Index, Index, Index], given: list[Val], whole: bool) -> None:
+def _by_blas(w: Lowering, product: _Product, sizes: Sizes, given: list[Val], whole: bool) -> None:
     """In one call, or in several if it takes long."""
     b, dtype = w.b, product.dtype
     if whole or cut(w, dtype, sizes) is False:
@@ -152,14 +196,9 @@ class _Product:
         """One call."""
         name = GEMM[self.dtype]
 
-        def cell(value: Val) -> Val:
-            place = b.alloca(value.ty)
-            b.store(value, place)
-            return place
-
         if f"cblas_{name}64" in blas_symbols():
             if self.dtype.is_complex:  # it takes the address of these
-                alpha, beta = cell(alpha), cell(beta)
+                alpha, beta = b.cell(alpha), b.cell(beta)
             b.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr",
                              "i64", beta.ty, "ptr", "i64")
             b.call("void", f"cblas_{name}64", const("i32", 101), *[
@@ -171,11 +210,11 @@ class _Product:
         b.module.declare(name, "void", *["ptr"] * 13)
 
         def short(index: Val) -> Val:
-            return cell(b.convert("trunc", index, "i32"))
+            return b.cell(b.convert("trunc", index, "i32"))
 
-        turns = [cell(const("i8", ord("T" if turned else "N"))) for turned in (self.y_turned, self.x_turned)]
-        b.call("void", name, *turns, short(columns), short(rows), short(inner), cell(alpha), y, short(y_step), x,
-               short(x_step), cell(beta), out, short(columns))
+        turns = [b.cell(const("i8", ord("T" if turned else "N"))) for turned in (self.y_turned, self.x_turned)]
+        b.call("void", name, *turns, short(columns), short(rows), short(inner), b.cell(alpha), y, short(y_step), x,
+               short(x_step), b.cell(beta), out, short(columns))
 
     def write_cut(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val,
                   y: Val, y_step: Val, beta: Val, out: Val) -> Val:

@@ -1,9 +1,9 @@
 """Matrix products in a counted loop that do not wait for its state: those of many steps at once, on several threads.
 
 In `for t in range(time): h = tanh(xs[t] @ w + h @ u)` no step needs another one for `xs[t] @ w`. The products of a
-group of steps are made when the first of these begins. Each stays the call of BLAS that it was, so that it has the same
-bits; one product of all steps together might have others. A group takes about a millisecond at most: so little is lost
-where an exception ends the loop, and what was made is still in the cache when its step comes.
+group of steps are made when the first of these begins. Each stays as it was, a call of BLAS or of `strips`, so that it
+has the same bits; one product of all steps together might have others. A group takes about a millisecond at most: so
+little is lost where an exception ends the loop, and what was made is still in the cache when its step comes.
 """
 from __future__ import annotations
 
@@ -227,18 +227,12 @@ def _unfit(w: Lowering, p: Product) -> str | None:
     if not by_blas(w, result_type(p.node).dtype, p.sizes):
         return "it is written inline"
     work = w.b.product(p.sizes)
-    return "BLAS divides it among threads by itself" if isinstance(work, int) and work > _most(w, p) else None
+    return "it is divided among threads by itself" if isinstance(work, int) and work > _most(w, p) else None
 
 
 def _most(w: Lowering, p: Product) -> int:
     """How many multiplications a product has that is made ahead: strips go to no other thread, OpenBLAS may."""
-    return _GROUP if p.strips is not None else _on_one_thread(w.module.vector_bits)
-
-
-def _on_one_thread(bits: int) -> int:
-    """The multiplications up to which OpenBLAS keeps to one thread: for registers of 512 bits it has a way for small
-    products, which ends there."""
-    return 1_000_000 if bits >= 512 else 1 << 18
+    return _GROUP if p.strips is not None else gemm.on_one_thread(w.module)
 
 
 # Which products need nothing of the state, and their operands in code that may run before their step.

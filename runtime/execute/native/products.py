@@ -6,7 +6,7 @@ from typing import Final
 
 from runtime.execute.native import gemm, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
-from runtime.execute.native.blas import GEMM, blas_symbols
+from runtime.execute.native.blas import GEMM
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import fitted
@@ -43,9 +43,9 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
-        update = update_of(w, node, dims) if blas_symbols() else None
+        update = update_of(w, node, dims)
         strips: Strips | None = w.strips.get(node)
-        if strips is not None and strips.takes(w, x) and (update is None or update.only_adds):
+        if strips is not None and strips.takes(w, x) and (update is None or update.variable is None):
             return _by_strips(w, node, strips, x, dims, update)
         uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
@@ -72,7 +72,7 @@ def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[
     w.by_strips.append(node)
     if update is not None:
         w.added.append(node)
-        return update.write(w, lambda out, _: strips.multiply(w, x, out, add=True))
+        return update.write(w, lambda out, alpha: strips.multiply(w, x, out, alpha))
     target = w.result(node.outputs[0], dims)
     strips.multiply(w, x, target)
     return target

@@ -36,9 +36,7 @@ def report(w: Lowering) -> str:
         lines.append(f"  {_place(node)}{node.op.name} is made {how}")
     lines += [f"  {_place(node)}{node.op.name} multiplies by a matrix that is copied once, before the loop"
               for node in w.by_strips]
-    for node in w.added:
-        how = "" if node in w.by_strips else ", by one call of BLAS"
-        lines.append(f"  {_place(node)}{node.op.name} is added in place{how}")
+    lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
     if not w.called_back:
         lines.append("  nothing calls Python" + (

@@ -29,12 +29,13 @@ INTERRUPTED: Final = 4  # the status of code that stopped for it
 
 
 def define_signals(module: Module) -> None:
-    """`i32 runtime_signals(frame)`, `i32 runtime_ask(frame, site, words)` and `i32 runtime_insist(frame, site, words)`.
+    """`runtime_signals(frame)`, `runtime_ask(frame, site, words)` and `runtime_insist(frame, site, words)`, of i32.
 
-    The first is not 0 if a handler raised an exception, which waits in the frame then. The second calls a site, whose
-    status is 1 if it came to its end. Signals are handled before, so that none meets Python at the door of a callback,
-    where an exception is lost; one of a handler becomes that of the call. The third calls a site again if it did not
-    come to its end, as a handler may have raised something within it; gives the status of the first time.
+    The first is not 0 if a handler raised an exception, which waits in the frame then; it does not look if the frame is
+    null. The second calls a site, whose status is 1 if it came to its end. Signals are handled before, so that none
+    meets Python at the door of a callback, where an exception is lost; one of a handler becomes that of the call. The
+    third calls a site again if it did not come to its end, as a handler may have raised something within it; gives the
+    status of the first time.
 
     Handlers run on the main thread of Python. Threads of the pool, which work for a call of it, are none of Python's:
     they look only whether an exception waits.
@@ -50,6 +51,12 @@ def define_signals(module: Module) -> None:
 
 
 def _signals(b: Builder, frame: Val) -> Val:
+    null = Val("ptr", "null")
+    none = b.icmp("eq", frame, null)
+    return b.either(none, lambda: [const("i32", 0)], lambda: [_looked(b, frame)])[0]
+
+
+def _looked(b: Builder, frame: Val) -> Val:
     null = Val("ptr", "null")
     place = b.offset(frame, ERROR_WORDS, "i64")
     waits = b.icmp("ne", b.op("ptr", f"load atomic ptr, {place} monotonic, align 8"), null)

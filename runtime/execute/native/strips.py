@@ -6,7 +6,6 @@ the threads that loops share: those of a BLAS go on waiting in a loop for a whil
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,7 +13,7 @@ from runtime.execute.native import gemm
 from runtime.execute.native.arrays import Leaf
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value
-from runtime.execute.native.packed import BY_STRIPS, DEPTH, SIDE, STRIPS, Packed, fits
+from runtime.execute.native.packed import BY_STRIPS, DEPTH, SIDE, STRIPS, Packed, fills, fits
 from runtime.execute.native.parallel import THREADS_WORD
 from runtime.execute.native.shapes import result_type
 from runtime.graph import Graph, Node
@@ -29,7 +28,8 @@ _WASTE: Final = 1.25  # by what tiles may exceed the product: BLAS has smaller o
 
 
 class Strips:
-    """The strips of a matrix. `alone`: no BLAS makes other products of the loop; its threads would be in the way."""
+    """The strips of a matrix. `alone`: no BLAS makes products of the loop on threads of its own, which would be in the
+    way."""
 
     def __init__(self, w: Lowering, y: Leaf, alone: bool) -> None:
         b = w.b
@@ -49,11 +49,12 @@ class Strips:
         """Whether parts of loops may make a product of so many rows: none lies in memory that they would share."""
         return isinstance(rows, int) and rows % self.code.rows == 0
 
-    def multiply(self, w: Lowering, x: Leaf, out: Leaf, add: bool = False) -> None:
-        """The product of a matrix that this takes into `out`, or added to what is there."""
+    def multiply(self, w: Lowering, x: Leaf, out: Leaf, alpha: Val | None = None) -> None:
+        """The product of a matrix that this takes into `out`; with `alpha`, as many times the product is added to what
+        is there."""
         b = w.b
         given = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
-                 out.pointer, const("i64", int(add)), self._threads(w, x.dims[0])]
+                 out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
         status = b.call("i32", self.code.declare(BY_STRIPS), w.frame, *given)
         if not w.inside:
             w.leave_if_stopped(status)
@@ -71,7 +72,8 @@ def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
     """Make strips of what the body of a loop multiplies by. `env`: its captures."""
     products = [node for node in body.nodes if node.op.name == "matmul"]
     found = {node: y for node in products if (y := _right(w, node, env)) is not None}
-    alone = all(node in found or not gemm.is_large(result_type(node).dtype, _work(node)) for node in products)
+    alone = not any(node not in found and gemm.wakes(w.module, result_type(node).dtype, _sizes(node))
+                    for node in products)
     made: dict[GraphValue, Strips] = {}
     for node in products:
         w.strips.pop(node, None)
@@ -84,7 +86,7 @@ def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
 
 def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | None:
     """The right matrix of a large product, if it is the same in all steps and strips pay."""
-    y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, _work(node)
+    y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, gemm.work_of(_sizes(node))
     if w.inside or not fits(w.module, dtype) or not isinstance(y, Leaf):
         return None
     if y.dtype is not dtype or len(y.dims) != 2 or len(result_type(node).shape) != 2 or not gemm.is_large(dtype, work):
@@ -98,16 +100,12 @@ def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | N
 
 
 def _fills(w: Lowering, dtype: DType, rows: int | None, columns: int) -> bool:
-    """Whether a product takes up most of its tiles, as it does for all but few rows where those are low."""
-    code = Packed(w.module, dtype, False, False)
-    if rows is None:
-        return code.rows <= 4
-    high, wide = -(-rows // code.rows) * code.rows, max(-(-columns // code.lanes), 2) * code.lanes
-    return high * wide <= _WASTE * rows * columns
+    """Whether tiles are not much more than a product. Of rows that are not known as many may be missing as in the
+    highest tile: few of those for registers of 256 bits."""
+    return w.module.vector_bits < 512 if rows is None else fills(w.module, dtype, rows, columns, _WASTE)
 
 
-def _work(node: Node) -> int | None:
-    """The multiplications for each matrix of a product, if they are known."""
+def _sizes(node: Node) -> gemm.Sizes:
+    """The rows of each matrix of a product, multiplications for an element, and columns."""
     x, y = (v.type.shape for v in node.inputs)  # type: ignore[union-attr]
-    sizes = [*x[-2:], y[-1]]
-    return None if None in sizes else math.prod(sizes)
+    return x[-2], x[-1], y[-1]

@@ -1,4 +1,4 @@
-"""Products that are added to, or subtracted from, what nobody needs afterwards: BLAS does both at once.
+"""Products that are added to, or subtracted from, what nobody needs afterwards: both are done at once.
 
 `w - rate * (x @ y)` is three nodes. When the first is lowered and the others are the only ones that use its result and
 the old `w`, the product is added to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum of one
@@ -30,11 +30,6 @@ class Update(NamedTuple):
     alpha: Val
     nodes: Sequence[Node]
     variable: Any = None
-
-    @property
-    def only_adds(self) -> bool:
-        """Whether it is the product that is added, and no variable is: that may not have half of it after a signal."""
-        return len(self.nodes) == 1 and self.alpha.ref == const(self.alpha.ty, 1).ref and self.variable is None
 
     def write(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> Leaf:
         """`product(out, alpha)` writes a product into memory, or adds it to that."""
