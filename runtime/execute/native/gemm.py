@@ -26,7 +26,8 @@ from runtime.execute.native.scalars import literal, llvm_type
 from runtime.execute.native.signals import INTERRUPTED, poll
 from runtime.types import DType
 
-__all__ = ["Sizes", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes", "work_of"]
+__all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes",
+           "work_of"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
@@ -68,9 +69,15 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
             and fills(module, dtype, rows, columns, _WASTE))
 
 
+def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether a product of a matrix and a vector is better made by loops, which are divided among threads."""
+    work = work_of(sizes)
+    return fits(module, dtype) and 1 in (sizes[0], sizes[2]) and work is not None and work > on_one_thread(module)
+
+
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
     """Whether a product may be made by a BLAS on threads of its own."""
-    if _is_own(module, dtype, sizes):
+    if _is_own(module, dtype, sizes) or by_sums(module, dtype, sizes):
         return False
     work = work_of(sizes)
     return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module))

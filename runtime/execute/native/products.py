@@ -42,6 +42,8 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     lead = leading(w, node, x, y)
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
+    if not lead and not w.inside and gemm.by_sums(w.module, x.dtype, (rows, inner, columns)):
+        return _by_sums(w, x, y, dims)
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims)
         strips: Strips | None = w.strips.get(node)
@@ -66,6 +68,23 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
 
     loops.nest(b, lead, product, parallel=False)
     return target
+
+
+def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
+    """The product of a matrix and a vector, a sum for each row. Those of a matrix that lies by columns are added up
+    side by side."""
+    b, dtype = w.b, x.dtype
+    if not _is(y.dims[1], 1):  # x y = (y' x')'
+        x, y = (Leaf(dtype, m.dims[::-1], m.pointer, m.steps(b)[::-1], bases=m.bases) for m in (y, x))
+    across = _is(x.steps(b)[1], 1)
+    along = slice(None) if across else slice(None, None, -1)
+    sizes, vector = x.dims[along], [0, y.steps(b)[0]][along]
+    factors = [Leaf(dtype, sizes, x.pointer, x.steps(b)[along], bases=x.bases),
+               Leaf(dtype, sizes, y.pointer, vector, bases=y.bases)]
+    terms = Map("multiply", dtype, sizes, lambda b, one, other: b.fmul(one, other), factors)
+    total = loops.reduce(b, w.memory, "reduce_sum", terms, [int(across)], False, w.divide)
+    assert isinstance(total, Array)
+    return total.reshaped(dims)
 
 
 def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[Index], update: Update | None) -> Leaf:
