@@ -7,7 +7,7 @@ those of the next. A tile, whose sums all stay in registers, is a few rows of th
 copied to strips, too, where they lie by columns, and at the end, where a tile would read what is not there.
 
 Each sum adds up the products of a block in order, then those of the next block. So it is the same whatever the tile,
-the thread, and the number of them. Where blocks are cut depends on the sizes alone.
+the thread, and the number of them. Where blocks are cut depends on the sizes alone: those of few rows are deeper.
 
 The strips of a right matrix of one block may also be kept, and many left ones multiplied by them (`strips.py`).
 """
@@ -23,7 +23,7 @@ from runtime.types import DType, float32, float64
 
 __all__ = ["BY_STRIPS", "DEPTH", "FUNCTIONS", "PRODUCT", "SIDE", "STRIPS", "Packed", "fills", "fits", "function_text"]
 
-DEPTH: Final = 512  # products of a sum that a block adds up
+DEPTH: Final = 512  # products of a sum that a block adds up; twice as many of one group of rows
 SIDE: Final = 2048  # rows and columns of a block
 _GROUP: Final = 96  # rows that stay in the cache of a core while columns pass by
 _VECTORS: Final = 3  # of a row of a tile, at most
@@ -45,6 +45,11 @@ def fills(module: Module, dtype: DType, rows: int, columns: int, waste: float) -
     code = Packed(module, dtype, False, False)
     high, wide = (-(-size // by) * by for size, by in ((rows, code.rows), (columns, code.lanes)))
     return high * wide <= waste * rows * columns
+
+
+def _has_groups(rows: Index) -> bool:
+    """Whether it is known that there is more than one group of rows."""
+    return isinstance(rows, int) and rows > _GROUP
 
 
 def _least(b: Builder, x: Val, y: Val) -> Val:
@@ -104,7 +109,7 @@ class Packed:
             return min(size, most) if isinstance(size, int) else _least(b, size, const("i64", most))
 
         lines = b.iadd(least(columns, SIDE), least(rows, SIDE) if self.x_turned else 0)
-        return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH))
+        return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH if _has_groups(rows) else 2 * DEPTH))
 
     def declare(self, part: str) -> str:
         """The name of a function: the product, or `STRIPS` or `BY_STRIPS`. What it takes its `_write` says."""
@@ -127,7 +132,8 @@ class Packed:
         small = b.icmp("slt", b.mul(b.mul(rows, inner), columns), const("i64", _THREADS))
         threads = b.select(small, one, threads)
         following = b.select(b.icmp("eq", scale, _NONE), b.cell(const(ty, 1)), scale)
-        count = _largest(b, self._up(b, inner, DEPTH), one)
+        deepest = b.select(b.icmp("sgt", rows, const("i64", _GROUP)), const("i64", DEPTH), const("i64", 2 * DEPTH))
+        count = _largest(b, b.udiv(b.add(inner, b.sub(deepest, one)), deepest), one)
         depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # all blocks about the same
 
         def run(name: str, held: Val, size: Val, step: int, most: int) -> None:
