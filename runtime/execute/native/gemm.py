@@ -3,7 +3,7 @@ between.
 
 By `packed` are those of known sizes that OpenBLAS would divide among its own threads, and where no BLAS was found all.
 That is as fast or faster, and OpenBLAS's threads would go on waiting in a loop for 0.1 s after each, in the way of
-what comes next.
+what comes next. Of a large matrix and a vector they are sums, which `products.py` makes (`by_sums`).
 
 A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
 tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:

@@ -74,6 +74,7 @@ def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
     """The product of a matrix and a vector, a sum for each row. Those of a matrix that lies by columns are added up
     side by side."""
     b, dtype = w.b, x.dtype
+    w.long = True
     if not _is(y.dims[1], 1):  # x y = (y' x')'
         x, y = (Leaf(dtype, m.dims[::-1], m.pointer, m.steps(b)[::-1], bases=m.bases) for m in (y, x))
     across = _is(x.steps(b)[1], 1)
