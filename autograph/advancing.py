@@ -27,7 +27,7 @@ from types import (
 )
 from typing import Any, Final
 
-from .frames import is_internal
+from .frames import is_opaque
 from .holders import fields_in
 from .others import IN_MEMORY, is_file
 
@@ -173,7 +173,7 @@ def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]
     """Where one of the functions first reads what a path such as `self.it` leads to: the last name in the path that is
     read at all. If none of them does, then where one that they call does; else the line of the first."""
     held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
-    callees = [value for value in held if type(value) is FunctionType and not is_internal(value.__code__.co_filename)]
+    callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
     for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):
         for name in reversed(re.findall(r"[^\W\d]\w*", path)):
             lines = [(code.co_filename, line) for code in codes for line in _lines_reading(code, name)]

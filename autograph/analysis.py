@@ -14,9 +14,31 @@ from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
 __all__ = [
-    "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test",
-    "attributes_of", "bool_test", "classify", "differs_traced", "makes_text", "member_test", "never_tensor",
-    "none_test", "percent_text", "reads_frame", "same_test", "spreads", "takes_item", "tested", "within_text",
+    "COMPARISONS",
+    "DELETES",
+    "MATCHES",
+    "MERGES",
+    "PREDICATES",
+    "Decision",
+    "are_texts",
+    "asked_call",
+    "attribute_test",
+    "attributes_of",
+    "bool_test",
+    "classify",
+    "compares",
+    "differs_traced",
+    "makes_text",
+    "member_test",
+    "never_tensor",
+    "none_test",
+    "percent_text",
+    "reads_frame",
+    "same_test",
+    "spreads",
+    "takes_item",
+    "tested",
+    "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
@@ -276,7 +298,21 @@ def spreads(node: Any) -> bool:
         isinstance(element, gast.Starred) for element in node.elts)
 
 
-_DIFFERING = (makes_text, percent_text, is_of_text, attributes_of, within_text, takes_item, spreads)
+COMPARISONS = {gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne"}
+"""What operators are called that compare."""
+_NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
+
+
+def compares(node: Any) -> bool:
+    """Whether an expression is `x < y`, or a chain of such, of what may be containers."""
+    if not isinstance(node, gast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
+    return any(type(op) in COMPARISONS and not isinstance(left, _NO_CONTAINERS) and not isinstance(
+        right, _NO_CONTAINERS) for left, op, right in zip(sides, node.ops, sides[1:]))
+
+
+_DIFFERING = (makes_text, percent_text, is_of_text, attributes_of, within_text, takes_item, spreads, compares)
 
 
 def differs_traced(node: Any) -> bool:

@@ -20,6 +20,7 @@ import gast
 
 from . import cache, calls, operators
 from .analysis import Decision, classify, differs_traced, reads_frame, tested
+from .assigned import mark_unsure
 from .capture import capture, is_current
 from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
@@ -32,7 +33,7 @@ from .policy import left_alone
 from .recursion import TooDeep, with_room
 from .sites import embed, extract
 from .statements import convert_statements
-from .tree import functions_in, walk
+from .tree import FUNCTIONS, functions_in, walk
 from .unseen import unseen
 from .verification import verified
 
@@ -82,18 +83,21 @@ _NAMED: dict[type, frozenset[str]] = {}
 
 def convert_tree(
     node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None, tracing: bool = False,
-    always: bool = False,
+    always: bool = False, around: frozenset[str] = frozenset(),
 ) -> None:
     """Run the passes, up to `stage`, over a function and those made in it, in place; `tracing`: as it is to be while a
     backend traces, which may have set to None, or left unset, whatever is looked at here. If it is `always` to be so,
-    as there is one form alone, `isinstance` and its like do not ask: that would cost too much of plain values."""
+    as there is one form alone, `isinstance` and its like do not ask: that would cost too much of plain values.
+    `around`: the variables of the functions around it."""
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
     scope.tracing = tracing
     scope.asked = tested(node, not always) if tracing else frozenset()
+    if tracing and not always:
+        mark_unsure(node, scope, around)
     for child, owner in functions_in(node, class_name):
-        convert_tree(child, used, stage, recursive, owner, tracing, always)
+        convert_tree(child, used, stage, recursive, owner, tracing, always, around | scope.locals)
     for name, run in PASSES:
         if stage == "capture":
             break
@@ -149,8 +153,10 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
     with calls.at_work:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        differs = any(map(differs_traced, walk(source.tree)))
-        convert_tree(source.tree, used, None, recursive, source.class_name, tracing)
+        nodes, around = walk(source.tree), frozenset(fn.__code__.co_freevars)
+        differs = any(map(differs_traced, nodes)) or any(
+            mark_unsure(node, Scope(node, used, None), used) for node in nodes if isinstance(node, FUNCTIONS))
+        convert_tree(source.tree, used, None, recursive, source.class_name, tracing, around=around)
         name = name_operators(source.tree, used)
         template = compile_function(source, source.tree, fn.__code__, name, operators)
         template.differs = differs

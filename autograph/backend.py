@@ -198,6 +198,9 @@ class Backend(Protocol):
         """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
         an item of in `around[i][index] = value`, else None."""
 
+    def compare(self, name: str, left: Any, right: Any) -> Any:
+        """`left < right` or the like, by its name in the module operator, of what may be containers of its values."""
+
     def came_back(self, values: Sequence[Any]) -> None:
         """These lists, in whose places something else was, are there again: what was traced since is taken back."""
 
@@ -228,6 +231,9 @@ class Backend(Protocol):
 
     def matched(self, value: Any) -> Any:
         """The subject of a `match` whose patterns only Python can match: an error if it may be None."""
+
+    def read(self, value: Any) -> Any:
+        """The value of a variable that is read, to raise when the graph runs if it is not bound there."""
 
     def check_attribute(self, value: Any, name: str) -> None:
         """To raise when the graph runs if an attribute is not there, which staged code set on some ways only."""

@@ -49,6 +49,9 @@ class Decisions:
     def idle(self, origin: Any) -> Any:
         raise NotImplementedError
 
+    def compared(self, node: Any, left: Any, right: Any) -> Any:
+        raise NotImplementedError
+
     def operator(self, name: str, origin: Any) -> Any:
         if name in CONSTANTS:
             return constant_at(CONSTANTS[name], origin)
@@ -258,8 +261,7 @@ class Decisions:
         compare, rest = function.body.args
         left, middle = (self.visit(a, PLAIN) for a in node.args)
         named = self.assign_in(compare.comparators[0].id, middle, node.args[1])
-        first = ast.Compare(left=left, ops=[self.visit(compare.ops[0], PLAIN)], comparators=[named])
-        return at(first, compare), rest.body
+        return self.compared(compare, left, named), rest.body
 
 
 def name_at(name: str, ctx: ast.expr_context, origin: Any) -> Any:

@@ -12,8 +12,8 @@ if sys.version_info < (3, 11):
     import ctypes
 
 __all__ = [
-    "BODY", "CONVERTED", "hide_package", "is_body", "is_converted", "is_internal", "own_errors", "prune",
-    "settle", "shows_internal", "stand_in",
+    "BODY", "CONVERTED", "convert_file", "hide_package", "is_body", "is_converted", "is_internal", "is_opaque",
+    "own_errors", "prune", "settle", "shows_internal", "stand_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -34,6 +34,8 @@ def is_body(code: CodeType) -> bool:
 
 # Directories whose frames belong to the tool; `runtime` adds its own.
 _internal: list[str] = []
+_converting: set[str] = set()
+"""Files in these whose code converts nevertheless."""
 _full = os.environ.get("AUTOGRAPH_FULL_TRACEBACK", "") not in ("", "0")
 
 
@@ -50,6 +52,18 @@ hide_package(__file__)
 def is_internal(filename: str) -> bool:
     """Whether code of this file is the tool's own."""
     return any(filename.startswith(folder) for folder in _internal)
+
+
+def convert_file(filename: str) -> None:
+    """Let code of this file, which is the tool's own, convert when converted code calls it: it stands for code in C,
+    so that its frames are not shown."""
+    _converting.add(filename)
+
+
+def is_opaque(filename: str) -> bool:
+    """Whether code of this file is the tool's own and does not convert: what its frames and closures hold is no
+    state."""
+    return is_internal(filename) and filename not in _converting
 
 
 def shows_internal() -> bool:

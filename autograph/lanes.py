@@ -190,6 +190,8 @@ class _Lanes(PlainExpressions):
                     sink(made, [_END])
                 return [*made, _END]
             else:
+                if isinstance(node, gast.Delete):
+                    made += self.reads(node)
                 jump = fields.get("jump") if lane else None
                 statements = [self.visit(node, lane)]
                 if jump is not None:  # nothing is in the way of the jump itself
@@ -203,6 +205,12 @@ class _Lanes(PlainExpressions):
                 target = getattr(node.value, "item", None) or _last_target(node)
                 made += [self.release(name, target) for name in fields["releases"]]
         return made
+
+    def reads(self, node: Any) -> list[Any]:
+        """Before `del x`, of variables that a staged branch may not have bound: they are read."""
+        asks = getattr(self.owner, "tracing", False)
+        names = [n for n in node.targets if asks and getattr(n, "unsure", False)]
+        return [at(ast.Expr(self.call("read", [self.name(n.id, n)], n)), node) for n in names]
 
     def place_of_flag(self, body: list[Any]) -> Any:
         """Where a flag that is set before a statement is set: nowhere, for no line is to be seen to run for it, but at

@@ -34,7 +34,7 @@ from .clauses import Clause, items_of, tracing, unpack
 from .formatting import percent, shown, spec, text
 from .frames import own_errors, prune, settle, stand_in
 from .places import attribute, element, in_attribute, in_element, place
-from .sequences import extended, imul, item
+from .sequences import eq, extended, ge, gt, imul, item, le, lt, ne
 from .sites import as_method, find_callee, find_method, refuse
 from .state import Body, State, bind, checkpoint, note, rollback, staged
 from .text_bodies import part
@@ -43,12 +43,13 @@ from .unrolled import Items, unroll
 from .unseen import unseen
 
 __all__ = [
-    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attribute", "attributes", "bind", "bool", "call",
-    "checkpoint", "cond", "dict_comp", "each", "element", "extended", "find_callee", "find_method", "functions",
-    "gen_exp", "has_backend", "hasattr", "if_exp", "imul", "in_", "in_attribute", "in_element", "is_bool", "is_none",
-    "is_plain", "is_same", "item", "kept_try", "list_comp", "matched", "members", "merged", "native", "nested", "not_",
-    "note", "or_", "percent", "place", "plain", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp",
-    "setitem", "shown", "slice", "spec", "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
+    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attribute", "attributes", "bind", "bool",
+    "call", "checkpoint", "cond", "dict_comp", "each", "element", "eq", "extended", "find_callee", "find_method",
+    "functions", "ge", "gen_exp", "gt", "has_backend", "hasattr", "if_exp", "imul", "in_", "in_attribute",
+    "in_element", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "le", "list_comp", "lt",
+    "matched", "members", "merged", "native", "ne", "nested", "not_", "note", "or_", "percent", "place", "plain",
+    "read", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec",
+    "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -533,6 +534,11 @@ def is_same(value: Any, other: Any, /) -> Any:
             _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
         backend = ambient.backend
     return value is other if backend is None else backend.is_same(value, other)
+
+
+def read(value: Any, /) -> Any:
+    """`value`, of a variable that is read here, and that staged code may have bound on some ways only."""
+    return value if ambient.backend is None else ambient.backend.read(value)
 
 
 def to_delete(value: Any, name: str, /) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from .analysis import spreads, takes_item
+from .analysis import COMPARISONS, compares, spreads, takes_item
 from .callees import Callees
 from .decisions import (
     AND,
@@ -27,7 +27,7 @@ from .decisions import (
     one_line,
     operator_of,
 )
-from .remaking import Remaking
+from .remaking import Remaking, single
 from .tree import placed
 
 __all__ = ["PlainExpressions"]
@@ -57,6 +57,18 @@ class PlainExpressions(Remaking):
             return placed(ast.Slice, index, lower=bounds[0], upper=bounds[1], step=bounds[2] if bounds[2:] else None)
         return self.visit(index, PLAIN)
 
+    def visit_Name(self, node: Any, lane: int) -> Any:
+        return self.read(super().visit_Name(node, lane), node)
+
+    def visit_Attribute(self, node: Any, lane: int) -> Any:
+        return self.read(super().visit_Attribute(node, lane), node)
+
+    def read(self, made: Any, node: Any) -> Any:
+        """What is read where a staged branch may have left nothing, with a question for that."""
+        if not getattr(node, "unsure", False) or not getattr(self.owner, "tracing", False):
+            return made
+        return self.call("read", [made], node) if isinstance(node.ctx, gast.Load) else made
+
     def visit_Subscript(self, node: Any, lane: int) -> Any:
         """`x[i]`: where a backend traces, `i` may be its, and the operator asks it."""
         if lane and hasattr(node.value, "part"):
@@ -64,7 +76,7 @@ class PlainExpressions(Remaking):
             value, index = self.part(node.value, asks), self.visit(node.slice, lane)
             return placed(ast.Subscript, node, value=value, slice=index, ctx=STORE)
         if not getattr(self.owner, "tracing", False) or not takes_item(node):
-            return self.generic(node, lane)
+            return self.read(self.generic(node, lane), node)
         if isinstance(node.ctx, gast.Store):
             made = self.generic(node, lane, skip="value")
             made.value = self.visit(node.value, lane)
@@ -79,6 +91,17 @@ class PlainExpressions(Remaking):
         else:
             made = self.visit(index, lane)
         return self.call("item", [self.visit(node.value, lane), made], node)
+
+    def visit_Compare(self, node: Any, lane: int) -> Any:
+        if len(node.ops) > 1:
+            return super().visit_Compare(node, lane)
+        return self.compared(node, self.visit(node.left, lane), self.visit(node.comparators[0], lane))
+
+    def compared(self, node: Any, left: Any, right: Any) -> Any:
+        """`left < right`, of one comparison: where a backend traces, these may be containers of its values."""
+        if getattr(self.owner, "tracing", False) and compares(node):
+            return self.call(COMPARISONS[type(node.ops[0])], [left, right], node)
+        return placed(ast.Compare, node, left=left, ops=[single(node.ops[0])], comparators=[right])
 
     def part(self, call: Any, asks: bool) -> Any:
         """`x.y` or `x[i]`, of which an item is set: what it has where Python sets the item, else its place. `asks`: the

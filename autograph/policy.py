@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
-from .frames import is_converted, is_internal
+from .frames import is_converted, is_opaque
 
 __all__ = ["PACKAGES", "do_not_convert", "include", "left_alone", "rule_of_library"]
 
@@ -50,7 +50,7 @@ def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
     if is_converted(code) or ("ag__" in code.co_names and getattr(operators, "__name__", "") == _OPERATORS):
         return "it is converted already"
     filename = code.co_filename
-    if is_internal(filename):
+    if is_opaque(filename):
         return "it is part of autograph or runtime"
     return None if asked else rule_of_library(fn)
 

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from .advancing import is_iterator
 from .classes import meet
 from .codes import inside, per_code
-from .frames import is_converted, is_internal
+from .frames import is_converted, is_opaque
 from .holders import Globals, fields_in, is_users_class
 from .others import IN_MEMORY, generators_of, is_other, is_output, is_written
 from .policy import left_alone
@@ -191,7 +191,7 @@ class Reach:
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
-        if hasattr(fn, "place") or is_internal(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
+        if hasattr(fn, "place") or is_opaque(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
             return  # what is marked so does what it does while the graph is traced
         for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
             if id(cell) in self._own or id(cell) in self._seen:

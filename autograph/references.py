@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
-from .frames import is_internal
+from .frames import is_opaque
 from .holders import Globals, fields_in, is_users_object, put, slots_of
 from .reach import MOST, Reach, cell_is_filled, only_atoms
 
@@ -116,7 +116,7 @@ def references(values: Iterable[Any]) -> Counter[int]:
 def _frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code not in outermost:
-        if not is_internal(frame.f_code.co_filename):
+        if not is_opaque(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
 
@@ -178,7 +178,7 @@ class Exchange:
             if isinstance(value, MethodType):
                 self.of(value.__self__)
             elif isinstance(value, FunctionType):
-                if not is_internal(value.__code__.co_filename):
+                if not is_opaque(value.__code__.co_filename):
                     self._function(value)
             else:
                 self._within(value)

@@ -13,7 +13,7 @@ import gast
 from .decisions import LOAD, STAGED, STORE, Decisions, constant_at, name_at, no_parameters
 from .tree import placed
 
-__all__ = ["Remaking"]
+__all__ = ["Remaking", "single"]
 
 _FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
 _METHODS: dict[type, Any] = {}
@@ -26,6 +26,11 @@ _SINGLE: dict[type, ast.AST] = {
        for cls in kind.__subclasses__() if hasattr(gast, cls.__name__)},
 }
 """Contexts and operators, one node for all places."""
+
+
+def single(node: Any) -> Any:
+    """What a context or operator becomes."""
+    return _SINGLE[node.__class__]
 
 
 def _fields(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:

@@ -1,12 +1,14 @@
-"""Operators for items and displays of lists and dicts, in code that a backend traces."""
+"""Operators for items, displays and comparisons of lists, tuples and dicts, in code that a backend traces."""
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from .backend import ambient, backend_of, staging_backend
 from .frames import own_errors
 
-__all__ = ["extended", "imul", "item"]
+__all__ = ["eq", "extended", "ge", "gt", "imul", "item", "le", "lt", "ne"]
 
 
 @own_errors
@@ -38,3 +40,20 @@ def extended(made: Any, items: Any, /) -> Any:
     backend = staging_backend(items)
     items = [*items] if backend is None else backend.builtins[list](items)
     return items if type(made) is list and not made else made + items
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    python: Callable[[Any, Any], Any] = getattr(operator, name)
+
+    @own_errors
+    def compare(left: Any, right: Any, /) -> Any:
+        if ambient.backend is None or type(left) in _NUMBERS or type(right) in _NUMBERS:
+            return python(left, right)
+        return ambient.backend.compare(name, left, right)
+
+    compare.__name__ = compare.__qualname__ = name
+    return compare
+
+
+_NUMBERS = frozenset({bool, int, float, complex})
+lt, le, gt, ge, eq, ne = map(_comparison, ("lt", "le", "gt", "ge", "eq", "ne"))

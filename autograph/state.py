@@ -16,7 +16,7 @@ from .advancing import Place, hides_place, line_of_use, taken_by
 from .backend import UNBOUND, Backend, ambient, kind_of, replacing
 from .bound import BoundMethod
 from .codes import inside, per_code
-from .frames import is_internal
+from .frames import is_opaque
 from .heap import Heap, becomes_state, is_container, parts_in
 from .holders import drop
 from .left import Left
@@ -289,7 +289,7 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     for cell in pending:
         callee = None if not cell_is_filled(cell) else cell.cell_contents
         if type(callee) is FunctionType and (
-            hasattr(callee, "place") or not is_internal(callee.__code__.co_filename)
+            hasattr(callee, "place") or not is_opaque(callee.__code__.co_filename)
         ) and not hasattr(callee, "__autograph_do_not_convert__"):
             for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
                 if name not in cells:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
-from .frames import BODY, CONVERTED, is_body, is_internal
+from .frames import BODY, CONVERTED, is_body, is_opaque
 
 __all__ = ["part"]
 
@@ -30,7 +30,7 @@ def part(body: F, /) -> F:
     if entry is None:
         if len(_known) > _MOST:
             _known.clear()
-        made = code if is_body(code) or is_internal(code.co_filename) else _as_part(function)
+        made = code if is_body(code) or is_opaque(code.co_filename) else _as_part(function)
         entry = _known[id(code)] = code, made
     if entry[1] is not code:
         function.__code__ = entry[1]

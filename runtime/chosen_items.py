@@ -20,6 +20,7 @@ from runtime.chosen import (
     unknown,
     use,
 )
+from runtime.comparison import equals
 from runtime.held import copy_of
 from runtime.iterables import Counted, Staged, normalised_index, stacked, weak_int
 from runtime.ops.gather import gather
@@ -27,7 +28,6 @@ from runtime.staged_list import StagedList, StagedSequence
 from runtime.staged_rows import ChosenRow, Row, are_rows, remake_before, replace
 from runtime.tensor import Tensor
 from runtime.text import REPR
-from runtime.truth import equals
 
 __all__ = ["of_items"]
 

@@ -7,6 +7,7 @@ from typing import Any
 from autograph import operators
 from autograph.backend import backend_of
 from runtime import keyed, keys
+from runtime.comparison import equals
 from runtime.elsewhere import leaving
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, any_of
@@ -17,7 +18,7 @@ from runtime.staged_list import StagedList
 from runtime.tensor import OPERATORS, Tensor
 from runtime.text import StagedText
 from runtime.trace import convert_to_tensor, user_position
-from runtime.truth import equals, truth
+from runtime.truth import truth
 
 __all__ = ["contains"]
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
 from autograph import operators
 from runtime import nest
+from runtime.comparison import ordered
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, item_if, listed, mapped, once, settled, use_up
 from runtime.graph import staging_error
@@ -15,7 +17,7 @@ from runtime.iterables import Staged, StagedRange, indexable, stacked, stages, s
 from runtime.maybe import MaybeObject
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
-from runtime.ops.logic import less, not_equal, where
+from runtime.ops.logic import not_equal, where
 from runtime.ops.reduction import reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
@@ -23,11 +25,11 @@ from runtime.staged_list import StagedList, branch, collect
 from runtime.staged_records import StagedRecords
 from runtime.tensor import GraphTensor, Tensor, not_iterable
 from runtime.trace import convert_to_tensor, current_graph, user_position
-from runtime.truth import equals
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
 _MISSING: Final = object()
+_less: Final = functools.partial(ordered, "lt")
 _REMEDY: Final = "Let the key be a number, or a tuple of numbers, of one structure for all items."
 
 
@@ -227,18 +229,6 @@ def _error_of(python: Callable[..., Any]) -> ValueError:
     except ValueError as error:
         return ValueError(str(error))
     raise AssertionError("min and max of nothing raise")
-
-
-def _less(x: Any, y: Any) -> Any:
-    """`x < y` of numbers, or of tuples or lists of such: the first two that differ decide."""
-    if not (stages_within(x) or stages_within(y)):
-        return x < y
-    if not isinstance(x, (tuple, list)) or not isinstance(y, (tuple, list)):
-        return less(x, y) if stages(x, y) else x < y
-    if not (x and y) or isinstance(x, tuple) is not isinstance(y, tuple):
-        return x < y  # type: ignore[operator]  # which compares lengths, or says that they do not compare
-    (one, *rest), (other, *others) = x, y
-    return operators.or_(_less(one, other), lambda: operators.and_(equals(one, other), lambda: _less(rest, others)))
 
 
 def _truth(name: str, chosen: Any) -> Any:

@@ -12,6 +12,7 @@ from autograph.references import exchange
 from runtime import nest
 from runtime.chosen import choose, either, is_number, makers, replaced
 from runtime.chosen_items import of_items
+from runtime.comparison import equals
 from runtime.graph import staging_error
 from runtime.held import became, is_carried
 from runtime.iterables import StagedRange, first_true, indexable, normalised_index, stages_within, weak_int
@@ -33,7 +34,7 @@ from runtime.staged_rows import are_rows, store
 from runtime.state import staged_list
 from runtime.tensor import OPERATORS, GraphTensor, Tensor, indices
 from runtime.trace import convert_to_tensor
-from runtime.truth import equals, truth
+from runtime.truth import truth
 from runtime.types import bool_, int32
 
 __all__ = ["item_at", "method_of_sequence", "put_item_at"]

@@ -14,6 +14,7 @@ from autograph import operators
 from autograph.references import exchange, was_before
 from autograph.state import Remake
 from runtime.bodies import in_body
+from runtime.comparison import equals
 from runtime.graph import staging_error
 from runtime.held import became, is_given, origin_of
 from runtime.iterables import normalised_index, stacked
@@ -24,7 +25,6 @@ from runtime.ops.shape import reshape
 from runtime.tensor import OPERATORS, Tensor
 from runtime.text import REPR
 from runtime.trace import apply, capture, convert_to_tensor, current_graph, wrap
-from runtime.truth import equals
 from runtime.types import DType, promote
 
 __all__ = ["ChosenRow", "Row", "are_rows", "remake_before", "replace", "store"]

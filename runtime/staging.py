@@ -12,6 +12,7 @@ from runtime.bodies import Mark, Step, checkpoint, in_body, rollback
 from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
 from runtime.chosen import Chosen
+from runtime.comparison import compare
 from runtime.config import settings
 from runtime.elsewhere import left_iterator, outside_iterator, taken_outside
 from runtime.errors import InaccessibleTensorError, StagingError, locate
@@ -301,6 +302,9 @@ class Staging:
         else:
             put_item_at(container, index, value, around)
 
+    def compare(self, name: str, left: Any, right: Any) -> Any:
+        return compare(name, left, right)
+
     def came_back(self, values: Sequence[Any]) -> None:
         came_back(values)
 
@@ -332,6 +336,9 @@ class Staging:
 
     def matched(self, value: Any) -> Any:
         return known(value, "which pattern it matches")
+
+    def read(self, value: Any) -> Any:
+        return _read(value)
 
     def check_attribute(self, value: Any, name: str) -> None:
         check_attribute(value, name)

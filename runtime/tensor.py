@@ -462,7 +462,8 @@ class GraphTensor(Tensor):
         if asked.calls_native_code():
             self._refuse("a function that is not converted asks here whether a tensor is true",
                          "Write what it does as a loop, or with functions of rt. sorted(), min(), max(), any(), all(), "
-                         "filter(), `x in xs` and methods of lists are staged; what modules such as bisect do is not.")
+                         "filter(), `x in xs`, methods of lists, heapq and bisect are staged; what other modules do is "
+                         "not.")
         self._refuse("a tensor cannot be used as a Python bool here",
                      "Decorate the function with @rt.function or autograph.convert. In a converted function this "
                      "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")

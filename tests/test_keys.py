@@ -351,7 +351,7 @@ def test_an_item_that_is_not_there() -> None:
     assert float(g(rt.constant(2.0))) == 2
     with pytest.raises(KeyError) as info:
         g(rt.constant(-2.0))
-    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 2}: 'd' has no key 'b'"
+    assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 4}: 'd' has no key 'b'"
 
 
 def test_an_item_that_is_taken_and_not_there() -> None:
