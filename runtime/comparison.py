@@ -3,12 +3,15 @@ parts that differ, the graph does."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
 from autograph import operators
+from runtime.in_python import compare_items
 from runtime.maybe import Maybe
+from runtime.staged_list import StagedSequence
 from runtime.truth import maybe_truth, truth
 
 __all__ = ["compare", "equals", "ordered"]
@@ -24,6 +27,8 @@ _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def compare(name: str, left: Any, right: Any) -> Any:
     """`left < right` or the like, by its name in `operator`: a bool or a bool scalar tensor for containers; for others
     what their own methods give."""
+    if _are_staged_lists(left, right):
+        return operators.call(compare_items)(functools.partial(compare, name), left, right)
     parts = _both_parts(name, left, right)
     if parts is None:
         return _PYTHON[name](left, right)
@@ -37,7 +42,7 @@ def ordered(name: str, x: Any, y: Any) -> Any:
     """`x < y` or the like of numbers, or of tuples or lists of such: the first parts that differ decide."""
     parts = _both_parts(name, x, y)
     if parts is None:
-        return _PYTHON[name](x, y)
+        return compare(name, x, y)
     if not all(parts):
         return _PYTHON[name](*map(len, parts))
     (one, *rest), (other, *others) = parts
@@ -52,6 +57,8 @@ def equals(value: Any, item: Any) -> Any:
     for one, other in ((value, item), (item, value)):
         if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
             return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)
+    if _are_staged_lists(value, item):
+        return value is item or compare("eq", value, item)
     parts = _both_parts("eq", value, item)
     if parts is None:
         return truth((value is item and not isinstance(value, Maybe)) or value == item)
@@ -59,6 +66,12 @@ def equals(value: Any, item: Any) -> Any:
         return False
     (one, *rest), (other, *others) = parts
     return operators.and_(equals(one, other), lambda: equals(rest, others))
+
+
+def _are_staged_lists(x: Any, y: Any) -> bool:
+    """Whether two lists are to be compared of which one is staged."""
+    return any(isinstance(one, StagedSequence) and isinstance(other, (list, StagedSequence))
+               for one, other in ((x, y), (y, x)))
 
 
 def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:

@@ -35,7 +35,7 @@ from autograph.policy import left_alone, rule_of_library
 from autograph.reach import only_atoms
 from runtime.bodies import in_body
 from runtime.graph import staging_error
-from runtime.heaps import HEAPS
+from runtime.in_python import FUNCTIONS
 from runtime.iterables import Unusable
 from runtime.keyed import method_of_dict
 from runtime.keys import check_keys
@@ -131,8 +131,8 @@ def _type_looks(cls: type) -> bool:
 
 def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
-    if type(fn) in (FunctionType, BuiltinFunctionType) and fn in HEAPS:
-        return operators.call(HEAPS[fn])  # type: ignore[no-any-return]
+    if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS:
+        return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     cls = fn.__objclass__ if type(fn) in _MEMBERS else None
     if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])

@@ -205,7 +205,10 @@ class StagedList(StagedSequence):
     def __eq__(self, other: object) -> Any:
         if self is other:
             return True
-        _refuse("staged lists do not compare", "Compare their tensors: rt.equal(a, b).")
+        if not isinstance(other, (list, StagedSequence, Tensor)):
+            return NotImplemented
+        _refuse("staged lists do not compare here",
+                "Compare them in converted code, or their tensors: rt.equal(a, b).")
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: 'list'")

@@ -133,3 +133,32 @@ def no_order_of_different_kinds(a):
 @program((fixed(3),))
 def what_python_knows(a):
     return (a, "x") < (3, "y"), [a] == [3], {"a": a} != {"a": 3}
+
+
+def positive(xs):
+    found = []
+    for x in xs:
+        if x > 0:
+            found.append(x)
+    return found
+
+
+@program(([1, 2, 3], [1, -2, 4]), ([1, 2], [1, 2]), ([-1, -2], [1, 2]), ([-1, -2], [-3, -4]))
+def lists_that_grew(xs, ys):
+    one, other = positive(xs), positive(ys)
+    order = one < other, one <= other, one > other, one >= other, [1] < one
+    return order, one == other, one != other, one == [1, 2], one == [], one == one, one in [[1, 2], other]
+
+
+@program(([1, 2, 3], [1, 2, 4]), ([1], [1]))
+def lists_of_pairs_that_grew(xs, ys):
+    one, other = [], []
+    for x in xs:
+        if x > 0:
+            one.append((x, x + 1))
+    for y in ys:
+        if y > 0:
+            other.append((y, y + 1))
+    if one < other:
+        return -1
+    return 0 if one == other else 1

@@ -1,7 +1,8 @@
-"""`heapq` and `bisect` on lists that hold values of a graph: what their code in C does, in Python that converts.
+"""What Python does in C with lists that hold values of a graph, in Python that converts: `heapq`, `bisect`, and how two
+lists compare.
 
-The items end in the very places where Python's functions put them. They are compared by `<`, in Python's order, and may
-be tuples (`comparison.py`).
+Items of a heap end in the very places where Python's functions put them. They are compared by `<`, in Python's order,
+and may be tuples (`comparison.py`).
 """
 # Annotations are left out of what converts: the values may be anything that has an order.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -14,9 +15,17 @@ from typing import Any, Final
 
 from autograph.frames import convert_file
 
-__all__ = ["HEAPS"]
+__all__ = ["FUNCTIONS", "compare_items"]
 
 convert_file(__file__)
+
+
+def compare_items(order, x, y):
+    """What `order` says of the first items of two lists that differ; if there are none, of the lengths."""
+    place, end = 0, min(len(x), len(y))
+    while place < end and x[place] == y[place]:
+        place += 1
+    return order(x[place], y[place]) if place < end else order(len(x), len(y))
 
 
 def _heappush(heap, item, /):
@@ -116,7 +125,7 @@ def _insort_right(a, x, lo=0, hi=None, *, key=None):
     a.insert(_bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
 
 
-HEAPS: Final[Mapping[Any, Callable[..., Any]]] = {
+FUNCTIONS: Final[Mapping[Any, Callable[..., Any]]] = {
     heapq.heappush: _heappush, heapq.heappop: _heappop, heapq.heapreplace: _heapreplace,
     heapq.heappushpop: _heappushpop, heapq.heapify: _heapify, heapq.nlargest: _nlargest, heapq.nsmallest: _nsmallest,
     bisect.bisect_left: _bisect_left, bisect.bisect_right: _bisect_right, bisect.insort_left: _insort_left,
