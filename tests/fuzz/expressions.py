@@ -85,9 +85,7 @@ class Expressions:
         """An int variable; seldom one that may not be bound."""
         if not self.tensor and self.chance(0.02):
             return self.random.choice(["late", "a", "undefined"])
-        name = self.random.choice(self.names.ints)
-        # A staged variable that may be unbound, and is only copied, is found unbound where the copy is used.
-        return f"({name} + 0)" if name in self.unsure else name
+        return self.random.choice(self.names.ints)
 
     # Values.
 
@@ -178,6 +176,7 @@ class Expressions:
             (0.3, lambda: f"{r.choice(self.names.maybe)} is {r.choice(['', 'not '])}None"
              if self.names.maybe else "True"),
             (0.3, lambda: f"{self.int(0)} {r.choice(['in', 'not in'])} {r.choice(SEQUENCES)}"),
+            (0.4, self.containers),
             (0.5, lambda: self.read()),
             (0.2, lambda: f"{r.choice(self.names.lists)}" if self.names.lists else "False"),
             (self.plain(0.3), lambda: f"{self.int(0)} {r.choice(['in', 'not in'])} xs"),
@@ -185,6 +184,13 @@ class Expressions:
             (self.plain(0.3), lambda: "xs" if self.chance(0.5) else "d.get('z')"),
             (self.plain(0.3), lambda: f"note({self.next_note()}, {sub()})"),
         )
+
+    def containers(self) -> str:
+        """A comparison of tuples or lists."""
+        r = self.random
+        kind = r.choice(["({}, {})", "[{}, {}]", "({}, ({},))"])
+        one, other = (kind.format(self.int(0), self.int(1)) for _ in range(2))
+        return f"{one} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {other}"
 
     def text(self) -> str:
         """A string with values formatted into it."""
