@@ -20,7 +20,7 @@ import gast
 
 from . import cache, calls, operators
 from .analysis import Decision, classify, differs_traced, reads_frame, tested
-from .assigned import mark_unsure
+from .assigned import mark_all_unsure, mark_unsure
 from .capture import capture, is_current
 from .debugger import pass_over_internal_frames
 from .emit import Template, compile_function
@@ -33,7 +33,7 @@ from .policy import left_alone
 from .recursion import TooDeep, with_room
 from .sites import embed, extract
 from .statements import convert_statements
-from .tree import FUNCTIONS, functions_in, walk
+from .tree import functions_in, walk
 from .unseen import unseen
 from .verification import verified
 
@@ -153,9 +153,9 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
     with calls.at_work:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        nodes, around = walk(source.tree), frozenset(fn.__code__.co_freevars)
-        differs = any(map(differs_traced, nodes)) or any(
-            mark_unsure(node, Scope(node, used, None), used) for node in nodes if isinstance(node, FUNCTIONS))
+        around = frozenset(fn.__code__.co_freevars)
+        differs = any(map(differs_traced, walk(source.tree))) or mark_all_unsure(
+            source.tree, used, source.class_name, around)
         convert_tree(source.tree, used, None, recursive, source.class_name, tracing, around=around)
         name = name_operators(source.tree, used)
         template = compile_function(source, source.tree, fn.__code__, name, operators)

@@ -14,9 +14,9 @@ import gast
 
 from .analysis import takes_item
 from .names import Scope, scan
-from .tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, outside
+from .tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, functions_in, outside
 
-__all__ = ["mark_unsure"]
+__all__ = ["mark_all_unsure", "mark_unsure"]
 
 Sure = frozenset[str] | None
 """The variables that are assigned on all ways that come here; None if none does."""
@@ -35,6 +35,15 @@ def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> bool:
     else:
         ways.block(function.body, frozenset(scope.parameters))
     return ways.found
+
+
+def mark_all_unsure(function: Any, used: frozenset[str], class_name: str | None, around: Set[str]) -> bool:
+    """`mark_unsure` for a function and those made in it."""
+    scope = Scope(function, used, class_name)
+    found = mark_unsure(function, scope, around)
+    for child, owner in functions_in(function, class_name):
+        found |= mark_all_unsure(child, used, owner, around | scope.locals)
+    return found
 
 
 class _Ways:

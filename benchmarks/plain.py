@@ -14,6 +14,7 @@ __all__ = ["PROGRAMS", "run"]
 
 
 def run(budget: Budget) -> Iterator[Row]:
+    together = dict.fromkeys(("Python", OURS), 0.0)  # of the programs that have no control flow
     for name, fn, arguments, most in PROGRAMS:
         converted = ag.convert(fn)
         assert converted(*arguments) == fn(*arguments), name
@@ -25,6 +26,9 @@ def run(budget: Budget) -> Iterator[Row]:
             yield Row(name, "us", figures, f"this / Python = {ratio:.2f}")
         else:
             yield Row(name, "us", figures, f"this / Python = {ratio:.2f} <= {most}", ratio <= most)
+            together = {k: together[k] + v for k, v in figures.items()}
+    ratio = together[OURS] / together["Python"]
+    yield Row("all without control flow, together", "us", together, f"this / Python = {ratio:.2f} <= 1.3", ratio <= 1.3)
 
 
 def straight(a, b):

@@ -90,6 +90,9 @@ def _is_known(value: Any) -> bool:
 
 def _parts(name: str, value: Any, other: Any) -> tuple[Any, ...] | list[Any] | None:
     """What Python compares of a container with `other`; None if it is none, or its own method is to be asked."""
+    if hasattr(type(value), "__parts__"):
+        parts: list[Any] = value.__parts__()
+        return parts
     for kind in tuple, list:
         if isinstance(value, kind):
             is_usual = getattr(type(value), _METHODS[name]) is getattr(kind, _METHODS[name])

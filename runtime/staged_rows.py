@@ -166,8 +166,12 @@ class Row:
         same = self.__eq__(other)
         return same if same is NotImplemented else operators.not_(same)
 
+    def __parts__(self) -> list[Any]:
+        """What is compared of it (`comparison.py`)."""
+        return [*self]
+
     def _compared(self, other: Any) -> NoReturn:
-        self.refuse("it cannot be put in order", "Compare its items.")
+        self.refuse("it cannot be put in order here", "Compare it in converted code, or its items.")
 
     __lt__ = __le__ = __gt__ = __ge__ = _compared
 

@@ -72,7 +72,7 @@ class _Truth(Unusable):
 
 def _read(value: Any) -> Any:
     """The value of an operand: where a variable that may be unbound is read, Python raises there."""
-    if isinstance(value, (MaybeTensor, MaybeObject)):
+    if issubclass(type(value), (MaybeTensor, MaybeObject)):  # `isinstance` would run code of proxies
         value.presence.check_bound()
     return value
 
