@@ -131,7 +131,7 @@ def _type_looks(cls: type) -> bool:
 
 def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
-    if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS:
+    if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     cls = fn.__objclass__ if type(fn) in _MEMBERS else None
     if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
@@ -166,6 +166,12 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     if not (fn in (int, float) and len(args) == 1):
         _check(fn, held)
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+
+
+def _wants_list(fn: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function of `heapq` is given what is no list, which is for itself to say."""
+    no_list = tuple, range, str, bytes, dict, set, frozenset, deque
+    return isinstance(fn, BuiltinFunctionType) and _root(fn) == "heapq" and isinstance(args and args[0], no_list)
 
 
 _MODES: Final = frozenset("wax+")

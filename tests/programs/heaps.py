@@ -125,3 +125,16 @@ def insertion_on_a_side(x):
     bisect.insort_left(left, x)
     bisect.insort_right(right, x)
     return left, right
+
+
+@program((3,))
+def no_list(n):
+    try:
+        heapq.heappush((1, 2), n)
+    except TypeError:
+        return "no list"
+
+
+@program((3, 1),)
+def of_a_tuple(a, b):
+    return heapq.nlargest(2, (a, b, 2)), bisect.bisect((1, 2, 3), a)
