@@ -14,31 +14,10 @@ from .names import scan, symbol
 from .tree import FUNCTIONS, GUARDS, LOOPS, blocks_of, body_of, bound_to_frame, escapes, own_of, suspends, walk
 
 __all__ = [
-    "COMPARISONS",
-    "DELETES",
-    "MATCHES",
-    "MERGES",
-    "PREDICATES",
-    "Decision",
-    "are_texts",
-    "asked_call",
-    "attribute_test",
-    "attributes_of",
-    "bool_test",
-    "classify",
-    "compares",
-    "differs_traced",
-    "makes_text",
-    "member_test",
-    "never_tensor",
-    "none_test",
-    "percent_text",
-    "reads_frame",
-    "same_test",
-    "spreads",
-    "takes_item",
-    "tested",
-    "within_text",
+    "COMPARISONS", "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call",
+    "attribute_test", "attributes_of", "bool_test", "classify", "compares", "differs_traced", "makes_text",
+    "member_test", "never_tensor", "none_test", "percent_text", "reads_frame", "same_test", "spreads", "takes_item",
+    "tested", "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.

@@ -20,6 +20,8 @@ _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y}
 """Python's own: code, so that a tensor which is asked for its truth sees that it is compared (`asked.py`)."""
+_MANY: Final = 32
+"""Parts of a container above which a loop of the graph compares them."""
 _METHODS: Final = {name: f"__{name}__" for name in _PYTHON}
 _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
@@ -28,7 +30,7 @@ def compare(name: str, left: Any, right: Any) -> Any:
     """`left < right` or the like, by its name in `operator`: a bool or a bool scalar tensor for containers; for others
     what their own methods give."""
     if _are_staged_lists(left, right):
-        return operators.call(compare_items)(functools.partial(compare, name), left, right)
+        return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
     if parts is None:
         return _PYTHON[name](left, right)
@@ -38,11 +40,17 @@ def compare(name: str, left: Any, right: Any) -> Any:
     return same if name == "eq" else operators.not_(same)
 
 
+def _by_a_loop(name: str, x: Any, y: Any) -> Any:
+    return operators.call(compare_items)(functools.partial(compare, name), x, y)
+
+
 def ordered(name: str, x: Any, y: Any) -> Any:
     """`x < y` or the like of numbers, or of tuples or lists of such: the first parts that differ decide."""
     parts = _both_parts(name, x, y)
     if parts is None:
         return compare(name, x, y)
+    if min(map(len, parts)) > _MANY:
+        return _by_a_loop(name, *parts)
     if not all(parts):
         return _PYTHON[name](*map(len, parts))
     (one, *rest), (other, *others) = parts
@@ -64,6 +72,8 @@ def equals(value: Any, item: Any) -> Any:
         return truth((value is item and not isinstance(value, Maybe)) or value == item)
     if len(parts[0]) != len(parts[1]):
         return False
+    if len(parts[0]) > _MANY:
+        return _by_a_loop("eq", *parts)
     (one, *rest), (other, *others) = parts
     return operators.and_(equals(one, other), lambda: equals(rest, others))
 

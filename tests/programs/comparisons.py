@@ -162,3 +162,11 @@ def lists_of_pairs_that_grew(xs, ys):
     if one < other:
         return -1
     return 0 if one == other else 1
+
+
+@program((3,), (0,))
+def long_lists(a):
+    one, other = [a + i for i in range(50)], [3 + i for i in range(50)]
+    last = [*one]
+    last[40] += 1
+    return one == other, one < last, tuple(one) >= tuple(last), [one] != [last], (one, 1) < (other, 2)
