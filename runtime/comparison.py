@@ -14,7 +14,7 @@ from runtime.maybe import Maybe
 from runtime.staged_list import StagedSequence
 from runtime.truth import maybe_truth, truth
 
-__all__ = ["compare", "equals", "ordered"]
+__all__ = ["compare", "equals"]
 
 _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
@@ -27,36 +27,28 @@ _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 def compare(name: str, left: Any, right: Any) -> Any:
-    """`left < right` or the like, by its name in `operator`: a bool or a bool scalar tensor for containers; for others
-    what their own methods give."""
+    """`left < right` or the like, by its name in `operator`. Of containers the first parts that differ decide: a bool,
+    or a bool scalar tensor; of others their own methods do."""
     if _are_staged_lists(left, right):
         return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
     if parts is None:
         return _PYTHON[name](left, right)
-    if name not in ("eq", "ne"):
-        return ordered(name, *parts)
-    same = left is right or equals(*parts)
-    return same if name == "eq" else operators.not_(same)
-
-
-def _by_a_loop(name: str, x: Any, y: Any) -> Any:
-    return operators.call(compare_items)(functools.partial(compare, name), x, y)
-
-
-def ordered(name: str, x: Any, y: Any) -> Any:
-    """`x < y` or the like of numbers, or of tuples or lists of such: the first parts that differ decide."""
-    parts = _both_parts(name, x, y)
-    if parts is None:
-        return compare(name, x, y)
+    if name in ("eq", "ne"):
+        same = left is right or equals(*parts)
+        return same if name == "eq" else operators.not_(same)
     if min(map(len, parts)) > _MANY:
         return _by_a_loop(name, *parts)
     if not all(parts):
         return _PYTHON[name](*map(len, parts))
     (one, *rest), (other, *others) = parts
     same = equals(one, other)
-    return operators.or_(operators.and_(same, lambda: ordered(name, rest, others)),
-                         lambda: operators.and_(operators.not_(same), lambda: ordered(name, one, other)))
+    return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
+                         lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _by_a_loop(name: str, x: Any, y: Any) -> Any:
+    return operators.call(compare_items)(functools.partial(compare, name), x, y)
 
 
 def equals(value: Any, item: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from autograph import operators
 from runtime import nest
-from runtime.comparison import ordered
+from runtime.comparison import compare
 from runtime.errors import ShapeError, locate
 from runtime.generators import StagedGenerator, item_if, listed, mapped, once, settled, use_up
 from runtime.graph import staging_error
@@ -29,7 +29,7 @@ from runtime.trace import convert_to_tensor, current_graph, user_position
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
 _MISSING: Final = object()
-_less: Final = functools.partial(ordered, "lt")
+_less: Final = functools.partial(compare, "lt")
 _REMEDY: Final = "Let the key be a number, or a tuple of numbers, of one structure for all items."
 
 
