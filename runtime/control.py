@@ -11,7 +11,7 @@ from typing import Any
 
 from runtime import nest
 from runtime.bodies import Step, checkpoint, rollback
-from runtime.errors import InvalidArgumentError, ShapeError, locate
+from runtime.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError, locate
 from runtime.graph import Graph
 from runtime.iterables import Counted
 from runtime.loops import stage_reduce, stage_while
@@ -269,7 +269,7 @@ def _started(elems: Any, initializer: Any, what: str, reverse: bool) -> tuple[Co
             rows = Counted(length, lambda i: item(length - 1 - i))
         return rows, nest.map_structure(_as_tensor, initializer), []
     if isinstance(length, int) and length < 1:
-        error = InvalidArgumentError(f"{what} of no rows needs an initializer")
+        error = IndexOutOfRangeError(f"{what} of no rows needs an initializer")
         locate(error, user_position())
         raise error
     acc = item(length - 1 if reverse else 0)

@@ -25,6 +25,7 @@ __all__ = [
     "NumberOverflowError",
     "OpError",
     "OperatorNotAllowedInGraphError",
+    "OutOfMemoryError",
     "OutOfRangeError",
     "ResourceExhaustedError",
     "ShapeError",
@@ -68,6 +69,10 @@ class UnimplementedError(OpError):
 
 class ResourceExhaustedError(OpError):
     """A stated bound was passed (`tf.errors.ResourceExhaustedError`)."""
+
+
+class OutOfMemoryError(ResourceExhaustedError, MemoryError):
+    """A tensor is larger than a tensor can be, or than the memory that is left: TF2's error, and Python's."""
 
 
 class AbortedError(OpError):

@@ -6,16 +6,16 @@ tests find them there.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, InvalidNumberError, NumberOverflowError, ShapeError
-from runtime.types import DType, TensorType, Type, Weak, as_dtype, dtype_of, type_of_array
+from runtime.errors import DTypeError, InvalidNumberError, NumberOverflowError, OpError, OutOfMemoryError, ShapeError
+from runtime.types import DType, TensorType, Type, Weak, as_dtype, check_room, dtype_of, type_of_array
 
-__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "unknown_shape"]
+__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "better_error", "unknown_shape"]
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
 Errors = tuple[type[BaseException], ...]
@@ -44,7 +44,8 @@ class Op:
     foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
     errors   the classes of what the kernel may raise for operands that the rule takes, or a function from the node to
              these; Exception and BaseException stand for any class derived from them, too. Shapes that only the run
-             knows to differ are not in it (see `Node.errors`), nor are MemoryError and interrupts.
+             knows to differ are not in it (see `Node.errors`), nor are sizes that int32 does not hold, MemoryError and
+             interrupts.
     samples  `samples(rng)` yields arguments `((array, ...), {param: value})` for the tests.
     """
 
@@ -75,6 +76,26 @@ def unknown_shape(node: Any) -> Errors:
     types = [value.type for value in node.operands]
     known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
     return () if known and len(types) == 1 else (ShapeError,)
+
+
+def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:
+    """What to raise in place of `exc`, which the kernel raised for `inputs`; None: `exc` as it is.
+
+    The rule knows the types of the inputs now, and says more of what does not fit than NumPy does. What fits and would
+    be larger than memory, or than any tensor, is an OutOfMemoryError.
+    """
+    if isinstance(exc, OpError) or op.foreign:
+        return None
+    try:
+        results = op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **params)
+        for result in results if isinstance(results, tuple) else (results,):
+            if isinstance(result, TensorType) and None not in result.shape:
+                check_room(f"the result of {op.name}", result.shape, result.dtype)  # type: ignore[arg-type]
+    except OpError as error:
+        return error
+    except Exception:
+        pass  # it takes lists, or sub-graphs
+    return OutOfMemoryError(f"{op.name} got no memory: {exc}") if isinstance(exc, MemoryError) else None
 
 
 # The two ops that tracing itself needs.

@@ -15,7 +15,7 @@ import numpy as np
 from autograph.backend import Backend, ambient
 from runtime.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
-from runtime.op import CAST, CONST, Errors, Op
+from runtime.op import CAST, CONST, Errors, Op, better_error
 from runtime.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.types import (
     ALL,
@@ -526,8 +526,14 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         for i in weak:
             arrays[i] = adapt(arrays[i], wanted[i])
     found = _infer(op, arrays, lists, params)
-    with np.errstate(all="ignore"):
-        result = op.kernel(*arrays, **params)
+    try:
+        with np.errstate(all="ignore"):
+            result = op.kernel(*arrays, **params)
+    except Exception as exc:
+        better = better_error(op, arrays, params, exc)
+        if better is not None:
+            raise better from None
+        raise
     if not isinstance(found, tuple):
         return _eager(result, found)
     return tuple(map(_eager, result, found)) if found else ()

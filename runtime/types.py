@@ -4,15 +4,17 @@
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
 import numpy as np
 
-from runtime.errors import DTypeError, ShapeError
+from runtime.errors import DTypeError, OutOfMemoryError, ShapeError
 
 __all__ = [
+    "MAX_BYTES",
     "DType",
     "ListType",
     "Shape",
@@ -23,6 +25,7 @@ __all__ = [
     "Weak",
     "as_dtype",
     "broadcast_shapes",
+    "check_room",
     "compatible_shapes",
     "dtype_of",
     "join_shapes",
@@ -304,6 +307,21 @@ def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
                 raise ShapeError(f"{what} do not broadcast: {' and '.join(map(shape_text, shapes))}")
         out.append(result)
     return tuple(out)
+
+
+MAX_BYTES: Final = 1 << 47
+"""The most that a tensor may have: what a process can address. So sums of a few sizes, and indices, fit 64 bits."""
+
+
+def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:
+    """OutOfMemoryError, with `what` as the subject, if no tensor can have this shape and dtype.
+
+    An empty one cannot have it either if its other dimensions are too large, as in NumPy.
+    """
+    sizes = tuple(shape)
+    if math.prod([max(size, 1) for size in sizes], start=dtype.size) > MAX_BYTES:
+        raise OutOfMemoryError(f"{what} would be {dtype.name}{shape_text(sizes)}, which is more than a tensor can "
+                               "have: 2**47 bytes")
 
 
 def compatible_shapes(a: Shape, b: Shape) -> bool:

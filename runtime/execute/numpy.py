@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime.errors import OpError, locate
+from runtime.errors import locate
 from runtime.graph import Graph, Node, Value
+from runtime.op import better_error
 from runtime.persistent import Items
-from runtime.types import type_of_array
 
-__all__ = ["Program", "compile_graph", "executable", "kernel_of", "refusal", "run"]
+__all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
 
 Slots = Any  # an int, or a slice: how `itemgetter` and item assignment take one or several slots
 
@@ -69,7 +69,7 @@ class Program:
         except Exception as exc:
             if node is None or node.op.foreign or node.subgraphs:
                 raise
-            better = refusal(node, get(slots), exc)
+            better = better_error(node.op, get(slots), node.params, exc)
             locate(better or exc, node.position)
             if better is not None:
                 raise better from None
@@ -81,19 +81,6 @@ class Program:
         rest = [*captures, *self.template]
         run = self.run
         return lambda *inputs: run([*inputs, *rest])
-
-
-def refusal(node: Node, inputs: Sequence[Any], exc: Exception) -> OpError | None:
-    """What the rule of the op says of types that only the run knows: more than NumPy's message `exc` does."""
-    if isinstance(exc, OpError):
-        return None
-    try:
-        node.op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **node.params)
-    except OpError as error:
-        return error
-    except Exception:
-        return None  # it takes lists, for example
-    return None
 
 
 def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:

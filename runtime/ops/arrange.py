@@ -18,7 +18,7 @@ from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbe
 from runtime.ops.sorting import searchsorted
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.trace import apply, convert_to_tensor
-from runtime.types import Shape, TensorType, compatible_shapes, int32, int64, shape_text
+from runtime.types import Shape, TensorType, check_room, compatible_shapes, dtype_of, int32, int64, shape_text
 
 # Concat.
 
@@ -161,6 +161,7 @@ def _pad_kernel(x: Any, value: Any, *paddings: Any, pairs: Pairs | None, mode: s
         raise InvalidArgumentError(f"pad takes sizes of at least 0, not {widths}")
     if not x.ndim:
         return x
+    check_room("the result of pad", [size + sum(pair) for size, pair in zip(x.shape, widths, strict=True)], dtype_of(x))
     if mode == "CONSTANT":
         return np.pad(x, widths, constant_values=value)
     least = 1 if mode == "REFLECT" else 0

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.op import Errors, Op, Sample
 from runtime.ops.families import REAL, apply_one, check_dtype, named
 from runtime.ops.known import axis_of
@@ -19,7 +19,7 @@ from runtime.ops.reduction import reduce_max
 from runtime.ops.shape import BROADCAST_TO, broadcast_to, dims, expand_dims, reshape, shape_argument
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.trace import convert_to_tensor, current_graph
-from runtime.types import DType, TensorType, as_dtype
+from runtime.types import DType, TensorType, as_dtype, check_room, dtype_of
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
@@ -58,7 +58,11 @@ def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> 
     if any(size is not None and size < 0 for size in known):
         raise ShapeError(f"{op} takes sizes of at least 0, not {list(known)}")
     if current_graph() is None:
-        return EagerTensor.own(np.full(known, value, dtype.np))
+        check_room(f"the result of {op}", known, dtype)  # type: ignore[arg-type]
+        try:
+            return EagerTensor.own(np.full(known, value, dtype.np))
+        except MemoryError as exc:
+            raise OutOfMemoryError(f"{op} got no memory: {exc}") from None
     operands = () if operand is None else (operand,)
     return named(apply_one(BROADCAST_TO, dtype.as_numpy_dtype(value), *operands, dims=known), name)
 
@@ -92,10 +96,35 @@ def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> 
     if not delta:
         raise InvalidArgumentError("range takes a delta that is not 0")
     if start.dtype.kind == "f":
+        steps = _float_steps(start, limit, delta)
+        _check_length(steps, start)
+        if not steps:  # of which NumPy makes one where the quotient underflows
+            return np.empty(0, start.dtype)
         return _arange(start, limit, delta, start.dtype)
     first, step = int(start), int(delta)  # NumPy would count in the dtype, which may overflow, or in floats
-    count = len(builtins.range(first, int(limit), step))
+    count = _int_steps(first, int(limit), step)
+    _check_length(count, start)
     return _arange(first, first + count * step, step, start.dtype)
+
+
+def _int_steps(first: int, limit: int, step: int) -> int:
+    """How many ints a range has, which `len` of one beyond 64 bits does not say."""
+    return max(0, -((first - limit) // step))
+
+
+def _float_steps(start: Any, limit: Any, delta: Any) -> float:
+    """As NumPy computes it, in the dtype: nan if it cannot be said, perhaps an infinity."""
+    with np.errstate(all="ignore"):
+        steps = float(np.ceil(np.float64((limit - start) / delta)))
+    return 0.0 if steps < 0 else steps
+
+
+def _check_length(count: float, start: Any) -> None:
+    """NaN is no length, and what is too long is no tensor."""
+    if count != count:
+        raise ShapeError("range takes a start, limit and delta with a number of steps between them, "
+                         "not nan or infinities")
+    check_room("the result of range", [int(min(count, 2.0 ** 63))], dtype_of(start))
 
 
 def _range_rule(start: TensorType, limit: TensorType, delta: TensorType, *, length: int | None) -> TensorType:
@@ -121,7 +150,7 @@ def _range_samples(rng: np.random.Generator) -> Iterable[Sample]:
 def _range_errors(node: Any) -> Errors:
     limits, delta = node.operands[:2], node.operands[2].constant
     if limits[0].type.dtype.is_floating:
-        return InvalidArgumentError, ValueError  # NumPy refuses an infinity or nan
+        return InvalidArgumentError, ShapeError
     return () if delta is not None and delta else (InvalidArgumentError,)
 
 
@@ -170,8 +199,9 @@ def _range_length(bounds: list[Any]) -> int | None:
     if not delta:
         return None
     if kind(0).dtype.kind != "f":
-        return len(builtins.range(int(start), int(limit), int(delta)))
-    return max(0, math.ceil(float((limit - start) / delta)))
+        return _int_steps(int(start), int(limit), int(delta))
+    steps = _float_steps(start, limit, delta)
+    return int(steps) if math.isfinite(steps) else None
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:

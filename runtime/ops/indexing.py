@@ -22,7 +22,7 @@ from runtime.ops.math import add, cast
 from runtime.ops.shape import broadcast_to, dim, numbers, reshape, shape, size, stack
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.trace import apply, convert_to_tensor
-from runtime.types import Shape, TensorType, broadcast_shapes, shape_text
+from runtime.types import Shape, TensorType, broadcast_shapes, int32, shape_text
 
 Part = int | str | None  # of a slice: "?" is an operand
 Entry = int | str | None | tuple[Part, Part, Part]
@@ -51,7 +51,7 @@ def _numpy_index(index: Spec, operands: Iterator[Any]) -> tuple[Any, ...]:
 def _getitem_kernel(x: Any, *operands: Any, index: Spec) -> Any:
     try:
         return x[_numpy_index(index, iter(operands))]
-    except IndexError as exc:
+    except (IndexError, OverflowError) as exc:
         raise IndexOutOfRangeError(str(exc)) from None
     except ValueError as exc:  # a step of 0
         raise InvalidArgumentError(str(exc)) from None
@@ -130,7 +130,7 @@ def _setitem_kernel(x: Any, value: Any, *operands: Any, index: Spec) -> Any:
     out = np.array(x)
     try:
         out[_numpy_index(index, iter(operands))] = value
-    except IndexError as exc:
+    except (IndexError, OverflowError) as exc:
         raise IndexOutOfRangeError(str(exc)) from None
     except ValueError as exc:  # shapes, or a step of 0
         raise ShapeError(str(exc)) from None
@@ -302,6 +302,7 @@ def _from_end(positions: Tensor, size: Any) -> Tensor:
     """Negative positions count from the end, as in Python."""
     if positions.dtype.is_unsigned:
         return positions
+    positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # in which the size fits
     size = cast(size, positions.dtype)
     return where(less(positions, 0), add(positions, size), positions)
 

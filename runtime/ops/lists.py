@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, ShapeError
+from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.op import CAST, Op
 from runtime.persistent import Items, versions
 from runtime.tensor import EagerList, GraphList
@@ -27,13 +27,22 @@ from runtime.types import (
 )
 
 __all__ = [
-    "ListValue", "join_elements", "list_append", "list_cast", "list_concat", "list_extend", "list_from_tensor",
+    "MOST_ITEMS", "ListValue", "check_items", "join_elements", "list_append", "list_cast", "list_concat",
+    "list_extend", "list_from_tensor",
     "list_gather", "list_get", "list_insert", "list_length", "list_new", "list_pop", "list_reserve", "list_scatter",
     "list_set", "list_slice", "list_split", "list_stack",
 ]
 
 ListValue = GraphList | EagerList
 _INDEX: Final = TensorType(int32)
+MOST_ITEMS: Final = (1 << 31) - 1
+"""The most that a list may have: its length is an int32."""
+
+
+def check_items(count: int) -> None:
+    """OutOfMemoryError if no list can have as many items."""
+    if count > MOST_ITEMS:
+        raise OutOfMemoryError(f"the list would have {count} items, which is more than a list can have: 2**31 - 1")
 
 
 # Types
@@ -176,6 +185,7 @@ def list_new(items: Sequence[Any], element: TensorType) -> Any:
 def _reserve_kernel(size: Any, *, element: TensorType, known: bool) -> Any:
     if size < 0:
         raise InvalidArgumentError(f"the size of a TensorArray is at least 0, not {size}")
+    check_items(int(size))
     return Items([None] * int(size))
 
 
@@ -300,6 +310,7 @@ def _set_kernel(items: Any, index: Any, x: Any, *, strict: bool = False, grow: b
     i = int(index)
     new = versions(items)
     if grow and i >= len(new):
+        check_items(i + 1)
         for _ in range(len(new), i):
             new = new.append(None)
         return new.append(x)
@@ -494,8 +505,9 @@ def list_from_tensor(x: Any, *size: Any) -> Any:
 def _split_kernel(x: Any, lengths: Any) -> Any:
     if (lengths < 0).any():
         raise ShapeError(f"the lengths to split into are at least 0, not {lengths.min()}")
-    if lengths.sum() != len(x):
-        raise ShapeError(f"the lengths to split into have the sum {lengths.sum()}, but the tensor has {len(x)} rows")
+    total = sum(lengths.tolist())
+    if total != len(x):
+        raise ShapeError(f"the lengths to split into have the sum {total}, but the tensor has {len(x)} rows")
     ends = np.cumsum(lengths)
     return Items([x[end - length:end] for end, length in zip(ends, lengths, strict=True)])
 

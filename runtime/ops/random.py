@@ -22,7 +22,7 @@ from runtime.ops.shape import dim, shape_argument
 from runtime.ops.sorting import argsort
 from runtime.tensor import Tensor
 from runtime.trace import convert_to_tensor
-from runtime.types import DType, TensorType, as_dtype
+from runtime.types import DType, TensorType, as_dtype, check_room, dtype_of
 
 __all__ = [
     "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
@@ -121,9 +121,18 @@ def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, .
 
 
 def _random_kernel(*shape: Any, dims: Dims, dtype: DType, distribution: str, source: Source) -> Any:
-    wanted = tuple(shape[0].tolist()) if shape else dims
+    wanted = _wanted(f"random.{distribution}", shape, dims, dtype)
     with source.lock:
-        return _draw(source.generator, distribution, wanted, dtype)  # type: ignore[arg-type]
+        return _draw(source.generator, distribution, wanted, dtype)
+
+
+def _wanted(op: str, shape: Sequence[Any], dims: Dims, dtype: DType) -> tuple[int, ...]:
+    """The shape in a kernel: from the operand, if there is one."""
+    wanted: Any = tuple(shape[0].tolist()) if shape else dims
+    if any(size < 0 for size in wanted):
+        raise ShapeError(f"{op} takes sizes of at least 0, not {list(wanted)}")
+    check_room(f"the result of {op}", wanted, dtype)
+    return wanted  # type: ignore[no-any-return]
 
 
 def _check(op: str, dims: Dims, shape: Sequence[TensorType]) -> None:
@@ -149,14 +158,14 @@ def _random_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 RANDOM: Final = Op("random", _random_kernel, _random_rule, effect=True, samples=_random_samples,
-                   errors=(ValueError,),
+                   errors=(ShapeError,),
                    doc="Random floats, uniform from 0 to below 1 or standard normal.")
 
 
 def _random_int_kernel(low: Any, high: Any, *shape: Any, dims: Dims, source: Source) -> Any:
     if low >= high:
         raise InvalidArgumentError(f"random.uniform takes a minval less than maxval, not {low} and {high}")
-    wanted: Any = tuple(shape[0].tolist()) if shape else dims
+    wanted = _wanted("random.uniform", shape, dims, dtype_of(low))
     with source.lock:
         return source.generator.integers(low, high, wanted, low.dtype)
 
@@ -178,12 +187,12 @@ def _random_int_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 RANDOM_INT: Final = Op("random_int", _random_int_kernel, _random_int_rule, effect=True, agree=slice(0, 2),
-                       samples=_random_int_samples, errors=(InvalidArgumentError, ValueError),
+                       samples=_random_int_samples, errors=(InvalidArgumentError, ShapeError),
                        doc="Random ints from low to below high.")
 
 
 def _stateless_kernel(seed: Any, *shape: Any, dims: Dims, dtype: DType, distribution: str) -> Any:
-    wanted: Any = tuple(shape[0].tolist()) if shape else dims
+    wanted = _wanted(f"random.stateless_{distribution}", shape, dims, dtype)
     generator = np.random.default_rng([int(s) & 0xFFFFFFFFFFFFFFFF for s in seed])
     return _draw(generator, distribution, wanted, dtype)
 
@@ -204,7 +213,7 @@ def _stateless_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 STATELESS: Final = Op("stateless_random", _stateless_kernel, _stateless_rule, samples=_stateless_samples,
-                      errors=(ValueError,),
+                      errors=(ShapeError,),
                       doc="Random floats that depend on the seed alone.")
 
 

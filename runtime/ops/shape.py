@@ -13,7 +13,16 @@ from runtime.ops.families import apply_one, named
 from runtime.ops.known import axes_of, axis_of, known_elements, static_int, static_ints
 from runtime.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
 from runtime.trace import apply, convert_to_tensor
-from runtime.types import DType, Shape, TensorShape, TensorType, broadcast_shapes, shape_text
+from runtime.types import (
+    DType,
+    Shape,
+    TensorShape,
+    TensorType,
+    broadcast_shapes,
+    check_room,
+    dtype_of,
+    shape_text,
+)
 
 Dims = tuple[int | None, ...]
 
@@ -25,14 +34,22 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 
 # Asking.
 
-def _dim_kernel(x: Any, *, axis: int) -> Any:
-    return np.int32(x.shape[axis])
+def _dim_kernel(x: Any, *, axis: int, dtype: DType = t.int32) -> Any:
+    return _count_as(x.shape[axis], dtype)
 
 
-def _dim_rule(x: TensorType, *, axis: int) -> TensorType:
+def _count_as(count: int, dtype: DType) -> Any:
+    """A number of elements in an int dtype."""
+    if count > dtype.limits[1]:
+        raise ShapeError(f"a size of {count} does not fit {dtype.name}",
+                         remedy="Ask for it as int64: rt.shape(x, out_type=rt.int64), rt.size(x, rt.int64).")
+    return dtype.as_numpy_dtype(count)
+
+
+def _dim_rule(x: TensorType, *, axis: int, dtype: DType = t.int32) -> TensorType:
     if not 0 <= axis < x.ndim:
         raise ShapeError(f"axis {axis} is out of range for a tensor of rank {x.ndim}")
-    return TensorType(t.int32)
+    return TensorType(dtype)
 
 
 def _dim_samples(rng: np.random.Generator) -> Iterable[Sample]:
@@ -40,27 +57,46 @@ def _dim_samples(rng: np.random.Generator) -> Iterable[Sample]:
         yield (rng.random((2, 0, 3)),), {"axis": axis}
 
 
-DIM: Final = Op("dim", _dim_kernel, _dim_rule, samples=_dim_samples, doc="The size of one dimension: int32[].")
+DIM: Final = Op("dim", _dim_kernel, _dim_rule, samples=_dim_samples,
+                doc="The size of one dimension: a scalar of an int dtype.")
 
 
-def dim(x: Tensor, axis: int) -> Any:
-    """The size of dimension `axis` (0 or more): an int where it is known, else an int32 scalar tensor."""
+def _size_kernel(x: Any, *, dtype: DType) -> Any:
+    return _count_as(x.size, dtype)
+
+
+def _size_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shape, dtype in (((), t.int32), ((2, 3), t.int64), ((4, 0), t.uint8)):
+        yield (rng.random(shape),), {"dtype": dtype}
+
+
+SIZE: Final = Op("size", _size_kernel, lambda x, *, dtype: TensorType(dtype), samples=_size_samples,
+                 doc="The number of elements: a scalar of an int dtype.")
+
+
+def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
+    """The size of dimension `axis` (0 or more): an int where it is known, else a scalar tensor of an int dtype.
+
+    ShapeError when the graph runs, if `dtype` cannot hold it.
+    """
     size = x._array.shape[axis] if isinstance(x, EagerTensor) else x.type.shape[axis]
-    return apply(DIM, x, axis=axis) if size is None else size
+    if size is not None:
+        return size
+    return apply(DIM, x, axis=axis) if dtype is t.int32 else apply(DIM, x, axis=axis, dtype=dtype)
 
 
-def dims(x: Tensor) -> list[Any]:
-    """All dimensions of `x`: ints where they are known, else int32 scalar tensors."""
-    return [dim(x, axis) for axis in range(x.ndim)]
+def dims(x: Tensor, dtype: DType = t.int32) -> list[Any]:
+    """All dimensions of `x`, each as `dim` gives it."""
+    return [dim(x, axis, dtype) for axis in range(x.ndim)]
 
 
 def shape(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor:
     """The shape as an int tensor of rank 1, known at run time (`tf.shape`); `x.shape` is what is known before."""
     x = convert_to_tensor(input)
     dtype = t.as_dtype(out_type)
-    sizes = dims(x)
+    sizes = dims(x, dtype)
     if all(type(size) is int for size in sizes):
-        return convert_to_tensor(np.array(sizes, dtype.np), name=name)
+        return convert_to_tensor(np.array([_count_as(size, dtype) for size in sizes], dtype.np), name=name)
     return named(_as_dtype(apply_one(STACK, *sizes, axis=0), dtype), name)
 
 
@@ -68,10 +104,9 @@ def size(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor
     """The number of elements, a scalar int tensor (`tf.size`)."""
     x = convert_to_tensor(input)
     dtype = t.as_dtype(out_type)
-    result = product(dims(x))
-    if type(result) is int:
-        return convert_to_tensor(result, dtype, name=name)
-    return named(_as_dtype(result, dtype), name)
+    if x.type.size is None:
+        return named(apply_one(SIZE, x, dtype=dtype), name)
+    return convert_to_tensor(_count_as(x.type.size, dtype), name=name)
 
 
 def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
@@ -89,13 +124,14 @@ def shape_n(input: Sequence[Any], out_type: Any = t.int32, name: str | None = No
 
 
 def product(sizes: Iterable[Any]) -> Any:
-    """The product of ints and scalar tensors: an int if all are ints."""
+    """The product of ints and scalar tensors of ints: an int if all are ints, else int64."""
     known, result = 1, None
     for item in sizes:
         if type(item) is int:
             known *= item
         else:
-            result = item if result is None else OPERATORS["multiply"](result, item)
+            wide = _as_dtype(item, t.int64)
+            result = wide if result is None else OPERATORS["multiply"](result, wide)
     return known if result is None else result if known == 1 else OPERATORS["multiply"](result, known)
 
 
@@ -128,7 +164,12 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
         known = [static_int(item) for item in items]
     except TypeError:
         raise DTypeError(f"{op} takes a shape of ints, not {shape!r}") from None
-    return tuple(known), None if None not in known else stack(items)
+    if None not in known:
+        return tuple(known), None
+    kinds = {item.dtype for item in items if isinstance(item, Tensor)}
+    if len(kinds) > 1:  # sizes of any int dtypes make one shape
+        items = [_as_dtype(item, t.int64) if isinstance(item, Tensor) else item for item in items]
+    return tuple(known), stack(items)
 
 
 def numbers(what: str, values: Any) -> list[Any]:
@@ -159,9 +200,14 @@ def _check_operand(op: str, operand: tuple[TensorType, ...], dims: Dims) -> None
 def _reshape_kernel(x: Any, *shape: Any, dims: Dims) -> Any:
     wanted = _wanted(dims, shape)
     try:
-        return np.reshape(x, wanted)
-    except ValueError:
+        if min(wanted, default=0) < -1:  # NumPy takes it as -1
+            raise ValueError
+        result = np.reshape(x, wanted)
+    except (ValueError, OverflowError):
         raise ShapeError(f"a tensor of shape {shape_text(x.shape)} cannot become {shape_text(wanted)}") from None
+    if not result.size:
+        check_room("the result of reshape", result.shape, dtype_of(x))
+    return result
 
 
 def _reshape_rule(x: TensorType, *shape: TensorType, dims: Dims) -> TensorType:
@@ -220,6 +266,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def _broadcast_kernel(x: Any, *shape: Any, dims: Dims) -> Any:
     wanted = _wanted(dims, shape)
+    if min(wanted, default=0) >= 0:
+        check_room("the result of broadcast_to", wanted, dtype_of(x))
     try:
         return np.broadcast_to(x, wanted)
     except ValueError:

@@ -9,11 +9,12 @@ import numpy as np
 from runtime import types as t
 from runtime.errors import InvalidArgumentError, ShapeError
 from runtime.op import Op, Sample
+from runtime.ops.effects import raise_unless
 from runtime.ops.families import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem
 from runtime.ops.known import axis_of, merge_shapes
-from runtime.ops.logic import greater, less
+from runtime.ops.logic import greater, greater_equal, less, logical_and
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim, transpose
@@ -105,8 +106,13 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
     if not x.ndim:
         raise ShapeError("top_k takes a tensor of rank 1 or more, not a scalar")
     size = dim(x, x.ndim - 1)
-    if type(k) is int and type(size) is int and not 0 <= k <= size:
-        raise InvalidArgumentError(f"top_k cannot give {k} of {size} elements")
+    if type(k) is int and type(size) is int:
+        if not 0 <= k <= size:
+            raise InvalidArgumentError(f"top_k cannot give {k} of {size} elements")
+    else:
+        asked = cast(k, t.int64)
+        raise_unless(logical_and(greater_equal(asked, 0), greater_equal(cast(size, t.int64), asked)),
+                     InvalidArgumentError("top_k cannot give as many elements as it is asked for"))
     order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
     return TopK(_along_last(x, order), cast(order, index_type))
 

@@ -69,7 +69,9 @@ def dim(b: Builder, node: Node) -> Result:
     type = node.inputs[0].type
     assert isinstance(type, TensorType)
     size = type.shape[node.params["axis"]]
-    return None if size is None else b.constant(np.array(size, np.int32))
+    out = node.outputs[0].type
+    assert isinstance(out, TensorType)
+    return None if size is None or size > out.dtype.limits[1] else b.constant(np.array(size, out.dtype.np))
 
 
 @rule("element of a stack", "getitem")

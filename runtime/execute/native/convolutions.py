@@ -17,7 +17,7 @@ from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.products import multiply
 from runtime.execute.native.scalars import cast, llvm_type
-from runtime.execute.native.shapes import numbers
+from runtime.execute.native.shapes import check_sizes, numbers
 from runtime.execute.native.windows import Windows, any_of, differs, element, lines
 from runtime.graph import Node
 from runtime.ops.windows import bounds
@@ -70,7 +70,7 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
     turned = _turned(node, window) if single and fits(w, sums, [*window, features], channels) else None
     if single and turned is None:
         gemm.need(w, sums)
-    dims = _dims(w, node, sizes)
+    dims = _dims(w, node, sizes, [filters, y, *sizes])
     s = Windows(w, dims[0], dims[1:-1], dims[-1], window, **_params(node))
     _check(w, node, s, [filters, y, *sizes], filters, y)
     y, filters = _wide(w, y), _wide(w, filters)
@@ -161,7 +161,7 @@ def _turned(node: Node, window: Sequence[Index]) -> tuple[tuple[int, int], ...] 
 def conv_filters(w: Lowering, node: Node, x: Value, y: Value, *sizes: Value) -> Value:
     assert isinstance(x, Array) and isinstance(y, Array)
     dtype, sums = x.dtype, _sums(x)
-    dims = _dims(w, node, sizes)
+    dims = _dims(w, node, sizes, [x, y, *sizes])
     s = Windows(w, x.dims[0], x.dims[1:-1], x.dims[-1], dims[:-2], **_params(node))
     _check(w, node, s, [x, y, *sizes], Leaf(sums, dims, Val("ptr", "null")), y)
     target = w.memory(sums, [*dims[:-1], y.dims[-1] if isinstance(dims[-1], Val) else dims[-1]])
@@ -184,10 +184,11 @@ def _single(channels: Index | None, filters: Array) -> bool:
     return isinstance(channels, int) and channels == filters.dims[-2]
 
 
-def _dims(w: Lowering, node: Node, sizes: Sequence[Value]) -> list[Index]:
+def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Value]) -> list[Index]:
     """The shape that the result is to have."""
     known = node.params["dims"]
     given = numbers(w, sizes[0], len(known)) if sizes else known
+    check_sizes(w, node, given, values)
     return [d if k is None else k for k, d in zip(known, given, strict=True)]
 
 

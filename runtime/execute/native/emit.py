@@ -399,6 +399,10 @@ class Builder:
         ty = ty if ty[0] == "<" or ty == "ptr" else like(x.ty, ty)
         return x if ty == x.ty else self.op(ty, f"{how} {x} to {ty}")
 
+    def extend(self, x: Val, unsigned: bool) -> Val:
+        """An integer as an i64, lane by lane."""
+        return self.convert("zext" if unsigned else "sext", x, "i64")
+
     def bitcast(self, x: Val, ty: str) -> Val:
         return self.convert("bitcast", x, ty)
 
@@ -466,6 +470,21 @@ class Builder:
             if isinstance(size, Val):
                 result = self.intrinsic("smul.fix.sat", self.i64(result), size, const("i32", 0))
         return result
+
+    def fits(self, sizes: Sequence[Index], each: int, most: int) -> Val:
+        """Whether the product of sizes, those of 0 taken as 1, and of `each` is at most `most`, which is below 2**53.
+        No size is negative, or above `most`."""
+        known = math.prod([max(size, 1) for size in sizes if isinstance(size, int)], start=each)
+        open_ = [size for size in sizes if isinstance(size, Val)]
+        if not open_ or known > most:
+            return const("i1", int(known <= most))
+        if len(open_) == 1:
+            return self.icmp("ule", open_[0], const("i64", most // known))
+        product = const("double", known)
+        for size in open_:  # rounded, but not across `most`
+            factor = self.convert("uitofp", self.intrinsic("umax", size, const("i64", 1)), "double")
+            product = self.op("double", f"fmul {product}, {factor.ref}")
+        return self.fcmp("ole", product, const("double", most))
 
     # Structure.
 

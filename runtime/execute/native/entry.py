@@ -125,11 +125,13 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             assert isinstance(x, Array)
             sizes = [w.b.i64(size) for size in x.dims]
             place = w.new_object()
-            (word,) = w.call_python(AllocateSite(type.dtype.np, len(sizes), place), sizes, 1)
+            node = graph.outputs[k].node if k < len(results) else None
+            (word,) = w.call_python(AllocateSite(type.dtype.np, len(sizes), place, node), sizes, 1)
             w.outputs.append(("object", place))
             pointer = w.b.op("ptr", f"inttoptr {word} to ptr")
         else:
             w.outputs.append(("array", type))
+            w.made_by.append(graph.outputs[k].node if k < len(results) else None)
             pointer = w.b.load("ptr", argument())
         if isinstance(x, Scalar):
             w.b.store(x.val, pointer)

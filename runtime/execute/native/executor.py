@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -35,11 +37,12 @@ from runtime.execute.native import (
 from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
 from runtime.execute.native.entry import NOT_PLAIN, description, write
 from runtime.execute.native.front import FRONT, Body, Findable, install, is_possible
-from runtime.execute.native.lower import FIRST_SLOT, Lowering
+from runtime.execute.native.list_memory import FIRST_SLOT, MEMORY_NODE
+from runtime.execute.native.lower import Lowering
 from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
 from runtime.execute.native.signals import RAISE
-from runtime.execute.native.sites import Call, RaiseSite
+from runtime.execute.native.sites import Call, RaiseSite, new_array, no_memory
 from runtime.execute.native.variables import ASSIGN, variables_of
 from runtime.graph import Graph
 from runtime.persistent import Items
@@ -51,6 +54,7 @@ _ = (control, convolutions, effects, einsum, gathers, joining, list_rows, lists,
      reductions, shapes, sorting, systems, texts, tries)  # they register lowerings
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+_LARGE: Final = 1 << 24  # bytes: for an array of less there is memory
 _free: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address_of(RELEASE))
 
 
@@ -92,6 +96,10 @@ def _call_back(frame: int, site: int, words: int) -> int:
 
 _callback: Final = _Callback(_call_back)
 _callback_address: Final = ctypes.cast(_callback, ctypes.c_void_p).value
+
+
+def _large_array(nodes: dict[Any, Any], shape: Sequence[int], dtype: Any) -> Any:
+    return new_array(shape, dtype, nodes.get((shape, dtype)))
 
 
 class Native:
@@ -147,7 +155,9 @@ class Native:
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
         needs_call = bool(w.sites) or bool(w.objects)
         frames = self.frames
-        empty = np.empty
+        large = {(shape, dtype): node for (shape, dtype), node in zip(makers, w.made_by, strict=True)
+                 if dtype.itemsize * math.prod(shape) > _LARGE}
+        empty: Any = partial(_large_array, large) if large else np.empty
         sites = self.sites
         lists = self.lists
         simple = not storages and not needs_call and all(place is None for place in places)
@@ -163,11 +173,11 @@ class Native:
                     x.setflags(write=False)
             return tuple(results)
 
-        def fail(status: int, call: Call | None) -> BaseException:
+        def fail(status: int, call: Call | None, words: Any) -> BaseException:
             if status == 1:
                 assert call is not None
                 return call.error or KeyboardInterrupt()
-            return MemoryError("native code got no memory")
+            return no_memory(w.memory_nodes[int(words[MEMORY_NODE])])
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
@@ -189,7 +199,7 @@ class Native:
                 frame.call = None
                 frames.append(frame)
             if status is not None:
-                raise fail(status, call)
+                raise fail(status, call, frame.words)
             return finish(call, made)
 
         def run_locked(*inputs: Any) -> tuple[Any, ...]:
@@ -216,7 +226,7 @@ class Native:
                 if frame is not shared:
                     frames.append(frame)
             if status is not None:
-                raise fail(status, None)
+                raise fail(status, None, frame.words)
             return tuple(made)
 
         if shared is None or len(makers) != 1:

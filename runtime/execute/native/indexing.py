@@ -2,21 +2,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, reads
 from runtime.execute.native.emit import Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pieces import Axis, Slicer, around
 from runtime.execute.native.pointwise import misfit, spread
-from runtime.execute.native.shapes import integer, numbers, reshaped, result_type, splat
+from runtime.execute.native.shapes import check_sizes, integer, numbers, reshaped, result_type, splat
 from runtime.execute.native.signals import PIECE
 from runtime.execute.native.updates import assigned_next
 from runtime.execute.native.variables import Variable
 from runtime.graph import Node
 from runtime.graph import Value as GraphValue
+from runtime.types import MAX_BYTES
 
 __all__: list[str] = []
+
+_SMALL_STEP: Final = 1 << 10
 
 
 def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
@@ -37,6 +40,7 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
         at: Index = integer(w, next(operands)) if entry == "?" else entry
         if isinstance(at, Val) and at.ref.lstrip("-").isdigit():
             at = int(at.ref)
+        at = _within(at)
         if isinstance(at, int) and isinstance(size, int):
             if not -size <= at < size:
                 w.fail_if(const("i1", 1), node, values)
@@ -53,6 +57,11 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
     return found
 
 
+def _within(at: Index) -> Index:
+    """A number of Python's as one that 64 bits hold: beyond MAX_BYTES it is out of any axis."""
+    return max(-MAX_BYTES, min(at, MAX_BYTES)) if isinstance(at, int) else at
+
+
 def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[Value], values: Sequence[Value]
            ) -> Axis:
     """What a slice selects. `entry`: its start, stop and step, of which "?" stands for the next operand."""
@@ -62,7 +71,7 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
         value: Index | None = integer(w, next(operands)) if part == "?" else part
         if isinstance(value, Val) and value.ref.lstrip("-").isdigit():
             value = int(value.ref)
-        parts.append(value)
+        parts.append(None if value is None else _within(value))
     start, stop, step = parts
     if step is None:
         step = 1
@@ -99,6 +108,9 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
     if isinstance(step, int) and step == 1:
         count = b.intrinsic("smax", b.op("i64", f"sub {end}, {first.ref}"), zero)
         return Axis(first, 1, count)
+    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a longer step than the axis takes one element, too
+        longest = b.op("i64", f"add {length}, 1")
+        step = b.intrinsic("smax", b.intrinsic("smin", b.i64(step), longest), b.sub(zero, longest))
     by = b.i64(step)
     span = b.op("i64", f"sub {end}, {first.ref}")
     adjust = b.op("i64", f"sub {by}, {choose(const('i64', 1), minus).ref}")
@@ -138,6 +150,8 @@ def slice_(w: Lowering, node: Node, x: Value, begin: Value, size: Value) -> Valu
     assert isinstance(x, Array)
     b = w.b
     starts, counts = numbers(w, begin, len(x.dims)), numbers(w, size, len(x.dims))
+    check_sizes(w, node, starts, [x, begin, size])
+    check_sizes(w, node, counts, [x, begin, size], -1)
     chosen: list[Axis | None] = []
     bad: Val | None = None
     for start, count, known, limit in zip(starts, counts, result_type(node).shape, x.dims, strict=True):
@@ -146,10 +160,8 @@ def slice_(w: Lowering, node: Node, x: Value, begin: Value, size: Value) -> Valu
         else:
             total = b.select(b.icmp("eq", count, const("i64", -1)), b.i64(b.isub(limit, start)), count)
         end = b.iadd(start, total)
-        if not all(isinstance(v, int) for v in (start, total, limit)):
-            wrong = b.or_(b.or_(b.icmp("slt", b.i64(start), const("i64", 0)),
-                                b.icmp("slt", b.i64(total), const("i64", 0))),
-                          b.icmp("sgt", b.i64(end), b.i64(limit)))
+        if not all(isinstance(v, int) for v in (start, total, limit)):  # starts and counts are not negative
+            wrong = b.or_(b.icmp("slt", b.i64(total), const("i64", 0)), b.icmp("sgt", b.i64(end), b.i64(limit)))
             bad = wrong if bad is None else b.or_(bad, wrong)
         elif not 0 <= start <= end <= limit:  # type: ignore[operator]
             bad = const("i1", 1)

@@ -12,9 +12,9 @@ from runtime.execute.native.indexing import viewed
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.padding import mirrored, widths
 from runtime.execute.native.pieces import Axis, join
-from runtime.execute.native.shapes import as_array, result_type, splat, wide
+from runtime.execute.native.shapes import as_array, result_type, splat
 from runtime.graph import Node
-from runtime.types import DType, float16
+from runtime.types import MAX_BYTES, DType, float16
 
 __all__: list[str] = []
 
@@ -133,8 +133,8 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
         return x
     assert isinstance(x, Array)
     known = node.params["pairs"]
-    if known is not None and any(size < 0 for pair in known for size in pair):
-        raise NotNative("negative padding")
+    if known is not None and not all(0 <= size <= MAX_BYTES for pair in known for size in pair):
+        raise NotNative("a size that no padding has")
     b = w.b
     values = [x, value, *paddings]
     pairs = widths(w, node, x, values) if known is None else known
@@ -202,12 +202,14 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
     if type.shape[0] is not None:
         size = type.shape[0]
     elif dtype.is_floating:
-        a, z, d = (b.convert("fpext", v, "double") for v in (first, last, step))
-        steps = b.intrinsic("ceil", b.op("double", f"fdiv {b.op('double', f'fsub {z}, {a.ref}')}, {d.ref}"))
-        w.fail_if(b.fcmp("uno", steps, steps), node, [start, limit, delta])
-        size = b.intrinsic("smax", b.op("i64", f"fptosi {steps} to i64"), const("i64", 0))
+        quotient = b.op(first.ty, f"fdiv {b.op(first.ty, f'fsub {last}, {first.ref}')}, {step.ref}")
+        steps = b.intrinsic("ceil", b.convert("fpext", quotient, "double"))
+        w.fail_if(b.fcmp("ugt", steps, const("double", MAX_BYTES)), node, [start, limit, delta])
+        steps = b.intrinsic("maxnum", steps, const("double", 0))
+        size = b.op("i64", f"fptosi {steps} to i64")
     else:
-        size = _count(b, dtype, *(wide(b, v, dtype) for v in (first, last, step)))
+        size = _count(b, dtype, *(b.extend(v, dtype.is_unsigned) for v in (first, last, step)))
+        w.fail_if(b.icmp("ugt", size, const("i64", MAX_BYTES)), node, [start, limit, delta])
     half = dtype is float16  # which is counted in float32, from two numbers that are float16
     if dtype.is_floating:
         second = b.op(first.ty, f"fadd {first}, {step.ref}")

@@ -10,9 +10,11 @@ from runtime.execute.native.ragged import blank, content, of_rows, used
 from runtime.execute.native.sites import BoxSite, MoveSite, Site, UnboxSite
 from runtime.types import ListType, Type
 
-__all__ = ["FIRST_SLOT", "ListMemory", "listed"]
+__all__ = ["FIRST_SLOT", "MEMORY_NODE", "NO_MEMORY", "ListMemory", "listed"]
 
-FIRST_SLOT: Final = 7  # of the frame, from which on pairs stand
+NO_MEMORY: Final = 2  # the status of code that got none
+MEMORY_NODE: Final = 7  # the word of the frame that says which node got no memory
+FIRST_SLOT: Final = 8  # of the frame, from which on pairs stand
 
 
 def listed(type: Type) -> bool:
@@ -34,7 +36,7 @@ class ListMemory:
     def reserved(self, pair: Val, size: Index) -> Val:
         raise NotImplementedError
 
-    def leave(self, status: int) -> None:
+    def no_memory(self) -> None:
         raise NotImplementedError
 
     def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:

@@ -12,6 +12,7 @@ from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.shapes import integer, wide
 from runtime.graph import Node
+from runtime.ops.lists import MOST_ITEMS
 from runtime.types import ListType
 
 __all__: list[str] = []
@@ -34,7 +35,7 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, rows: Value) -> V
     def place(k: Val) -> Val:
         return wide(b, places.at(Context(b), [k]), places.dtype)
 
-    limit = Val("i64", str((1 << 63) - 1)) if grow else taken.length
+    limit = const("i64", MOST_ITEMS) if grow else taken.length
     bad, greatest = b.folded(0, count, [const("i1", 0), const("i64", -1)], lambda k, state: [
         b.or_(state[0], b.icmp("uge", place(k), limit)), b.intrinsic("smax", state[1], place(k))])
     w.fail_if(bad, node, values)
@@ -57,7 +58,7 @@ def stack(w: Lowering, node: Node, x: Value) -> Value:
         return _stacked(w, node, found, found.length, lambda k: k, [found])
     dims: list[Index] = [found.length, *found.sizes]
     if node.op.name == "list_concat":
-        dims = [b.i64(b.imul(found.length, found.sizes[0])), *found.sizes[1:]]
+        dims = [b.i64(b.room([found.length], found.sizes[0])), *found.sizes[1:]]
     rows = Leaf(found.dtype, dims, b.load("ptr", found.pair))
     if 0 in w.dead and found.scratch and not w.loops:
         return rows
@@ -96,7 +97,7 @@ def _stacked(w: Lowering, node: Node, x: Listed, count: Index, at: Callable[[Val
         mine, bad = shape(k), state[0]
         for d, size in list(zip(mine, wanted, strict=True))[joined:]:
             bad = b.or_(bad, b.icmp("ne", b.i64(d), b.i64(size)))
-        return [bad, b.add(state[1], b.i64(mine[0]) if joined else one)]
+        return [bad, b.intrinsic("uadd.sat", state[1], b.i64(mine[0]) if joined else one)]
 
     bad, rows = b.folded(0, count, [const("i1", 0), zero], compared)
     w.fail_if(bad, node, values)
@@ -131,10 +132,9 @@ def split(w: Lowering, node: Node, x: Value, lengths: Value) -> Value:
     def length_of(k: Val) -> Val:
         return wide(b, counts.at(Context(b), [k]), counts.dtype)
 
-    total, least = b.folded(0, counts.dims[0], [const("i64", 0)] * 2, lambda k, v: [
-        b.add(v[0], length_of(k)), b.intrinsic("smin", v[1], length_of(k))])
-    bad = b.or_(b.icmp("ne", total, b.i64(rows.dims[0])), b.icmp("slt", least, const("i64", 0)))
-    w.fail_if(bad, node, [rows, counts])
+    (total,) = b.folded(0, counts.dims[0], [const("i64", 0)], lambda k, v: [
+        b.intrinsic("uadd.sat", v[0], length_of(k))])  # a negative one is more than any tensor has
+    w.fail_if(b.icmp("ne", total, b.i64(rows.dims[0])), node, [rows, counts])
     made = w.unwritten(type, b.i64(counts.dims[0]))
 
     def cut(k: Val, state: Sequence[Val]) -> list[Val]:

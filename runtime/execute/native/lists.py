@@ -20,6 +20,7 @@ from runtime.execute.native.shapes import as_array, integer
 from runtime.execute.native.sites import AllocateSite
 from runtime.graph import Node
 from runtime.graph import Value as GraphValue
+from runtime.ops.lists import MOST_ITEMS
 from runtime.types import DType, ListType, TensorType, int8, int32, int64
 
 __all__ = ["filled_with", "in_memory", "lengthened", "own", "taken_as"]
@@ -49,12 +50,14 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
     """Make the first memory large enough; what is in it stays."""
     b = w.b
     w.module.declare(EXTEND, "ptr", "ptr", "i64", "i64")
-    need = b.i64(b.iadd(x.bytes(b, length), int(not x.step)))  # never none at all
+    need = b.op("i64", f"add {b.i64(b.room([length], x.step))}, {8 * x.ragged + int(not x.step)}")  # never none at all
     have = b.load("i64", b.offset(x.pair, 1, "i64"))
     with b.when(b.icmp("ult", have, need)):
+        with b.when(b.icmp("ugt", length, const("i64", MOST_ITEMS))):
+            w.no_memory()
         moved = b.call("ptr", EXTEND, x.pair, need, b.i64(x.bytes(b, x.length)))
         with b.when(b.icmp("eq", moved, Val("ptr", "null"))):
-            w.leave(2)
+            w.no_memory()
 
 
 def _move(w: Lowering, x: Listed, start: Val, to: Val, count: Val) -> None:
@@ -121,7 +124,7 @@ def reserve(w: Lowering, node: Node, size: Value) -> Value:
     type = node.outputs[0].type
     assert isinstance(type, ListType)
     length = integer(w, size)
-    w.fail_if(w.b.icmp("slt", length, const("i64", 0)), node, [size])
+    w.fail_if(w.b.icmp("ugt", length, const("i64", MOST_ITEMS)), node, [size])
     if not listed(type):
         return _nothing(w, type, length)
     filled = _set_in_order(w, node) if None not in type.element.shape else None
@@ -170,14 +173,14 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
     """A list whose elements are set before they are read, into `filled`. If it is only stacked, and that is a result of
     the whole graph, it lies where the result will be."""
     b, made = w.b, w.new_list(type, length)
-    size = made.bytes(b, length)
+    size = b.room([length], made.step)
     stack = _only_user(w.nodes, filled)
     if stack is None or stack.op.name != "list_stack" or w.nodes is not w.graph.nodes or (
             w.last[filled] == len(w.nodes) or stack.outputs[0] not in w.graph.outputs):
         w.reserved(made.pair, size)
         return made
     place = w.placed[stack.outputs[0]] = w.new_object()
-    (word,) = w.call_python(AllocateSite(made.dtype.np, 1 + len(made.sizes), place),
+    (word,) = w.call_python(AllocateSite(made.dtype.np, 1 + len(made.sizes), place, stack),
                             [length, *map(b.i64, made.sizes)], 1)
     pair = b.alloca("i64", 2)  # not of the frame, which would free it
     b.store(word, pair)
@@ -301,7 +304,7 @@ def set_(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
     at = integer(w, index)
     if not node.params.get("strict"):
         at = _from_end(w, at, taken.length)
-    w.fail_if(b.icmp("slt", at, const("i64", 0)), node, [taken, index, item])
+    w.fail_if(b.icmp("uge", at, const("i64", MOST_ITEMS)), node, [taken, index, item])
     mine = lengthened(w, own(w, taken), b.op("i64", f"add {at}, 1"))
     _put(w, mine, at, item)
     return mine

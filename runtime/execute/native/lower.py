@@ -8,9 +8,12 @@ The function is `i32 body(ptr frame, ptr args)`; entry.py writes its ends. Its r
 in the call, 2 if memory ran out, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
 followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
 of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
-number of threads, three words of an exception, the time of the last look at signals, then pairs of address and
-capacity: memory that stays from call to call. What calls Python back is a numbered `Site`
-(`runtime.execute.native.sites`).
+number of threads, three words of an exception, the time of the last look at signals, the number of the node that got
+no memory, then pairs of address and capacity: memory that stays from call to call. What calls Python back is a numbered
+`Site` (`runtime.execute.native.sites`).
+
+No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
+(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`). Where sizes are known, so is the answer.
 
 Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state, or
 all of them if Python code runs in it. They are written back when the function ends, before an exception leaves it, and
@@ -18,6 +21,7 @@ before Python code runs that may look at them; after that they are read again.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,7 +31,7 @@ import numpy as np
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
-from runtime.execute.native.list_memory import FIRST_SLOT, ListMemory, listed
+from runtime.execute.native.list_memory import FIRST_SLOT, MEMORY_NODE, NO_MEMORY, ListMemory, listed
 from runtime.execute.native.memory import GROW
 from runtime.execute.native.parallel import WORTH, region
 from runtime.execute.native.pieces import Joined, split
@@ -43,7 +47,7 @@ from runtime.execute.native.sites import (
 from runtime.execute.native.variables import Variable, changes_any, variables_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
-from runtime.types import DType, ListType, TensorType, Type, dtype_of
+from runtime.types import MAX_BYTES, DType, ListType, TensorType, Type, dtype_of
 
 __all__ = [
     "FIRST_SLOT", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
@@ -56,6 +60,7 @@ _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # rea
 _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
 _FEW: Final = 4096  # bytes: to copy them takes no time that counts
 _COPIED: Final = 32  # bytes in a nanosecond, at most
+_NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # results have no more elements than operands
 _HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
@@ -64,6 +69,12 @@ LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
 
 class NotNative(Exception):
     """A lowering does not know this case, for the reason given: the op's kernel is called instead."""
+
+
+def _open_sizes(dims: Sequence[Index]) -> tuple[int | str, ...]:
+    """The sizes of a shape that are not 1, in an order that does not depend on that of the axes."""
+    return tuple(sorted([size if isinstance(size, int) else size.ref for size in dims if not (
+        isinstance(size, int) and size == 1)], key=str))
 
 
 def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -103,6 +114,8 @@ class Lowering(ListMemory):
         self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
         self.foreseen: list[Node] = []  # loops that go on with quotients before these are there
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
+        self.current: Node | None = None  # whose code is being written
+        self.memory_nodes: list[Node | None] = []  # which may get no memory, by the number that the frame has then
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
@@ -113,6 +126,7 @@ class Lowering(ListMemory):
         self.forced: list[list[Map | Joined]] = [[]]
         self.passed: set[tuple[GraphValue, int, Index]] = set()
         """Which columns of indices are known to be below which sizes, in code of the graph that is being written."""
+        self.fitting: set[tuple[int | str, ...]] = set()  # the open sizes of shapes that tensors can have
         self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
         self.env: dict[GraphValue, Value] = {}  # of the graph whose code is being written: what is read later
         self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
@@ -121,6 +135,7 @@ class Lowering(ListMemory):
         self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
         self.added: list[Node] = []  # products that are added to memory
         self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
+        self.made_by: list[Node | None] = []  # what gives the outputs of known shapes
         self.written: list[Variable] = []
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is
         self.finals: dict[GraphValue, Leaf] = {}  # the same, of outputs: the memory that they are wanted in
@@ -164,11 +179,16 @@ class Lowering(ListMemory):
         need = b.i64(max(size, 1)) if isinstance(size, int) else b.op("i64", f"add {size}, 1")  # never none at all
         fits = b.icmp("uge", have, need)
         (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", GROW, pair, need)])
-        if isinstance(size, int) and size < 1 << 20:
-            return memory
         with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
-            self.leave(2)
+            self.no_memory()
         return memory
+
+    def no_memory(self) -> None:
+        """End the call: there is no memory for the current node."""
+        if not self.memory_nodes or self.memory_nodes[-1] is not self.current:
+            self.memory_nodes.append(self.current)
+        self.b.store(const("i64", len(self.memory_nodes) - 1), self.b.offset(self.frame, MEMORY_NODE, "i64"))
+        self.leave(NO_MEMORY)
 
     def copy(self, source: Leaf, pointer: Val) -> None:
         """All elements of an array in C order, to another place."""
@@ -305,8 +325,9 @@ class Lowering(ListMemory):
         else:
             self.b.line(f"ret i32 {status}")
 
-    def described(self, values: Sequence[Value]) -> tuple[list[Val], list[Any]]:
-        """Words that describe values to Python, and what the site must know to read them."""
+    def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[Any]]:
+        """Words that describe values to Python, and what the site must know to read them. `repeated`: arrays of one
+        value need no memory."""
         words: list[Val] = []
         specs: list[Any] = []
         for x in values:
@@ -315,16 +336,17 @@ class Lowering(ListMemory):
             if isinstance(x, Boxed):
                 specs.append(x.place)
                 continue
-            leaf = self.leaf(x)
-            words += [leaf.pointer, *[self.b.i64(d) for d in leaf.dims]]
-            specs.append((leaf.dtype.np, len(leaf.dims)))
+            one = repeated and isinstance(x, Map) and x.name == "splat" and isinstance(x.args[0], Scalar)
+            leaf = self.leaf(x.args[0] if one else x)  # type: ignore[union-attr]
+            words += [leaf.pointer, *[self.b.i64(d) for d in x.dims]]
+            specs.append((leaf.dtype.np, len(x.dims), one))
         return words, specs
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
         """Call the op's NumPy kernel."""
         if node.op.foreign or changes_any(node):
             self.flush()
-        words, specs = self.described(values)
+        words, specs = self.described(values, why == "raises")
         types = [value.type for value in node.outputs]
         places = [self.new_object() if isinstance(type, ListType) else None for type in types]
         count = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
@@ -356,6 +378,26 @@ class Lowering(ListMemory):
         with self.b.when(bad), self.scope():
             self.kernel(node, values, "raises")
             self.fail(1)
+
+    def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
+        """The kernel raises if no tensor can have this shape, whose sizes are not negative nor each too large."""
+        key = _open_sizes(dims)
+        if key in self.fitting:
+            return
+        fits = self.b.fits(dims, dtype.size, MAX_BYTES)
+        if fits.ref != "true":
+            self.fail_if(self.b.not_(fits), node, values)
+        self.fitting.add(key)
+
+    def _check_results(self, node: Node, values: Sequence[Value], results: Sequence[Value]) -> None:
+        """The same of results whose shape is not part of an operand's."""
+        if node.subgraphs or node.op.name in _NO_LARGER:
+            return
+        have = [Counter(_open_sizes(x.dims)) for x in values if isinstance(x, Array)]
+        for x in results:
+            if isinstance(x, Array) and len(x.dims) > 1 and not any(
+                    Counter(_open_sizes(x.dims)) <= mine for mine in have):
+                self.check_room(node, values, x.dtype, x.dims)
 
     # Variables.
 
@@ -433,13 +475,14 @@ class Lowering(ListMemory):
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """The code of a graph's nodes; the values of its outputs."""
+        fitting, self.fitting = self.fitting, set(self.fitting)
         passed, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
         now = self.env, self.last, self.now
         self.around.append(self.env)
         results = self._run(graph, dict(env))
         self.around.pop()
         self.env, self.last, self.now = now
-        self.passed = passed
+        self.passed, self.fitting = passed, fitting
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
@@ -477,6 +520,7 @@ class Lowering(ListMemory):
     def node(self, node: Node, values: list[Value], dead: frozenset[int], env: dict[GraphValue, Value],
              last: dict[GraphValue, int], now: int) -> Sequence[Value]:
         name = node.op.name
+        self.current = node
         self.dead = dead
         self.operands = node.inputs
         self.env, self.last, self.now = env, last, now
@@ -492,7 +536,9 @@ class Lowering(ListMemory):
             return self.kernel(node, values, str(reason))
         if result is None:
             return ()
-        return [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
+        results = [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
+        self._check_results(node, values, results)
+        return results
 
     def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:
         """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""

@@ -45,7 +45,7 @@ def _grow(b: Builder, pair: Val, need: Val) -> Val:
     """New memory of at least `need` bytes for a pair of address and capacity; what was in the old is lost."""
     old = b.load("ptr", pair)
     b.call("void", "free", old)
-    size = b.op("i64", f"and {b.op('i64', f'add {need}, 127')}, -64")
+    size = b.op("i64", f"and {b.intrinsic('uadd.sat', need, const('i64', 127))}, -64")
     memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
     null = b.icmp("eq", memory, Val("ptr", "null"))
     b.store(memory, pair)
@@ -58,8 +58,8 @@ def _grow(b: Builder, pair: Val, need: Val) -> Val:
 def _extend(b: Builder, pair: Val, need: Val, used: Val) -> Val:
     """As `_grow`, with room to spare; the first `used` bytes stay."""
     old = b.load("ptr", pair)
-    doubled = b.op("i64", f"add {need}, {need.ref}")
-    size = b.op("i64", f"and {b.op('i64', f'add {doubled}, 127')}, -64")
+    doubled = b.intrinsic("uadd.sat", need, need)
+    size = b.op("i64", f"and {b.intrinsic('uadd.sat', doubled, const('i64', 127))}, -64")
     memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
     null = b.icmp("eq", memory, Val("ptr", "null"))
     with b.when(b.not_(null)):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runtime.execute.native.arrays import Array, Context, Formula, Place
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value
-from runtime.execute.native.shapes import wide
+from runtime.execute.native.shapes import check_sizes, wide
 from runtime.graph import Node
 
 __all__ = ["mirrored", "widths"]
@@ -22,8 +22,7 @@ def widths(w: Lowering, node: Node, x: Array, values: Sequence[Value]) -> Widths
     found: list[tuple[Index, Index]] = []
     for axis in range(len(x.dims)):
         before, after = (wide(w.b, leaf.at(Context(w.b), [axis, k]), leaf.dtype) for k in range(2))
-        for size in (before, after):
-            w.fail_if(w.b.icmp("slt", size, const("i64", 0)), node, values)
+        check_sizes(w, node, [before, after], values)
         found.append((before, after))
     return found
 

@@ -31,7 +31,7 @@ class Writer(Protocol):
     b: Builder
     module: Module
 
-    def leave(self, status: int) -> None: ...
+    def no_memory(self) -> None: ...
 
     def reserved(self, pair: Val, size: Index) -> Val: ...
 
@@ -131,7 +131,7 @@ def _space(w: Writer, x: Listed, count: Index) -> Val:
     name = w.module.define(f"list_space{width}.{size}", "i64", ["ptr", "i64", "i64"], write, "nounwind")
     start = w.b.call("i64", name, x.pair, x.length, w.b.i64(count))
     with w.b.when(w.b.icmp("eq", start, const("i64", _NO_ROOM))):
-        w.leave(2)
+        w.no_memory()
     return start
 
 

@@ -21,7 +21,7 @@ from runtime.execute.native.arrays import Array, Context, Leaf, Scalar
 from runtime.execute.native.emit import Builder, Index, Val, bits_of, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.scalars import llvm_type
-from runtime.execute.native.shapes import numbers, result_type, wide
+from runtime.execute.native.shapes import check_sizes, numbers, result_type
 from runtime.execute.native.signals import INTERRUPTED, PIECE, poll, watched
 from runtime.graph import Node
 from runtime.types import int32
@@ -75,7 +75,7 @@ def _own_stream(w: Lowering, seed: Array) -> Val:
     def add(k: Val, state: Sequence[Val]) -> list[Val]:
         """An integer as its words of 32 bits, without leading zeros."""
         (count,) = state
-        value = wide(b, places.at(Context(b), [k]), places.dtype)
+        value = b.extend(places.at(Context(b), [k]), places.dtype.is_unsigned)
         high = b.convert("trunc", b.lshr(value, const("i64", 32)), "i32")
         entropy.store(b, [count], b.convert("trunc", value, "i32"))
         entropy.store(b, [b.iadd(count, 1)], high)
@@ -391,9 +391,8 @@ def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Va
     type = result_type(node)
     elements = numbers(w, shape[0], len(type.shape)) if shape else list(node.params["dims"])
     dims: list[Index] = [e if known is None else known for e, known in zip(elements, type.shape, strict=True)]
-    for size in dims:
-        if isinstance(size, Val):
-            w.fail_if(b.icmp("slt", size, const("i64", 0)), node, values)
+    check_sizes(w, node, dims, values)
+    w.check_room(node, values, type.dtype, dims)
     count = b.product(dims)
     if not isinstance(count, int) or count >= _LONG:
         w.long = True

@@ -7,9 +7,9 @@ from runtime.execute.native.arrays import Array, Context, Leaf, Map, Place, Scal
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
 from runtime.execute.native.pointwise import misfit, spread
-from runtime.execute.native.scalars import cast
+from runtime.execute.native.scalars import cast, llvm_type
 from runtime.graph import Node
-from runtime.types import DType, TensorType, float16, float32, int32
+from runtime.types import MAX_BYTES, DType, TensorType, float16, float32, uint64
 
 __all__: list[str] = []
 
@@ -56,7 +56,9 @@ def integer(w: Lowering, x: Value) -> Val:
 
 
 def wide(b: Builder, value: Val, dtype: DType) -> Val:
-    return b.convert("zext" if dtype.is_unsigned else "sext", value, "i64")
+    """An index or size as an i64, lane by lane: one of uint64 beyond 2**63 - 1 as that, which no array has."""
+    value = b.extend(value, dtype.is_unsigned)
+    return b.intrinsic("umin", value, const(value.ty, (1 << 63) - 1)) if dtype is uint64 else value
 
 
 def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
@@ -70,8 +72,21 @@ def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
     return found
 
 
-def size_of(b: Builder, x: Array) -> Index:
-    return b.product(x.dims)
+def check_sizes(w: Lowering, node: Node, found: Sequence[Index], values: Sequence[Value], least: int = 0) -> None:
+    """The kernel raises if one of the sizes is below `least`, or more than a tensor can have: so sums of some of them
+    fit 64 bits."""
+    b = w.b
+    bad: Val | None = None
+    for size in found:
+        if isinstance(size, int):
+            wrong = const("i1", int(not least <= size <= MAX_BYTES))
+        else:
+            above = b.op("i64", f"sub {size}, {least}")  # without sign, what is below is above, too
+            wrong = b.icmp("ugt", above, const("i64", MAX_BYTES - least))
+        if wrong.ref != "false":
+            bad = wrong if bad is None else b.or_(bad, wrong)
+    w.fail_if(bad, node, values)
+
 
 
 
@@ -100,8 +115,24 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
 @lowers("dim")
 def dim(w: Lowering, node: Node, x: Value) -> Value:
     assert isinstance(x, Array)
-    size = x.dims[node.params["axis"]]
-    return Scalar(int32, const("i32", size) if isinstance(size, int) else w.b.convert("trunc", size, "i32"))
+    return _count(w, node, x, x.dims[node.params["axis"]])
+
+
+@lowers("size")
+def size(w: Lowering, node: Node, x: Value) -> Value:
+    assert isinstance(x, (Scalar, Array))
+    return _count(w, node, x, w.b.product(x.dims))
+
+
+def _count(w: Lowering, node: Node, x: Value, count: Index) -> Scalar:
+    """A number of elements in the dtype of the result; the kernel raises if that cannot hold it."""
+    b, dtype = w.b, result_type(node).dtype
+    most = dtype.limits[1]
+    if most < MAX_BYTES and not (isinstance(count, int) and count <= most):
+        assert isinstance(x, (Scalar, Array))
+        shape = splat(Scalar(x.dtype, const(llvm_type(x.dtype), 0)), x.dims)  # which is all that the kernel looks at
+        w.fail_if(b.icmp("ugt", b.i64(count), const("i64", most)), node, [shape])
+    return Scalar(dtype, b.convert("trunc", b.i64(count), llvm_type(dtype)))
 
 
 def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
@@ -113,52 +144,55 @@ def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
     return x.reshaped(dims)
 
 
+def _reshaped_dims(w: Lowering, node: Node, x: Array, given: Sequence[Index], out: Sequence[int | None],
+                   values: Sequence[Value]) -> list[Index]:
+    """The sizes that `given` asks for, of which one may be -1; those in `out` are known. The kernel raises if they do
+    not have as many elements as `x`."""
+    b = w.b
+    check_sizes(w, node, given, values, -1)
+    minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in given]
+    left = [(e, free) for e, free in zip(given, minus, strict=True) if free.ref != "false"]
+    some = const("i1", 0)  # whether a size is left to find
+    for _, free in left:
+        if some.ref != "false":
+            w.fail_if(b.and_(some, free), node, values)
+        some = free if some.ref == "false" else b.or_(some, free)
+    for e, size, free in zip(given, out, minus, strict=True):
+        if isinstance(e, Val) and size is not None:
+            w.fail_if(b.and_(b.not_(free), b.icmp("ne", e, const("i64", size))), node, values)
+    count = b.i64(b.product(x.dims))
+    fixed = [size if size is not None else e if free.ref == "false" else b.select(free, const("i64", 1), b.i64(e))
+             for e, size, free in zip(given, out, minus, strict=True)]
+    rest = b.i64(b.room(fixed, 1))
+    if some.ref == "false" or None not in out:
+        dims = [e if size is None else size for e, size in zip(given, out, strict=True)]
+        bad = b.icmp("ne", rest, count)
+    else:
+        none = b.icmp("eq", rest, const("i64", 0))
+        missing = b.udiv(count, b.select(none, const("i64", 1), rest))
+        dims = [size if size is not None else e if free.ref == "false" else missing if free.ref == "true" else
+                b.select(free, missing, b.i64(e)) for e, size, free in zip(given, out, minus, strict=True)]
+        whole = b.mul(b.select(some, missing, const("i64", 1)), rest)
+        bad = b.or_(b.and_(some, none), b.icmp("ne", whole, count))
+    if len(dims) > 1:  # of no elements the product says nothing
+        fits = b.fits(dims, x.dtype.size, MAX_BYTES)
+        bad = bad if fits.ref == "true" else b.or_(bad, b.not_(fits))
+    w.fail_if(bad, node, values)
+    return dims
+
+
 @lowers("reshape")
 def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
     x = as_array(x)
-    given = node.params["dims"]
-    out = result_type(node).shape
-    wanted: list[Index]
-    elements = numbers(w, shape[0], len(given)) if shape else list(given)
-    elements = [e if known is None else known for e, known in zip(elements, given, strict=True)]
-    for e, size in zip(elements, out, strict=True):
-        if isinstance(e, Val) and size is not None:
-            w.fail_if(b.and_(b.icmp("ne", e, const("i64", -1)), b.icmp("ne", e, const("i64", size))), node, [x, *shape])
-    if None not in out:
-        wanted = [d for d in out if d is not None]
-        certain = all(isinstance(d, int) for d in x.dims)
+    known, out = node.params["dims"], result_type(node).shape
+    values = [x, *shape]
+    elements = numbers(w, shape[0], len(known)) if shape else list(known)
+    given: list[Index] = [e if d is None else d for e, d in zip(elements, known, strict=True)]
+    if None in out or not all(isinstance(d, int) for d in (*x.dims, *given)):
+        wanted = _reshaped_dims(w, node, x, given, out, values)
     else:
-        total = size_of(b, x)
-        rest: Index = 1
-        minus = const("i1", int(-1 in elements))  # whether a size is left to find
-        for e in elements:
-            if isinstance(e, int):
-                rest = rest if e == -1 else b.imul(rest, e)
-            else:
-                this = b.icmp("eq", e, const("i64", -1))
-                w.fail_if(b.and_(minus, this), node, [x, *shape])
-                minus = b.or_(minus, this)
-                rest = b.imul(rest, b.select(this, const("i64", 1), e))
-        divisor = b.i64(rest)
-        w.fail_if(b.and_(minus, b.icmp("eq", divisor, const("i64", 0))), node, [x, *shape])
-        safe = b.select(b.icmp("eq", divisor, const("i64", 0)), const("i64", 1), divisor)
-        missing = b.op("i64", f"sdiv {b.i64(total)}, {safe.ref}")
-        wanted = []
-        for e, known in zip(elements, out, strict=True):
-            if known is not None:
-                wanted.append(known)
-            elif isinstance(e, int):
-                wanted.append(missing if e == -1 else e)
-            else:
-                wanted.append(b.select(b.icmp("eq", e, const("i64", -1)), missing, e))
-            last = wanted[-1]
-            if isinstance(last, Val):
-                w.fail_if(b.icmp("slt", last, const("i64", 0)), node, [x, *shape])
-        certain = False
-    total, new = size_of(b, x), b.product(wanted)
-    if not (certain or (isinstance(total, int) and isinstance(new, int) and total == new)):
-        w.fail_if(b.icmp("ne", b.i64(total), b.i64(new)), node, [x, *shape])
+        wanted = [d for d in out if d is not None]
     if not wanted:
         return Scalar(x.dtype, x.at(Context(b), [0] * len(x.dims)))
     return reshaped(w, x, wanted)
@@ -237,19 +271,20 @@ def transpose(w: Lowering, node: Node, x: Value) -> Value:
 @lowers("broadcast_to")
 def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
-    known = [a if a is not None else c for a, c in zip(result_type(node).shape, node.params["dims"], strict=True)]
-    elements = numbers(w, shape[0], len(known)) if shape else known
-    dims: list[Index] = [e if d is None else d for d, e in zip(known, elements, strict=True)]
+    out = result_type(node).shape
+    values = [x, *shape]
+    given = numbers(w, shape[0], len(out)) if shape else list(node.params["dims"])
+    check_sizes(w, node, given, values)
+    dims: list[Index] = [e if d is None else d for e, d in zip(given, out, strict=True)]
     bad: Val | None = None
-    for size, e in zip(dims, elements, strict=True):
-        if isinstance(e, Val):
-            wrong = b.icmp("slt", e, const("i64", 0)) if isinstance(size, Val) else b.icmp("ne", e, b.i64(size))
+    for size, e in zip(dims, given, strict=True):
+        if isinstance(e, Val) and isinstance(size, int):
+            wrong = b.icmp("ne", e, b.i64(size))
             bad = wrong if bad is None else b.or_(bad, wrong)
     if isinstance(x, Scalar):
-        w.fail_if(bad, node, [x, *shape])
+        w.fail_if(bad, node, values)
         return splat(x, dims) if dims else x
     assert isinstance(x, Array)
-    wrong_size = misfit(b, x.dims, dims[len(dims) - len(x.dims):])
-    w.fail_if(bad, node, [x, *shape])
-    w.fail_if(wrong_size, node, [x, *shape])
+    w.fail_if(bad, node, values)
+    w.fail_if(misfit(b, x.dims, dims[len(dims) - len(x.dims):]), node, values)
     return spread(w, x, dims)

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import locate
-from runtime.execute.numpy import kernel_of, refusal
+from runtime.errors import OutOfMemoryError, locate
+from runtime.execute.numpy import kernel_of
 from runtime.graph import Node
-from runtime.types import ListType, TensorType
+from runtime.op import better_error
+from runtime.types import ListType, TensorType, check_room, dtype_of
 
 __all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "RaiseSite", "ReloadSite",
-           "Site", "StreamSite", "UnboxSite", "result_array"]
+           "Site", "StreamSite", "UnboxSite", "new_array", "no_memory", "result_array"]
 
 
 class Call:
@@ -60,15 +61,16 @@ def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
 
 
 def read(call: Call, words: Any, specs: Sequence[Any], copied: bool) -> list[Any]:
-    """The values that words describe: a spec is (dtype, rank), or the number of an object."""
+    """The values that words describe: a spec is (dtype, rank, whether one element is all), or an object's number."""
     values = []
     at = 0
     for spec in specs:
         if isinstance(spec, int):
             values.append(call.objects[spec])
             continue
-        dtype, rank = spec
-        array = view(words[at], dtype, words[at + 1:at + 1 + rank])
+        dtype, rank, repeated = spec
+        shape = words[at + 1:at + 1 + rank]
+        array = np.broadcast_to(view(words[at], dtype, ()), shape) if repeated else view(words[at], dtype, shape)
         at += 1 + rank
         values.append(array[()] if not rank else array.copy() if copied else array)
     return values
@@ -115,12 +117,18 @@ class KernelSite(Site):
                 results = self.kernel(*inputs)
         except Exception as exc:
             if not node.op.foreign and not node.subgraphs:
-                better = refusal(node, inputs, exc)
+                better = better_error(node.op, inputs, node.params, exc)
                 locate(better or exc, node.position)
                 if better is not None:
                     raise better from None
             raise
         if self.failing:
+            try:
+                for x in results if isinstance(results, tuple) else (results,):
+                    check_room(f"the result of {node.op.name}", x.shape, dtype_of(x))
+            except OutOfMemoryError as error:
+                locate(error, node.position)
+                raise
             raise AssertionError(f"{node.op.name} was to raise and did not (this is an error of the native executor)")
         self.give(call, words, (results,) if node.single else results or ())
 
@@ -132,6 +140,21 @@ class KernelSite(Site):
             else:
                 call.objects[place] = x
         self.hand_over(call, words_at(words, self.outputs), arrays)
+
+
+def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
+    """Memory for the result of a node."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError):
+        raise no_memory(node) from None
+
+
+def no_memory(node: Node | None) -> OutOfMemoryError:
+    """The error for a node that got no memory."""
+    error = OutOfMemoryError(f"{'the graph' if node is None else node.op.name} got no memory")
+    locate(error, None if node is None else node.position)
+    return error
 
 
 class StreamSite(Site):
@@ -236,14 +259,15 @@ class UnboxSite(Site):
 class AllocateSite(Site):
     """Memory for an output whose shape only the run knows."""
 
-    def __init__(self, dtype: Any, rank: int, place: int) -> None:
+    def __init__(self, dtype: Any, rank: int, place: int, node: Node | None) -> None:
         self.dtype = dtype
         self.rank = rank
         self.place = place
+        self.node = node
 
     def run(self, call: Call, words: int) -> None:
         space = words_at(words, max(self.rank, 1))
-        array = np.empty(space[:self.rank], self.dtype)
+        array = new_array(space[:self.rank], self.dtype, self.node)
         call.objects[self.place] = array
         space[0] = array.ctypes.data
 

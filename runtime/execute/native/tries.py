@@ -8,15 +8,15 @@ with is in memory of the region's own, into which each `keep` copies it. While a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.control import captured, changed, joined, pack
 from runtime.execute.native.emit import Val, const
+from runtime.execute.native.list_memory import MEMORY_NODE, NO_MEMORY
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
-from runtime.execute.native.sites import Call, RaiseSite, Site, words_at
+from runtime.execute.native.sites import Call, RaiseSite, Site, no_memory, words_at
 from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -25,8 +25,6 @@ from runtime.ops.tries import Region
 from runtime.types import ListType, TensorType, Type
 
 __all__: list[str] = []
-
-NO_MEMORY: Final = 2
 
 
 # What Python does.
@@ -67,10 +65,13 @@ class EndSite(Site):
 
 
 class MemorySite(Site):
-    """Memory ran out."""
+    """Memory ran out, for one of the nodes."""
+
+    def __init__(self, nodes: Sequence[Node | None]) -> None:
+        self.nodes = nodes
 
     def run(self, call: Call, words: int) -> None:
-        raise MemoryError("native code got no memory")
+        raise no_memory(self.nodes[words_at(words, 1)[0]])
 
 
 # What is kept for handlers.
@@ -194,7 +195,7 @@ class Exit:
             w.b.store(const("i64", 0), w.b.offset(w.frame, ERROR_WORDS, "i64"))  # it does not wait any more
             w.ask(RaiseSite(), words)
         elif status == NO_MEMORY:
-            w.ask(MemorySite(), ())
+            w.ask(MemorySite(w.memory_nodes), [w.word(MEMORY_NODE, "i64")])
         w.b.jump(self.label)
         self.used = True
 
