@@ -23,7 +23,14 @@ def main() -> int:
     parser.add_argument("--no-shrink", action="store_true", help="show failures as they were made")
     parser.add_argument("--native", action=argparse.BooleanOptionalAction, default=HAS_LLVM,
                         help="run tensor programs on the native executor, too (if llvmlite is installed)")
+    parser.add_argument("--sizes", type=int, metavar="N", help="run N cases of hostile sizes (sizes.py)")
+    parser.add_argument("--only", type=int, metavar="K", help="with --sizes: print case K, and run it alone")
     options = parser.parse_args()
+    if options.sizes is not None:
+        from fuzz import sizes
+        if options.only is not None:
+            return sizes.run_one(options.seed, options.only)
+        return sizes.report(options.seed, options.sizes)
     if options.native and not HAS_LLVM:
         parser.error("--native needs llvmlite")
     started = time.perf_counter()

@@ -176,7 +176,7 @@ class Lowering(ListMemory):
         b = self.b
         self.module.declare(GROW, "ptr", "ptr", "i64")
         have = b.load("i64", b.offset(pair, 1, "i64"))
-        need = b.i64(max(size, 1)) if isinstance(size, int) else b.op("i64", f"add {size}, 1")  # never none at all
+        need = b.i64(max(size, 1)) if isinstance(size, int) else b.intrinsic("umax", size, const("i64", 1))
         fits = b.icmp("uge", have, need)
         (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", GROW, pair, need)])
         with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
