@@ -12,7 +12,8 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType, MethodType
+from contextlib import nullcontext
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
@@ -27,6 +28,7 @@ from runtime.executors import Called
 from runtime.graph import Graph, staging_error, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
+from runtime.outside import Outside
 from runtime.partial import partial_dicts
 from runtime.results import plan
 from runtime.retracing import CacheInfo, History, Pending
@@ -131,7 +133,7 @@ class Function(Called):
         concrete.used[0] = self._clock[0]
         if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
             self._remember_arrays([x._array for x in args], concrete)
-        return concrete.apply(call.leaves)
+        return concrete.apply(call.leaves, call)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may stand for a tensor
@@ -342,17 +344,26 @@ class Function(Called):
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
         with tracing(graph), Creation(first, known) as creation:
-            args, kwargs = call.replace(inputs)
-            with meeting(), partial_dicts():
-                if self.autograph:
-                    meet_all(fn, args, kwargs)
-                returned = trace_function(lambda: fn(*args, **kwargs))
+            python = self.python_function
             outputs: list[Any] = []
-            pack = plan(returned, outputs, getattr(self.python_function, "__func__", self.python_function))
+            copies: list[Any] = []
+            args, kwargs = call.replace(inputs, copies)
+            with meeting() if self.autograph else nullcontext():
+                outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                try:
+                    with partial_dicts():
+                        returned = trace_function(lambda: fn(*args, **kwargs))
+                    pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
+                finally:
+                    outside.leave()
             set_outputs(graph, outputs)
         prune_graph(graph)
         return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor, self.fast_math), bool(
             creation.created)
+
+    @property
+    def _code(self) -> CodeType | None:
+        return getattr(inspect.unwrap(self.python_function), "__code__", None)
 
     def _input_names(self, call: Call) -> list[str]:
         names: list[str] = []

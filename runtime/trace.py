@@ -35,8 +35,8 @@ from runtime.types import (
 
 __all__ = [
     "adapt", "adapted", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
-    "current_graph", "hint", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers", "tracing",
-    "user_position", "watching", "wrap",
+    "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
+    "tracing", "user_position", "watching", "wrap",
 ]
 
 backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging`
@@ -364,7 +364,7 @@ def capture(graph: Graph, x: Any) -> Value:
         if value.graph is graph:
             return value
         if not value.graph.contains(graph):
-            raise _inaccessible(x, graph)
+            raise inaccessible(x, graph)
         return graph.capture(value, value.type)
     if isinstance(x, (EagerTensor, EagerList)):
         return graph.capture(x, x.type)
@@ -372,7 +372,8 @@ def capture(graph: Graph, x: Any) -> Value:
     return _constant(graph, array, weak)
 
 
-def _inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+    """The error for a tensor that is used in `graph`, or outside of all, and belongs to another graph."""
     value = x.value
     position = value.node.position if value.node is not None else None
     made = f"made at {position}" if position is not None else "an input of it"
@@ -388,7 +389,7 @@ def _inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> Inaccessib
 def _reach(x: GraphTensor) -> None:
     """InaccessibleTensorError for a tensor of a graph that is not being traced here."""
     if not x.value.graph.contains(_state.graph):
-        error = _inaccessible(x, _state.graph)
+        error = inaccessible(x, _state.graph)
         locate(error, user_position())
         raise error
 
@@ -511,7 +512,7 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
             arrays.append(x.items)
             lists[i] = x.type
         elif isinstance(x, (GraphTensor, GraphList)):
-            raise _inaccessible(x, None)
+            raise inaccessible(x, None)
         else:
             array, is_weak = constant_array(x)
             arrays.append(array)
