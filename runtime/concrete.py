@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.frames import prune
+from runtime.arrays import Hazard, check_call
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
 from runtime.executors import Executable, chosen, make
@@ -43,12 +44,12 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_executable", "_pack", "_signature", "findable", "graph", "name", "optimized",
-        "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph", "name",
+        "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
-        fast_math: bool = False,
+        fast_math: bool = False, hazards: Sequence[Hazard] = (),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -59,6 +60,7 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
+        self._hazards = hazards
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
@@ -98,6 +100,8 @@ class ConcreteFunction:
         """The result for the tensors and lists of a call, computed, or traced into the graph that is open. Without the
         `call`, lists and other containers among its arguments that are returned are made anew."""
         graph = current_graph()
+        if self._hazards and call is not None:
+            check_call(self._hazards, leaves, call.given)
         if graph is not None:
             return self._pack(inline(self.graph, graph, leaves), call)
         arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
@@ -110,7 +114,7 @@ class ConcreteFunction:
         """
         try:
             leaves = self._leaves(args, kwargs)
-            return self.apply(leaves, self._call(args, kwargs) if self._pack.uses_call else None)
+            return self.apply(leaves, self._call(args, kwargs) if self._pack.uses_call or self._hazards else None)
         except BaseException as error:
             if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
                 locate(error, user_position())

@@ -20,6 +20,7 @@ import autograph as ag
 from autograph.classes import meeting
 from autograph.frames import prune
 from autograph.reach import meet_all
+from runtime.arrays import tracing_arrays, unwritable
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -343,7 +344,8 @@ class Function(Called):
         inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        with tracing(graph), Creation(first, known) as creation:
+        arrays = tracing_arrays(inputs, self._input_names(call), call.given)
+        with tracing(graph), arrays as hazards, Creation(first, known) as creation:
             python = self.python_function
             outputs: list[Any] = []
             copies: list[Any] = []
@@ -351,15 +353,16 @@ class Function(Called):
             with meeting() if self.autograph else nullcontext():
                 outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
                 try:
-                    with partial_dicts():
+                    with partial_dicts(), unwritable(outside.arrays):
                         returned = trace_function(lambda: fn(*args, **kwargs))
                     pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                 finally:
                     outside.leave()
             set_outputs(graph, outputs)
         prune_graph(graph)
-        return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor, self.fast_math), bool(
-            creation.created)
+        concrete = ConcreteFunction(
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards)
+        return concrete, bool(creation.created)
 
     @property
     def _code(self) -> CodeType | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from autograph.backend import UNBOUND
 from autograph.heap import Heap
 from autograph.holders import fields_in, put
@@ -39,6 +41,12 @@ class Outside:
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
         self.before = [parts_of_argument(copy) for copy in copies]
         self.heap = Heap(reach, others=False)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays that can be written."""
+        return [held.value for held in self.reach.held
+                if isinstance(held.value, np.ndarray) and held.value.flags.writeable]
 
     def existed(self, value: Any) -> bool:
         """Whether an object was there before the trace, and is no copy of an argument."""

@@ -244,7 +244,8 @@ class _Planner:
             self._refuse(value, path)
         if isinstance(found, str):
             return cast(Recipe, self._noted(value, constant(value)))
-        fn, args, state, items, pairs, setter = [*found, *[None] * (6 - len(found))]
+        parts: list[Any] = [*found, *[None] * (6 - len(found))]
+        fn, args, state, items, pairs, setter = parts
         recipe = Object(value)
         self._noted(value, recipe)
         recipe.parts = [self.part(fn, path), self.part(args, path), self._state(state, path), self.part(setter, path)]

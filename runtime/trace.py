@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import Backend, ambient
+from runtime.arrays import written_by
 from runtime.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.op import CAST, CONST, Errors, Op
@@ -303,8 +304,8 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
-    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what
-    Python numbers take if they can. ValueError for what is no array.
+    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
+    numbers take if they can. ValueError for what is no array.
     """
     try:
         return _to_tensor(value, dtype, dtype_hint, name)
@@ -361,6 +362,8 @@ def capture(graph: Graph, x: Any) -> Value:
     x = _convert(x)
     if isinstance(x, (GraphTensor, GraphList)):
         value = x.value
+        if type(x) is GraphTensor and x.memory:
+            OPERATORS["current"](x)
         if value.graph is graph:
             return value
         if not value.graph.contains(graph):
@@ -449,6 +452,8 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
         graph.nodes.append(node)
         if node.subgraphs:  # which were traced before, and run after what the watchers did
             announce_errors(graph, ())
+    if node.subgraphs:
+        written_by(node.subgraphs.values())
     return wrap(node.outputs[0]) if node.single else tuple(map(wrap, node.outputs))
 
 
