@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.frames import prune
-from runtime.arrays import Hazard, check_call
+from runtime.arrays import Hazard, check_call, memories_of, remember
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
 from runtime.executors import Executable, chosen, make
@@ -44,12 +44,13 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph", "name",
-        "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph",
+        "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
         fast_math: bool = False, hazards: Sequence[Hazard] = (),
+        aliases: Sequence[frozenset[int]] = (),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -61,6 +62,7 @@ class ConcreteFunction:
         self._signature = signature
         self._pack = pack
         self._hazards = hazards
+        self._aliases = aliases  # by output, the leaves of whose memory it is, if these are arrays
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
@@ -103,7 +105,10 @@ class ConcreteFunction:
         if self._hazards and call is not None:
             check_call(self._hazards, leaves, call.given)
         if graph is not None:
-            return self._pack(inline(self.graph, graph, leaves), call)
+            results = inline(self.graph, graph, leaves)
+            for result, origins in zip(results, self._aliases, strict=True):
+                remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
+            return self._pack(results, call)
         arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
         return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 

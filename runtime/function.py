@@ -20,7 +20,7 @@ import autograph as ag
 from autograph.classes import meeting
 from autograph.frames import prune
 from autograph.reach import meet_all
-from runtime.arrays import tracing_arrays, unwritable
+from runtime.arrays import origins_of, tracing_arrays, unwritable
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -359,9 +359,10 @@ class Function(Called):
                 finally:
                     outside.leave()
             set_outputs(graph, outputs)
+            aliases = [origins_of(x) for x in outputs]
         prune_graph(graph)
         concrete = ConcreteFunction(
-            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards)
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases)
         return concrete, bool(creation.created)
 
     @property

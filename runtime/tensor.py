@@ -567,7 +567,8 @@ class GraphTensor(Tensor):
         raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")
 
 
-for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]:
+for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
+              "rshift"]:
     setattr(GraphTensor, f"__i{_name}__", _in_place(f"__{_name}__"))
 
 

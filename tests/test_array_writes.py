@@ -146,7 +146,7 @@ def zipped(a: Any) -> Any:
 
 
 def unpacked(a: Any) -> Any:
-    first, second, third = a
+    _, second, _ = a
     second[0] = 8
     return a
 
@@ -456,6 +456,19 @@ def test_an_array_in_another_traced_function() -> None:
     outer(rt.constant([1.0, 2.0]))
     with pytest.raises(rt.errors.StagingError, match="an array that the caller has is changed"):
         outer(np.array([1.0, 2.0]))
+
+
+def test_a_view_that_another_traced_function_gives() -> None:
+    second = rt.function(lambda a: a[1])
+
+    @rt.function
+    def outer(a: Any) -> Any:
+        row = second(a)
+        row[0] = 5
+        return a
+
+    with pytest.raises(rt.errors.StagingError, match="an array that the caller has is changed"):
+        outer(np.ones((2, 2)))
 
 
 def test_with_an_input_signature() -> None:
