@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -206,17 +207,27 @@ def written_error(error: Exception) -> StagingError | None:
     """The error for NumPy's `error` where one of these arrays is written; None for another."""
     if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
         return None
-    place, entry = None, error.__traceback__
+    place, name, entry = None, "a NumPy array", error.__traceback__
     while entry is not None:
-        if is_users(entry.tb_frame):
-            place = Position(entry.tb_frame.f_code.co_filename, entry.tb_lineno, entry.tb_frame.f_code.co_name)
+        frame = entry.tb_frame
+        if is_users(frame):
+            place, name = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name), _name_in(frame)
         entry = entry.tb_next
     made = StagingError(
-        "a NumPy array that was there before the call is changed here: that would happen once, while the function is"
+        f"{name} that was there before the call is changed here: that would happen once, while the function is"
         " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
         " and put it there after the call.")
     locate(made, place or user_position())
     return made
+
+
+def _name_in(frame: FrameType) -> str:
+    """What to call the array, of those that cannot be written, that a frame has."""
+    code = frame.f_code
+    names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
+    found = [name for name in names if not name.endswith("_")  # as the tool's temporaries do
+             and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
+    return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"
 
 
 class in_body(AbstractContextManager["in_body"]):

@@ -344,7 +344,7 @@ class Function(Called):
         inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        arrays = tracing_arrays(inputs, self._input_names(call), call.given)
+        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.given)
         with tracing(graph), arrays as hazards, Creation(first, known) as creation:
             python = self.python_function
             outputs: list[Any] = []
@@ -369,10 +369,10 @@ class Function(Called):
     def _code(self) -> CodeType | None:
         return getattr(inspect.unwrap(self.python_function), "__code__", None)
 
-    def _input_names(self, call: Call) -> list[str]:
+    def _input_names(self, call: Call, as_paths: bool = False) -> list[str]:
         names: list[str] = []
         for path, leaf in self._signature.leaves(call):
-            name = re.sub(r"\W+", "_", path).strip("_")
+            name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
             if is_leaf(leaf):
                 names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
             elif hasattr(type(leaf), "__leaves__"):

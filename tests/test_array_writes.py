@@ -445,6 +445,21 @@ def test_ways_out() -> None:
     assert rt.function(returned)(rt.constant(a)).numpy().tolist() == [0, 2, 3]
 
 
+def test_an_array_in_a_list_of_the_arguments() -> None:
+    def put(held: Any) -> None:
+        held[0][0] = 5
+
+    def swapped(held: Any) -> Any:
+        swap(held, 0, 1)
+        return held
+
+    arrays = [np.ones(2), np.zeros(2)]
+    with pytest.raises(rt.errors.StagingError, match=r"the argument 'held\[0\]'"):
+        rt.function(put)(arrays)
+    first, second = arrays
+    assert rt.function(swapped)(arrays) is arrays and arrays[0] is second and arrays[1] is first
+
+
 def test_an_array_in_another_traced_function() -> None:
     inner = rt.function(zero, executor="numpy")
 
