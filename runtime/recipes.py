@@ -17,18 +17,19 @@ __all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "M
            "Tuple", "Values", "constant", "is_constant", "reduced"]
 
 
-class Values(list[Any]):
+class Values:
     """The results of a graph in one call.
 
+    results     the tensors and lists
     made        what the call has made so far, by recipe
     containers  the containers among its arguments, or None if they are not known
     given       the leaves among its arguments, as the caller gave them
     """
 
-    __slots__ = ("containers", "given", "made")
+    __slots__ = ("containers", "given", "made", "results")
 
-    def __init__(self, values: Sequence[Any], containers: Sequence[Any] | None, given: Sequence[Any]) -> None:
-        super().__init__(values)
+    def __init__(self, results: Sequence[Any], containers: Sequence[Any] | None, given: Sequence[Any]) -> None:
+        self.results = results
         self.made: dict[int, Any] = {}
         self.containers, self.given = containers, given
 
@@ -47,8 +48,9 @@ class Recipe:
     def __call__(self, values: Values) -> Any:
         if self.constant:
             return self.value
-        made = values.made.get(id(self), self)
-        return self.make(values) if made is self else made
+        made = values.made
+        key = id(self)
+        return made[key] if key in made else self.make(values)
 
     def make(self, values: Values) -> Any:
         raise NotImplementedError

@@ -65,8 +65,10 @@ class Pack:
         self.part, self.changes, self.uses_call = part, changes, uses_call
 
     def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
-        values = Values(results, *(None, ()) if call is None else (call.containers, call.given))
-        if call is not None:
+        if call is None:
+            return self.part(Values(results, None, ()))
+        values = Values(results, call.containers, call.given)
+        if self.changes:
             for number, parts in [(number, [(key(values), part(values)) for key, part in parts])
                                   for number, parts in self.changes]:
                 _fill(call.containers[number], parts)
@@ -316,7 +318,7 @@ def _never(values: Values) -> NoReturn:
 def _take(outputs: list[Any], x: Any) -> Part:
     index = len(outputs)
     outputs.append(x)
-    return lambda values: values[index]
+    return lambda values: values.results[index]
 
 
 def _plan_maybe(
