@@ -544,7 +544,11 @@ def function(
     name              what to call it in graphs and messages
     max_traces        how many traces to keep; the one not used for longest goes
     verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
-                      of printed text, exception, result or variables (for tests: slow)
+                      of printed text, exception, result, arguments or variables (for tests: slow)
+
+    What the function makes and returns, each call makes anew; lists, dicts and dataclass objects among the arguments
+    are returned, and change, as in Python. StagingError for what cannot be made anew, and for a write to a NumPy array
+    that was there before the call.
 
     `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
     what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

@@ -36,7 +36,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
-    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "remedy_for_lists", "same_types", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -329,6 +329,21 @@ def join(a: Spec, b: Spec) -> Spec:
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
+
+
+def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
+    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
+    return [*map(_without_memories, a)] == [*map(_without_memories, b)]
+
+
+def _without_memories(spec: Spec) -> Spec:
+    if isinstance(spec, Leaf):
+        return dataclasses.replace(spec, memories=frozenset())
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_without_memories(spec.child))
+    if isinstance(spec, (Nested, Custom)):
+        return dataclasses.replace(spec, children=tuple(map(_without_memories, spec.children)))
+    return spec
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:

@@ -358,6 +358,16 @@ def fresh_born_in_loop(a: Any) -> Any:
     return c
 
 
+def fresh_in_try(a: Any) -> Any:
+    c = a * 2
+    try:
+        c = a * 3
+        c[0] = 1 // rt.cast(a[0], rt.int64)
+    except ZeroDivisionError:
+        c = a * 4
+    return c
+
+
 def copied(a: Any) -> Any:
     a = a.copy()
     a[0] = 7
