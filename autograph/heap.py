@@ -7,7 +7,8 @@ item that was given a number or a staged value turns out to be state too: the st
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+import operator
+from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -24,15 +25,15 @@ _MISSING: Final = object()
 class Heap:
     """A shallow copy of each object and container that is within reach."""
 
-    def __init__(self, reach: Reach, names: Collection[str] = ()) -> None:
-        """`names`: what the statement names."""
+    def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
+        """`names`: what the statement names; `others`: whether to copy what is no state, too."""
         self.reach = reach
         self.records: list[tuple[Held, Any]] = []
         self.others: list[tuple[Held, Other]] = []
         self.unseen: Held | None = None
         """What `take_back` found to have changed, but has no name for."""
         for held in reach.held:
-            if is_other(held.value, held.path in names):
+            if others and is_other(held.value, held.path in names):
                 self.others.append((held, Other(held.value)))
             self.records.append((held, self._copy(held.value)))
 
@@ -118,6 +119,24 @@ class Heap:
                 if old is not now.get(key, _MISSING):
                     _put(value, key, old)
         self.changed()
+
+    def changes(self) -> Iterator[tuple[Held, Any, Any]]:
+        """What has changed: what holds it, by which key (None in a list, a cell and a value of a backend), and
+        what is there now that was not; UNBOUND for nothing."""
+        for held, before in self.records:
+            value = held.value
+            if type(value) is list or hasattr(type(value), "__become__"):
+                now = self._copy(value)
+                if len(now) != len(before) or not all(map(operator.is_, now, before)):
+                    known = set(map(id, before))
+                    new = [item for item in now if id(item) not in known]
+                    yield held, None, new
+                continue
+            parts = self._parts(value)
+            for key in {**before, **parts}:
+                old, part = before.get(key, _MISSING), parts.get(key, _MISSING)
+                if old is not part:
+                    yield held, key, UNBOUND if part is _MISSING else part
 
     def changed(self) -> tuple[str, Any] | None:
         """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""

@@ -69,7 +69,8 @@ class Reach:
         """The globals that functions name."""
         self.shadowed, self.namespace = own.keys(), namespace
         self._own = frozenset(map(id, own.values()))
-        self._seen: set[int] = set()
+        self._seen: dict[int, Any] = {}
+        """By id, what was met: it stays, so that no other gets its id."""
         self._names: set[str] = set()
         """The names in the code that was met."""
         self._codes: dict[int, CodeType] = {}
@@ -88,6 +89,15 @@ class Reach:
         for name, value in later:
             self._meet(name, value, 0, name)
         self.run()
+
+    @property
+    def codes(self) -> Collection[CodeType]:
+        """The code that was met."""
+        return self._codes.values()
+
+    def met(self, value: Any) -> bool:
+        """Whether `value` is among what was met."""
+        return id(value) in self._seen
 
     def names_in(self, scope: Any) -> list[str]:
         """What of a class or module code that was met may read or assign."""
@@ -119,7 +129,7 @@ class Reach:
     def _visit(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool) -> None:
         if id(value) in self._seen:
             return
-        self._seen.add(id(value))
+        self._seen[id(value)] = value
         kind = type(value)  # `isinstance` would run code of proxies
         below = depth + 1
         if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
@@ -196,7 +206,7 @@ class Reach:
         for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
-            self._seen.add(id(cell))
+            self._seen[id(cell)] = cell
             self.held.append(Held(None, cell, name, False))
             if cell_is_filled(cell):
                 self._meet(None, cell.cell_contents, 1, name)
@@ -224,9 +234,10 @@ class Reach:
                 self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
 
 
-def meet_all(*values: Any) -> None:
-    """Let the classes of these values, and of all that they lead to, run converted while a function is traced."""
-    Reach([("", value) for value in values])
+def meet_all(*values: Any) -> Reach:
+    """Let the classes of these values, and of all that they lead to, run converted while a function is traced; gives
+    what was met."""
+    return Reach([("", value) for value in values])
 
 
 def cell_is_filled(cell: CellType) -> bool:

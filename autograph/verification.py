@@ -25,7 +25,9 @@ from .errors import UnsupportedError, VerificationError
 from .frames import is_internal, prune
 from .heap import fields_of
 
-__all__ = ["Difference", "Printed", "Run", "check", "compare", "copied", "observe", "running", "verified"]
+__all__ = [
+    "Difference", "Printed", "Run", "changed_arguments", "check", "compare", "copied", "observe", "running", "verified",
+]
 
 running: Final[ContextVar[str]] = ContextVar("autograph_verifying", default="")
 """Which of the two runs this is: "python" or "converted"; empty outside of both."""
@@ -357,7 +359,7 @@ def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., A
             got = observe(lambda: converted(*args, **kwargs), "converted", code)
             difference = compare(expected, got, code)
             if difference is None:
-                what = _changed_arguments(fn, (own_args, own_kwargs), (args, kwargs))
+                what = changed_arguments(fn, (own_args, own_kwargs), (args, kwargs))
                 if what:
                     difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
             return check(difference, got)
@@ -369,10 +371,13 @@ def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., A
     return run
 
 
-def _changed_arguments(fn: FunctionType, expected: Any, got: Any) -> str:
+def changed_arguments(
+    fn: Callable[..., Any], expected: Any, got: Any, same: Callable[[Any, Any], bool] = _same
+) -> str:
+    """What the arguments of two calls of `fn` differ in after these; empty if in nothing."""
     try:
         parameters = inspect.signature(fn)
         want, have = (parameters.bind(*args, **kwargs).arguments for args, kwargs in (expected, got))
     except TypeError:
         return ""  # the call itself failed
-    return next((w for name in want if (w := differs(want[name], have[name], f"after the call {name!r}", _same))), "")
+    return next((w for name in want if (w := differs(want[name], have[name], f"after the call {name!r}", same))), "")

@@ -118,10 +118,10 @@ from runtime.ops.shape import (
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from runtime.retracing import RetracingWarning
-from runtime.static import executing_eagerly, get_static_value, is_tensor
+from runtime.static import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.tensor import Tensor
 from runtime.tensor_array import TensorArray
-from runtime.trace import convert_to_tensor, init_scope
+from runtime.trace import init_scope
 from runtime.types import (
     DType,
     TensorShape,

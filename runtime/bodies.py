@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
+from runtime.arrays import in_body as in_body_of
+from runtime.arrays import written_error
 from runtime.errors import InaccessibleTensorError, StagingError
 from runtime.graph import Graph, Position, staging_error, user_position
 from runtime.held import holding
@@ -78,15 +80,20 @@ def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[An
     """
     outer = _open.bodies
     _open_body(body)
-    with tracing(graph):
+    with tracing(graph), in_body_of(graph) as arrays:
         try:
             with holding():
-                return body(*make_values())
+                values = body(*make_values())
+            arrays.left(values)
+            return values
         except Unreachable:
             return None
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
             raise
         except Exception as exc:
+            written = written_error(exc)
+            if written is not None:
+                raise written from None
             with raising(exc):
                 raise_error(settle(exc) or exc)
             return None
@@ -115,6 +122,9 @@ def trace_function(call: Callable[[], Any]) -> Any:
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
         raise
     except Exception as exc:
+        written = written_error(exc)
+        if written is not None:
+            raise written from None
         graph = current_graph()
         if graph is None or not (graph.effect or holds_values(exc)):
             raise

@@ -8,6 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 from runtime.aliases import Way, settle
+from runtime.arrays import written_by
 from runtime.bodies import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.chosen import either
 from runtime.errors import subject
@@ -129,6 +130,7 @@ def _stage_cond(
             raise Unreachable
     else:
         results = iter(())
+        written_by((true.graph, false.graph))
     values = rebuild_all(specs, results, names)
     return tuple(settle(values, init, names, [branch.way for branch in (true, false) if branch.way is not None]))
 

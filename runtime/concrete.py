@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.frames import prune
+from runtime.arrays import Hazard, check_call, memories_of, remember
 from runtime.bodies import NEVER
 from runtime.errors import DTypeError, ShapeError, locate
 from runtime.executors import Executable, chosen, make
@@ -43,12 +44,13 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_executable", "_pack", "_signature", "findable", "graph", "name", "optimized",
-        "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph",
+        "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
-        fast_math: bool = False,
+        fast_math: bool = False, hazards: Sequence[Hazard] = (),
+        aliases: Sequence[frozenset[int]] = (),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -59,10 +61,12 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
+        self._hazards = hazards
+        self._aliases = aliases  # by output, the leaves of whose memory it is, if these are arrays
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
-        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor)
+        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not pack.uses_call
         self.run = self._runner(single)
         self.findable = self._executable.findable(self.run, single)
 
@@ -88,18 +92,25 @@ class ConcreteFunction:
             return run_single
         types = [value.type for value in self.graph.outputs]
 
-        def run(*inputs: Any) -> Any:
+        def run(*inputs: Any, call: Call | None = None) -> Any:
             return pack([EagerList(value, type) if isinstance(type, ListType) else EagerTensor.own(value)
-                         for value, type in zip(arrays(*inputs), types, strict=True)])
+                         for value, type in zip(arrays(*inputs), types, strict=True)], call)
 
         return run
 
-    def apply(self, leaves: Sequence[Any]) -> Any:
-        """The result for the tensors and lists of a call: computed, or traced into the graph that is open."""
+    def apply(self, leaves: Sequence[Any], call: Call | None) -> Any:
+        """The result for the tensors and lists of a call, computed, or traced into the graph that is open. Without the
+        `call`, lists and other containers among its arguments that are returned are made anew."""
         graph = current_graph()
+        if self._hazards and call is not None:
+            check_call(self._hazards, leaves, call.given)
         if graph is not None:
-            return self._pack(inline(self.graph, graph, leaves))
-        return self.run(*[leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves])
+            results = inline(self.graph, graph, leaves)
+            for result, origins in zip(results, self._aliases, strict=True):
+                remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
+            return self._pack(results, call)
+        arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the trace. Python arguments may be left out; given ones must equal those that were traced.
@@ -107,7 +118,8 @@ class ConcreteFunction:
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
         try:
-            return self.apply(self._leaves(args, kwargs))
+            leaves = self._leaves(args, kwargs)
+            return self.apply(leaves, self._call(args, kwargs) if self._pack.uses_call or self._hazards else None)
         except BaseException as error:
             if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
                 locate(error, user_position())
@@ -129,6 +141,13 @@ class ConcreteFunction:
                 continue
             self._match(name, given[name], traced, leaves, types)
         return leaves
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """The call, if no arguments are left out."""
+        try:
+            return Call(*self._signature.canonical(args, kwargs))
+        except InvalidArgumentsError:
+            return None
 
     def _match(self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type]) -> None:
         """Append the leaves of `value`, which must be what was traced."""

@@ -12,13 +12,15 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType, MethodType
+from contextlib import nullcontext
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
 from autograph.classes import meeting
 from autograph.frames import prune
 from autograph.reach import meet_all
+from runtime.arrays import origins_of, tracing_arrays, unwritable
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -27,6 +29,7 @@ from runtime.executors import Called
 from runtime.graph import Graph, staging_error, user_position
 from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
+from runtime.outside import Outside
 from runtime.partial import partial_dicts
 from runtime.results import plan
 from runtime.retracing import CacheInfo, History, Pending
@@ -131,7 +134,7 @@ class Function(Called):
         concrete.used[0] = self._clock[0]
         if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
             self._remember_arrays([x._array for x in args], concrete)
-        return concrete.apply(call.leaves)
+        return concrete.apply(call.leaves, call)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may stand for a tensor
@@ -341,23 +344,35 @@ class Function(Called):
         inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        with tracing(graph), Creation(first, known) as creation:
-            args, kwargs = call.replace(inputs)
-            with meeting(), partial_dicts():
-                if self.autograph:
-                    meet_all(fn, args, kwargs)
-                returned = trace_function(lambda: fn(*args, **kwargs))
+        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.given)
+        with tracing(graph), arrays as hazards, Creation(first, known) as creation:
+            python = self.python_function
             outputs: list[Any] = []
-            pack = plan(returned, outputs, getattr(self.python_function, "__func__", self.python_function))
+            copies: list[Any] = []
+            args, kwargs = call.replace(inputs, copies)
+            with meeting() if self.autograph else nullcontext():
+                outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                try:
+                    with partial_dicts(), unwritable(outside.arrays):
+                        returned = trace_function(lambda: fn(*args, **kwargs))
+                    pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
+                finally:
+                    outside.leave()
             set_outputs(graph, outputs)
+            aliases = [origins_of(x) for x in outputs]
         prune_graph(graph)
-        return ConcreteFunction(graph, call, self._signature, returned, pack, self.executor, self.fast_math), bool(
-            creation.created)
+        concrete = ConcreteFunction(
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases)
+        return concrete, bool(creation.created)
 
-    def _input_names(self, call: Call) -> list[str]:
+    @property
+    def _code(self) -> CodeType | None:
+        return getattr(inspect.unwrap(self.python_function), "__code__", None)
+
+    def _input_names(self, call: Call, as_paths: bool = False) -> list[str]:
         names: list[str] = []
         for path, leaf in self._signature.leaves(call):
-            name = re.sub(r"\W+", "_", path).strip("_")
+            name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
             if is_leaf(leaf):
                 names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
             elif hasattr(type(leaf), "__leaves__"):
@@ -529,7 +544,11 @@ def function(
     name              what to call it in graphs and messages
     max_traces        how many traces to keep; the one not used for longest goes
     verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
-                      of printed text, exception, result or variables (for tests: slow)
+                      of printed text, exception, result, arguments or variables (for tests: slow)
+
+    What the function makes and returns, each call makes anew; lists, dicts and dataclass objects among the arguments
+    are returned, and change, as in Python. StagingError for what cannot be made anew, and for a write to a NumPy array
+    that was there before the call.
 
     `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
     what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

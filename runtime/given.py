@@ -67,6 +67,8 @@ _PUT_TOGETHER: Final = frozenset({"__add__", "__repr__", "__str__", "join"})
 """Methods of `str` that look into no text that they are given."""
 _WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
 """Modules that write, or make a text of, what they are given."""
+_SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+"""Functions of NumPy that set items of an array that they are given."""
 _ACT: Final = frozenset({"logging", "shutil", "subprocess"})
 _ACTS: Final = frozenset({
     "input", "time.sleep", *(f"os.{name}" for name in (
@@ -297,7 +299,12 @@ def _check_text(name: str, held: list[Any], receiver: Any = None, *args: Any) ->
 def _check(fn: Any, held: list[Any]) -> None:
     """StagingError if one of the values is what the callee would look into."""
     writes = _root(fn) in _WRITE
+    name = getattr(fn, "__name__", "")
     for value in held:
+        if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy":
+            raise staging_error(
+                f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"
+                " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}")
         if isinstance(value, StagedText):
             if _root(fn) == "builtins" and fn is not open:
                 value.refuse()

@@ -219,7 +219,8 @@ class Graph:
     """A function as a graph: `inputs` and `captures` go in, `outputs` come out; `parent` holds it."""
 
     __slots__ = (
-        "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent")
+        "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent",
+        "written")
 
     def __init__(self, name: str = "graph", parent: Graph | None = None) -> None:
         self.name = name
@@ -229,6 +230,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.executable: Any = None  # what the executor made of this graph; dropped when the graph changes
+        self.written: tuple[Any, ...] = ()  # memory of arrays that it changes (`runtime.arrays`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 
     @property

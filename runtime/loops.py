@@ -455,7 +455,7 @@ class _Loop:
                 f"{subject(name)} is {spec.type} before the loop, which its shape invariant "
                 f"{t.shape_text(dims)} does not allow",
                 "Give an invariant that allows the shape before the loop, with None where it changes.")
-        return Leaf(wide, fixed=True)
+        return replace(spec, type=wide, fixed=True)
 
 
 class _Test:

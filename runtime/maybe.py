@@ -94,6 +94,7 @@ class MaybeTensor(GraphTensor):
 
     def __init__(self, tensor: GraphTensor, presence: Presence) -> None:
         super().__init__(tensor.value)
+        self.memory = tensor.memory
         self.presence = presence
 
     __class__ = property(_class_of)
@@ -101,7 +102,9 @@ class MaybeTensor(GraphTensor):
     @property
     def content(self) -> GraphTensor:
         """The tensor, unchecked."""
-        return GraphTensor(self.value)
+        tensor = GraphTensor(self.value)
+        tensor.memory = self.memory
+        return tensor
 
     def __tensor__(self) -> GraphTensor:
         self.presence.check()

@@ -22,8 +22,8 @@ from runtime.trace import convert_to_tensor
 from runtime.types import ListType, TensorSpec, TensorType, Type, type_of_array
 
 __all__ = [
-    "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf", "rebuild", "walk",
-    "weakly",
+    "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf", "keys_in_order",
+    "rebuild", "walk", "weakly",
 ]
 
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
@@ -37,12 +37,13 @@ def children(value: Any) -> list[tuple[str, Any]] | None:
             return [(f".{name}", child) for name, child in zip(fields, value, strict=True)]
         return [(f"[{i}]", child) for i, child in enumerate(value)]
     if isinstance(value, Mapping):
-        return [(f"[{key!r}]", value[key]) for key in _keys(value)]
+        return [(f"[{key!r}]", value[key]) for key in keys_in_order(value)]
     names = fields_of(value)
     return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
 
 
-def _keys(mapping: Mapping[Any, Any]) -> list[Any]:
+def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a mapping, sorted if they can be."""
     try:
         return sorted(mapping)
     except TypeError:
@@ -55,7 +56,7 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
     if isinstance(value, Mapping):
-        by_key = dict(zip(_keys(value), parts, strict=True))
+        by_key = dict(zip(keys_in_order(value), parts, strict=True))
         new = copy.copy(value) if isinstance(value, dict) else dict(value)
         new.update((key, by_key[key]) for key in value)
         return new if isinstance(value, dict) else kind(new)
@@ -87,18 +88,23 @@ class Call:
     structure     key for all but the shapes
     shapes        the shapes of the leaves
     objects       what the key knows by identity
+    containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
+    given         the leaves as the caller gave them: a NumPy array, where `leaves` has a tensor
     """
 
-    __slots__ = ("args", "kwargs", "leaves", "objects", "shapes", "structure", "types")
+    __slots__ = ("args", "containers", "given", "kwargs", "leaves", "objects", "shapes", "structure", "types")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
         self.leaves: list[Any] = []
+        self.given: list[Any] = []
         self.types: list[Type] = []
         self.objects: list[Any] = []
+        self.containers: list[Any] = []
         self.structure: Hashable = (tuple([self._key(x) for x in args]),
-                                    tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else ())
+                                    tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
+                                    self._aliases() if self.containers else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
 
     def _key(self, x: Any) -> Hashable:
@@ -115,7 +121,7 @@ class Call:
             return self._leaf(x, x.type)
         if is_array(x):
             tensor = convert_to_tensor(x)
-            return self._leaf(tensor, tensor.type)
+            return self._leaf(tensor, tensor.type, x)
         if isinstance(x, TensorSpec):
             return self._leaf(x, x.type)
         if hasattr(kind, "__leaves__"):
@@ -124,11 +130,19 @@ class Call:
             return self._leaf(x, x.type)
         parts = children(x)
         if parts is not None:
+            self.containers.append(x)
             return kind, tuple([(label, self._key(part)) for label, part in parts])
         return self._object(x)
 
-    def _leaf(self, x: Any, type: Type) -> Hashable:
+    def _aliases(self) -> Hashable:
+        """Which of the containers that can change are the same."""
+        first: dict[int, int] = {}
+        return tuple([(i, first[id(x)]) for i, x in enumerate(self.containers)
+                      if not isinstance(x, tuple) and first.setdefault(id(x), i) != i])
+
+    def _leaf(self, x: Any, type: Type, given: Any = None) -> Hashable:
         self.leaves.append(x)
+        self.given.append(x if given is None else given)
         self.types.append(type)
         if isinstance(type, ListType):
             return type
@@ -152,9 +166,11 @@ class Call:
         self.objects.append(x)
         return kind, id(x)
 
-    def replace(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `leaves` in the place of its own."""
-        return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), lambda x: x)
+    def replace(
+        self, leaves: Sequence[Any], copies: list[Any] | None = None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with `leaves` in the place of its own; `copies` gets what is in the place of its containers."""
+        return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), lambda x: x, copies)
 
     def described(self, specs: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with `specs` in the place of the leaves, and weak references for what counts by identity."""
@@ -163,8 +179,12 @@ class Call:
                          lambda x: weakly(x) if id(x) in by_identity else x)
 
     def _map(
-        self, leaves: Iterator[Any], of_object: Callable[[Any, list[Any]], Any], of_other: Callable[[Any], Any]
+        self, leaves: Iterator[Any], of_object: Callable[[Any, list[Any]], Any], of_other: Callable[[Any], Any],
+        copies: list[Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        known: dict[int, Any] = {}
+        made: list[Any] = [] if copies is None else copies
+
         def new(x: Any) -> Any:
             if type(x) in _VALUES:
                 return x
@@ -173,7 +193,13 @@ class Call:
             if hasattr(type(x), "__leaves__"):
                 return of_object(x, [next(leaves) for _ in x.__leaves__()])
             parts = children(x)
-            return of_other(x) if parts is None else rebuild(x, [new(part) for _, part in parts])
+            if parts is None:
+                return of_other(x)
+            place = len(made)
+            made.append(None)
+            copy = rebuild(x, [new(part) for _, part in parts])
+            made[place] = known.setdefault(id(x), copy)
+            return made[place]
 
         args = tuple(map(new, self.args))
         named = {name: new(self.kwargs[name]) for name in sorted(self.kwargs)}
@@ -274,7 +300,10 @@ class Signature:
         names = self.names(len(values))
         for i, spec in enumerate(self.specs):
             values[i] = self._fit(names[i], values[i], spec)
-        return Call(tuple(values), bound.kwargs)
+        call = Call(tuple(values), bound.kwargs)
+        if call.containers:  # which `_fit` has made anew
+            call.containers = Call(bound.args, bound.kwargs).containers
+        return call
 
     def spec_call(self) -> Call:
         """The call that the specs describe."""
@@ -308,8 +337,9 @@ class Signature:
         if isinstance(value, TensorSpec):
             found: Any = value.type
         else:
-            value = self._tensor(path, value, spec)
-            found = value.type
+            tensor = self._tensor(path, value, spec)
+            found = tensor.type
+            value = value if is_array(value) else tensor
         if spec.dtype is not found.dtype:
             raise DTypeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
                              remedy=f"Cast it: rt.cast({path}, rt.{spec.dtype.name}); or change the input_signature.")

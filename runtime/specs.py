@@ -20,6 +20,7 @@ import numpy as np
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
+from runtime.arrays import Memory, memories_of
 from runtime.chosen import one_of_both, same_objects
 from runtime.errors import DTypeError, subject
 from runtime.graph import Graph, staging_error
@@ -35,7 +36,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
-    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "remedy_for_lists", "same_types", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -59,10 +60,12 @@ class Static:
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A value of the graph. `fixed`: the user gave the shape, so it does not widen."""
+    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: where it may be
+    if it is an array."""
 
     type: Type
     fixed: bool = False
+    memories: frozenset[Memory] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -222,7 +225,8 @@ def as_loop_state(spec: Spec) -> Spec:
     """The spec with which a loop starts: tensors are leaves, other values static until the body changes them."""
     if isinstance(spec, Static):
         type = None if isinstance(spec.value, _BY_VALUE) else type_of(spec.value)
-        return spec if type is None or isinstance(spec.value, (np.ndarray, np.generic)) else Leaf(type)
+        return spec if type is None or isinstance(spec.value, (np.ndarray, np.generic)) else Leaf(
+            type, False, memories_of(spec.value))
     if isinstance(spec, (Leaf, Shared)):
         return spec
     if isinstance(spec, Optional):
@@ -234,7 +238,8 @@ def _as_leaves(spec: Spec) -> Spec:
     """All numbers as leaves, for what may be unbound."""
     if isinstance(spec, Static):
         type = type_of(spec.value)
-        return _TEXT if isinstance(spec.value, StagedText) else spec if type is None else Leaf(type)
+        return _TEXT if isinstance(spec.value, StagedText) else spec if type is None else Leaf(
+            type, False, memories_of(spec.value))
     if isinstance(spec, (Nested, Custom)):
         return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
     if isinstance(spec, Optional):
@@ -248,7 +253,8 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
         value = spec.value
         if isinstance(value, StagedText):
             return _TEXT
-        return Leaf(value.type) if isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph else spec
+        is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph
+        return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
     if isinstance(spec, Optional):
         return _as_leaves(spec)
     if isinstance(spec, (Nested, Custom)):
@@ -322,7 +328,28 @@ def join(a: Spec, b: Spec) -> Spec:
     joined = _join_types(left, right)
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
-    return Leaf(joined, fixed)
+    return Leaf(joined, fixed, _memories(a) | _memories(b))
+
+
+def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
+    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
+    return [*map(_without_memories, a)] == [*map(_without_memories, b)]
+
+
+def _without_memories(spec: Spec) -> Spec:
+    if isinstance(spec, Leaf):
+        return dataclasses.replace(spec, memories=frozenset())
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_without_memories(spec.child))
+    if isinstance(spec, (Nested, Custom)):
+        return dataclasses.replace(spec, children=tuple(map(_without_memories, spec.children)))
+    return spec
+
+
+def _memories(spec: Spec) -> frozenset[Memory]:
+    if isinstance(spec, Leaf):
+        return frozenset([memory for memory in spec.memories if not memory.is_over])
+    return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
 
 
 def _value(spec: Spec) -> Any:

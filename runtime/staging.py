@@ -8,6 +8,7 @@ from autograph.backend import Body, Handler, Values, announce
 from autograph.clauses import Clause
 from autograph.others import draws_random_numbers
 from runtime import trace
+from runtime.arrays import set_item
 from runtime.bodies import Mark, Step, checkpoint, in_body, rollback
 from runtime.branches import stage_cond, stage_logical
 from runtime.caught import is_caught
@@ -393,7 +394,7 @@ class Staging:
 
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
         if isinstance(target, Tensor) or not (isinstance(target, str) or hasattr(type(target), "__setitem__")):
-            return setitem(target, index, value)
+            return set_item(setitem, target, index, value)
         target[index] = value
         return target
 

@@ -16,6 +16,7 @@ from autograph.heap import fields_of
 from autograph.holders import put
 from autograph.paths import path_of
 from autograph.references import exchange
+from runtime.arrays import remember
 from runtime.bodies import Branch, line_of
 from runtime.chosen import Chosen, index_of
 from runtime.graph import Position, staging_error
@@ -220,7 +221,7 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
     if isinstance(spec, Static):
         return spec.value
     if isinstance(spec, Leaf):
-        return next(leaves)
+        return remember(next(leaves), spec.memories) if spec.memories else next(leaves)
     if isinstance(spec, Optional):
         bound = next(leaves) if spec.unbound else None
         present = next(leaves) if spec.none else None

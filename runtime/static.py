@@ -1,17 +1,48 @@
-"""What can be known of a value before a graph runs."""
+"""Values as tensors, and what can be known of a value before a graph runs."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from runtime import trace
 from runtime.errors import FailedPreconditionError
 from runtime.execute.numpy import executable
 from runtime.graph import Graph, Node, Value
 from runtime.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.trace import current_graph
-from runtime.types import ListType
+from runtime.types import DType, ListType, as_dtype, dtype_of
 
-__all__ = ["evaluate", "executing_eagerly", "get_static_value", "is_tensor"]
+__all__ = ["convert_to_tensor", "evaluate", "executing_eagerly", "get_static_value", "is_tensor"]
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
+
+    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
+    numbers and NumPy's values take if they can. ValueError for what is no array.
+    """
+    if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
+        value = _as_hinted(value, as_dtype(dtype_hint))
+    return trace.convert_to_tensor(value, dtype, dtype_hint, name)
+
+
+def _as_hinted(array: Any, hinted: DType) -> Any:
+    """A NumPy value in the dtype of a hint, if that is of its kind (or a float, for ints) and holds what it has."""
+    try:
+        found = dtype_of(array)
+    except TypeError:  # which `convert_to_tensor` says
+        return array
+    if found.is_bool or hinted.is_bool or found.kind > hinted.kind:
+        return array
+    if hinted.is_integer and array.size:
+        low, high = hinted.limits
+        if int(array.min()) < low or int(array.max()) > high:
+            return array
+    return array.astype(hinted.np)
 
 
 def executing_eagerly() -> bool:

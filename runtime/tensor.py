@@ -8,7 +8,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -30,7 +30,8 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
 conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
 NotImplemented where that is arithmetic, and the methods index, count, remove and sort of lists (`runtime.sequences`);
-and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`)."""
+and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`); made,
+item_of, in_place, copied and current of what would be NumPy arrays (`runtime.arrays`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -67,16 +68,21 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
 
 
+def _made(result: Any, *operands: Any) -> Any:
+    """The result of an operator, which in a graph may be an array (`runtime.arrays`)."""
+    return OPERATORS["made"](result, operands) if type(result) is GraphTensor else result
+
+
 def _binary(name: str) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
-        return OPERATORS[name](self, other) if _is_operand(other) else NotImplemented
+        return _made(OPERATORS[name](self, other), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
-        return OPERATORS[name](other, self) if _is_operand(other) else NotImplemented
+        return _made(OPERATORS[name](other, self), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
@@ -95,8 +101,8 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]
             if not _is_operand(other):
                 return NotImplemented
         if holds_bools:
-            return OPERATORS["bools"](name, *((other, self) if reflected else (self, other)))
-        return OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other)
+            return _made(OPERATORS["bools"](name, *((other, self) if reflected else (self, other))), self, other)
+        return _made(OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other), self, other)
 
     return operator
 
@@ -120,7 +126,18 @@ def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
 
 def _unary(name: str) -> Callable[[Tensor], Any]:
     def operator(self: Tensor) -> Any:
-        return OPERATORS[name](self)
+        return _made(OPERATORS[name](self), self)
+
+    return operator
+
+
+def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
+    """`x += y` and the like, which change an array for all who have it; else Python asks for `x + y`."""
+
+    def operator(self: GraphTensor, other: Any) -> Any:
+        if not self.memory or isinstance(other, (list, tuple)):
+            return NotImplemented
+        return OPERATORS["in_place"](getattr(Tensor, name), self, other)
 
     return operator
 
@@ -268,7 +285,7 @@ class Tensor:
         return OPERATORS["round"](self) if ndigits is None else OPERATORS["round"](self, ndigits)
 
     def __getitem__(self, index: Any) -> Any:
-        return OPERATORS["getitem"](self, index)
+        return OPERATORS["item_of"](OPERATORS["getitem"](self, index), self, index)
 
 
 _ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
@@ -397,10 +414,12 @@ class EagerTensor(Tensor):
 class GraphTensor(Tensor):
     """A tensor of a function that is being traced: it stands for `value`, which each run computes."""
 
-    __slots__ = ("value",)
+    __slots__ = ("memory", "value")
 
     def __init__(self, value: Value) -> None:
         self.value = value
+        self.memory: tuple[tuple[Any, int], ...] = ()
+        """What memory it would be in as a NumPy array, and the versions of that (`runtime.arrays`)."""
 
     @property
     def type(self) -> TensorType:
@@ -445,7 +464,15 @@ class GraphTensor(Tensor):
                 "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
                 "rt.py_function.")
             raise _located(error)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name == "copy" and self.memory:
+            return lambda: OPERATORS["copied"](self)
+        error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if self.memory and hasattr(np.ndarray, name):
+            error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")
+            error.remedy = (  # type: ignore[attr-defined]
+                "Use a function of rt; or do it outside of the traced function, or in one for rt.numpy_function.")
+            error = cast(AttributeError, _located(error))
+        raise error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         self._refuse("a tensor cannot become a NumPy array here",
@@ -538,6 +565,11 @@ class GraphTensor(Tensor):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")
+
+
+for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
+              "rshift"]:
+    setattr(GraphTensor, f"__i{_name}__", _in_place(f"__{_name}__"))
 
 
 class EagerList:

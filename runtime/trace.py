@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import Backend, ambient
+from runtime.arrays import written_by
 from runtime.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
 from runtime.op import CAST, CONST, Errors, Op, better_error
@@ -35,8 +36,8 @@ from runtime.types import (
 
 __all__ = [
     "adapt", "adapted", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
-    "current_graph", "hint", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers", "tracing",
-    "user_position", "watching", "wrap",
+    "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
+    "tracing", "user_position", "watching", "wrap",
 ]
 
 backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging`
@@ -303,8 +304,8 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
-    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what
-    Python numbers take if they can. ValueError for what is no array.
+    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
+    numbers take if they can. ValueError for what is no array.
     """
     try:
         return _to_tensor(value, dtype, dtype_hint, name)
@@ -361,10 +362,12 @@ def capture(graph: Graph, x: Any) -> Value:
     x = _convert(x)
     if isinstance(x, (GraphTensor, GraphList)):
         value = x.value
+        if type(x) is GraphTensor and x.memory:
+            OPERATORS["current"](x)
         if value.graph is graph:
             return value
         if not value.graph.contains(graph):
-            raise _inaccessible(x, graph)
+            raise inaccessible(x, graph)
         return graph.capture(value, value.type)
     if isinstance(x, (EagerTensor, EagerList)):
         return graph.capture(x, x.type)
@@ -372,7 +375,8 @@ def capture(graph: Graph, x: Any) -> Value:
     return _constant(graph, array, weak)
 
 
-def _inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+    """The error for a tensor that is used in `graph`, or outside of all, and belongs to another graph."""
     value = x.value
     position = value.node.position if value.node is not None else None
     made = f"made at {position}" if position is not None else "an input of it"
@@ -388,7 +392,7 @@ def _inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> Inaccessib
 def _reach(x: GraphTensor) -> None:
     """InaccessibleTensorError for a tensor of a graph that is not being traced here."""
     if not x.value.graph.contains(_state.graph):
-        error = _inaccessible(x, _state.graph)
+        error = inaccessible(x, _state.graph)
         locate(error, user_position())
         raise error
 
@@ -448,6 +452,8 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
         graph.nodes.append(node)
         if node.subgraphs:  # which were traced before, and run after what the watchers did
             announce_errors(graph, ())
+    if node.subgraphs:
+        written_by(node.subgraphs.values())
     return wrap(node.outputs[0]) if node.single else tuple(map(wrap, node.outputs))
 
 
@@ -511,7 +517,7 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
             arrays.append(x.items)
             lists[i] = x.type
         elif isinstance(x, (GraphTensor, GraphList)):
-            raise _inaccessible(x, None)
+            raise inaccessible(x, None)
         else:
             array, is_weak = constant_array(x)
             arrays.append(array)

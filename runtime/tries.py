@@ -18,7 +18,20 @@ from runtime.graph import Graph, staging_error
 from runtime.held import Bodies, bodies_open, may_be
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
-from runtime.specs import Conflict, Origins, Shared, Spec, Static, as_outputs, describe, join, leaf_types, shared, text
+from runtime.specs import (
+    Conflict,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    as_outputs,
+    describe,
+    join,
+    leaf_types,
+    same_types,
+    shared,
+    text,
+)
 from runtime.state import copied, lower, named, rebuild_all
 from runtime.trace import add_input, apply, current_graph, raising, tracing, watching
 
@@ -84,7 +97,7 @@ class _Try:
             body = _Body(self._run, self.body_fn)
             with watching(self):
                 self.body = Traced("body", body, self.init, self.names, self._enter)
-            if self.widened == self.specs:
+            if same_types(self.widened, self.specs):
                 return
             self.specs = self.widened
             self.region.types = tuple(type for spec in self.specs for type, _ in leaf_types(spec))
@@ -126,7 +139,7 @@ class _Try:
             return
         carried = [self._carried(spec, graph) for spec in specs]
         self.widened = [self._widen(i, values, carried) for i in range(len(values))]
-        if self.widened == self.specs and self.region.types:
+        if same_types(self.widened, self.specs) and self.region.types:
             apply(KEEP, *self._leaves(values), region=self.region)
             self.kept = graph, len(graph.nodes) - 1, specs
 

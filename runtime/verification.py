@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from autograph.api import unwrap
-from autograph.verification import Difference, check, compare, copied, observe, running
+from autograph.verification import Difference, changed_arguments, check, compare, copied, observe, running
 from runtime.config import settings
 from runtime.graph import Graph
 from runtime.ops.random import Source
+from runtime.outside import Left
 from runtime.tensor import Tensor
 from runtime.trace import current_graph
 from runtime.variable import Variable
@@ -59,6 +60,11 @@ def verified_call(
                 what = f"after {code.co_name} the variable '{x.name}' is {want} as Python, but {have} converted"
                 difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
                 break
+    if difference is None:
+        given = args if own is None else (instance, *args)
+        what = changed_arguments(python, (own_args, own_kwargs), (given, kwargs), _same)
+        if what:
+            difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
     return check(difference, got)
 
 
@@ -87,6 +93,8 @@ def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
 def _same(expected: Any, got: Any) -> bool:
     """Whether two values are alike: a number and a scalar tensor may be; floats need only be close, since a graph may
     add in another order."""
+    if isinstance(got, Left):  # what the trace has left in an object
+        return False
     if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:
         return False
     if not _is_array(expected) or not _is_array(got):

@@ -1,0 +1,56 @@
+"""Values of a graph that Python objects hold."""
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any, Final
+
+from runtime.graph import Graph, Node, Value
+from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.text import Template
+from runtime.types import TensorType
+
+__all__ = ["ATOMS", "graph_value_in"]
+
+ATOMS: Final = frozenset({
+    int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
+    ModuleType, EagerTensor, EagerList,
+})
+"""Types whose objects do not change and hold nothing of a graph; text may."""
+_MOST: Final = 100_000  # objects that are looked into
+_CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
+
+
+def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -> Any:
+    """A value of a graph, as GraphTensor or GraphList, that is in `value`, at any depth; None if there is none.
+
+    What is `known` is not looked into, nor are modules.
+    """
+    pending, seen = [value], set[int]()
+    while pending and len(seen) < _MOST:
+        item = pending.pop()
+        if isinstance(item, (GraphTensor, GraphList)):
+            return item
+        if isinstance(item, Value):
+            return GraphTensor(item)
+        if isinstance(item, str):
+            values = Template.parse(item)[1] if "id=" in str.__str__(item) else []
+            if values:
+                return GraphTensor(values[0]) if isinstance(values[0].type, TensorType) else GraphList(values[0])
+            continue
+        if type(item) in ATOMS or id(item) in seen or isinstance(item, (*_CLOSED, Graph, Node)):
+            continue
+        seen.add(id(item))
+        if item is value or not known(item):
+            pending += _parts(item)
+    return None
+
+
+def _parts(item: Any) -> Iterator[Any]:
+    if isinstance(item, FunctionType):
+        yield from (item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__)
+    elif isinstance(item, type):
+        yield from vars(item).values()
+    else:
+        yield from (part for part in gc.get_referents(item) if part is not type(item))

@@ -1,0 +1,231 @@
+"""How to make Python objects anew: those that a traced function made and returned, at each call with its values.
+
+A recipe is found from one object while the function is traced. Objects of any class are taken apart and put together by
+the protocol of `copy` and `pickle` (`__reduce_ex__`), without a call of `__init__`. What several names lead to, or what
+leads to itself, is made once in each call.
+"""
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part", "Recipe",
+           "Tuple", "Values", "constant", "is_constant", "reduced"]
+
+
+class Values:
+    """The results of a graph in one call.
+
+    results     the tensors and lists
+    made        what the call has made so far, by recipe
+    containers  the containers among its arguments, or None if they are not known
+    given       the leaves among its arguments, as the caller gave them
+    """
+
+    __slots__ = ("containers", "given", "made", "results")
+
+    def __init__(self, results: Sequence[Any], containers: Sequence[Any] | None, given: Sequence[Any]) -> None:
+        self.results = results
+        self.made: dict[int, Any] = {}
+        self.containers, self.given = containers, given
+
+
+Part = Callable[[Values], Any]
+
+
+class Recipe:
+    """What makes an object like `value` from the values of a call."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value  # which keeps its id
+        self.constant = False
+        """Whether it is the same object in all calls."""
+
+    def __call__(self, values: Values) -> Any:
+        if self.constant:
+            return self.value
+        made = values.made
+        key = id(self)
+        return made[key] if key in made else self.make(values)
+
+    def make(self, values: Values) -> Any:
+        raise NotImplementedError
+
+
+def constant(value: Any) -> Recipe:
+    """The recipe of what is the same object in all calls."""
+    recipe = Recipe(value)
+    recipe.constant = True
+    return recipe
+
+
+def is_constant(parts: Sequence[Part]) -> bool:
+    return all(isinstance(part, Recipe) and part.constant for part in parts)
+
+
+class List(Recipe):
+    """A list."""
+
+    parts: Sequence[Part] = ()
+
+    def make(self, values: Values) -> Any:
+        new: list[Any] = []
+        values.made[id(self)] = new
+        new += [part(values) for part in self.parts]
+        return new
+
+
+class Dict(Recipe):
+    """A dict."""
+
+    parts: Sequence[tuple[Part, Part]] = ()
+
+    def make(self, values: Values) -> Any:
+        new: dict[Any, Any] = {}
+        values.made[id(self)] = new
+        for key, part in self.parts:
+            new[key(values)] = part(values)
+        return new
+
+
+class Tuple(Recipe):
+    """A tuple, or named tuple."""
+
+    parts: Sequence[Part] = ()
+
+    def make(self, values: Values) -> Any:
+        items = [part(values) for part in self.parts]
+        return values.made.setdefault(id(self), tuple.__new__(type(self.value), items))
+
+
+class Object(Recipe):
+    """An object as `__reduce_ex__` tells it: a callable, its arguments, the state, items of a list and of a dict."""
+
+    parts: Sequence[Part] = ()
+    items: Sequence[Part] = ()
+    pairs: Sequence[tuple[Part, Part]] = ()
+
+    def make(self, values: Values) -> Any:
+        fn, args, state, setter = self.parts
+        new = fn(values)(*args(values))
+        new = values.made.setdefault(id(self), new)
+        given = state(values)
+        if given is not None:
+            _set_state(new, given, setter(values))
+        for item in self.items:
+            new.append(item(values))
+        for key, part in self.pairs:
+            new[key(values)] = part(values)
+        return new
+
+
+def _set_state(new: Any, state: Any, setter: Any) -> None:
+    if setter is not None:
+        setter(new, state)
+    elif hasattr(new, "__setstate__"):
+        new.__setstate__(state)
+    else:
+        slots = None
+        if isinstance(state, tuple) and len(state) == 2:
+            state, slots = state
+        if state:
+            new.__dict__.update(state)
+        for name, value in (slots or {}).items():
+            object.__setattr__(new, name, value)  # also where the class is frozen
+
+
+def reduced(value: Any) -> tuple[Any, ...] | str:
+    """What `__reduce_ex__` says of `value`. TypeError or the like if it cannot be copied."""
+    if type(value).__module__ == "itertools":  # some of which copies, up to Python 3.13
+        raise TypeError(f"cannot copy {type(value).__name__!r} object")
+    reduce = copyreg.dispatch_table.get(type(value))
+    return reduce(value) if reduce is not None else value.__reduce_ex__(4)
+
+
+class Error(Recipe):
+    """An exception, whose `__init__` may take other arguments than it holds."""
+
+    parts: Sequence[Part] = ()
+
+    def make(self, values: Values) -> Any:
+        args, fields = (part(values) for part in self.parts)
+        new = values.made.setdefault(id(self), type(self.value).__new__(type(self.value), *args))
+        new.args = args
+        new.__dict__.update(fields)
+        return new
+
+
+class Cell(Recipe):
+    """A variable that functions share."""
+
+    part: Part | None = None
+
+    def make(self, values: Values) -> Any:
+        new = values.made[id(self)] = CellType()
+        if self.part is not None:
+            new.cell_contents = self.part(values)
+        return new
+
+
+class Function(Recipe):
+    """A function that the trace defined: with cells of its own."""
+
+    parts: Sequence[Part] = ()
+
+    def make(self, values: Values) -> Any:
+        old = self.value
+        cells, defaults, keywords, fields = (part(values) for part in self.parts)
+        new = FunctionType(old.__code__, old.__globals__, old.__name__, None, cells)
+        new = values.made.setdefault(id(self), new)
+        new.__defaults__, new.__kwdefaults__ = defaults, keywords
+        new.__qualname__, new.__module__, new.__doc__ = old.__qualname__, old.__module__, old.__doc__
+        new.__annotations__ = old.__annotations__
+        new.__dict__.update(fields)
+        return new
+
+
+class Method(Recipe):
+    """A method of an object."""
+
+    parts: Sequence[Part] = ()
+
+    def make(self, values: Values) -> Any:
+        fn, instance = (part(values) for part in self.parts)
+        return values.made.setdefault(id(self), MethodType(fn, instance))
+
+
+class Arrays(Recipe):
+    """A NumPy array; one that is a view shares the memory of another."""
+
+    base: Part | None = None
+    items: Sequence[Part] | None = None  # of an array of objects
+
+    def make(self, values: Values) -> Any:
+        old: Any = self.value
+        base = None if self.base is None else self.base(values)
+        if base is None:
+            new = old.copy(order="K")
+        else:
+            start = old.__array_interface__["data"][0] - self.base.value.__array_interface__["data"][0]  # type: ignore[union-attr]
+            flat = base.reshape(-1, order="A") if base.flags.forc else base
+            new = np.ndarray(old.shape, old.dtype, flat.view(np.uint8), start, old.strides)
+        values.made[id(self)] = new
+        if self.items is not None and base is None:
+            for i, item in enumerate(self.items):
+                new.flat[i] = item(values)
+        new.flags.writeable = old.flags.writeable
+        return new
+
+
+class Argument(Recipe):
+    """A container among the arguments of the call; without these, one like it."""
+
+    number = 0
+    otherwise: Part
+
+    def make(self, values: Values) -> Any:
+        return self.otherwise(values) if values.containers is None else values.containers[self.number]
