@@ -122,7 +122,7 @@ def _opened(path: str, make: bool = False) -> int:
     if not _KNOWN:
         raise OSError(errno.ENOTSUP, "this system does not tell who may write there", path)
     where, links = "/", 0
-    rest = _parts(os.path.join(os.getcwd(), path))
+    rest = _parts(path if path.startswith("/") else os.path.join(os.getcwd(), path))
     here = _opened_below(None, where)
     try:
         while rest:
