@@ -29,7 +29,10 @@ _environment = b""
 
 
 def set_cache(directory: str | os.PathLike[str] | None) -> None:
-    """Keep conversions in this directory, which is made when it is first written to; None: keep none on disk."""
+    """Keep conversions in this directory, which is made when it is first written to; None: keep none on disk.
+
+    One that others could change is not used, which is warned of (docs/trust.md).
+    """
     global _directory, _environment
     place = None if directory is None else Path(directory).absolute()
     if place is not None and not _environment:
