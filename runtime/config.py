@@ -88,7 +88,11 @@ def default_executor() -> str | None:
 
 
 def set_native_cache(folder: str | os.PathLike[str] | None) -> None:
-    """Where machine code is kept between processes; None: nowhere. At the start it is what RUNTIME_CACHE says."""
+    """Where machine code is kept between processes; None: nowhere. At the start it is what RUNTIME_CACHE says.
+
+    It is made with mode 0700 when it is first written to. One that others could change is not used (docs/trust.md):
+    a RuntimeWarning says so when it is first needed.
+    """
     settings.native_cache = None if folder is None else os.fspath(folder)
 
 

@@ -1,27 +1,21 @@
 """Machine code on disk, between processes: where the environment variable RUNTIME_CACHE or `rt.config` names a folder.
 
-A file is named for a hash of all that the code depends on, and starts with a hash of what it holds, so a file that was
-cut short or changed is not used. It appears whole or not at all, whoever else writes it.
+A file is named for a hash of all that the code depends on. `autograph.entries` says which files are read: those that
+nobody but this user can have written, if they are whole. Each appears whole or not at all, whoever else writes it.
 """
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
-from pathlib import Path
+import warnings
+from typing import Final
 
+from autograph import entries
 from runtime.config import settings
 
-__all__ = ["folder", "key_of", "load", "save"]
+__all__ = ["key_of", "load", "save"]
 
-_DIGEST = hashlib.sha256().digest_size
-
-
-def folder() -> Path | None:
-    """Where the files are, or None for no cache."""
-    path = settings.native_cache
-    return None if path is None else Path(path)
+_told: Final[set[str]] = set()
+"""The folders that a warning was about."""
 
 
 def key_of(*parts: str) -> str:
@@ -33,30 +27,30 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The machine code, or None if there is none that is whole."""
-    place = folder()
-    if place is None:
+    """The machine code; None if there is none that is to be used. Warns, once, if the folder is not to be trusted."""
+    folder = settings.native_cache
+    if folder is None:
         return None
     try:
-        data = (place / f"{key}.o").read_bytes()
-    except OSError:
+        return entries.read(folder, f"{key}.o")
+    except OSError as error:
+        _warn(folder, error)
         return None
-    digest, code = data[:_DIGEST], data[_DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
 
 
 def save(key: str, code: bytes) -> None:
-    """Keep the machine code. A folder that cannot be written costs only the time of the next compilation."""
-    place = folder()
-    if place is None:
+    """Keep the machine code. Warns, once, if the folder cannot be written: then the next process compiles again."""
+    folder = settings.native_cache
+    if folder is None:
         return
-    with contextlib.suppress(OSError):
-        place.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            os.replace(name, place / f"{key}.o")
-        except BaseException:
-            os.unlink(name)
-            raise
+    try:
+        entries.write(folder, f"{key}.o", code)
+    except OSError as error:
+        _warn(folder, error)
+
+
+def _warn(folder: str, error: OSError) -> None:
+    if folder not in _told:
+        _told.add(folder)
+        text = f"RUNTIME_CACHE: {folder}: {error.strerror}; machine code is not kept"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
