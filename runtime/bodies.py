@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
+from autograph.restoring import of_trace
 from runtime.errors import InaccessibleTensorError, StagingError
 from runtime.graph import Graph, Position, staging_error, user_position
 from runtime.held import holding
@@ -63,7 +64,7 @@ class _Open(threading.local):
     bodies: tuple[tuple[str, int], ...] = ()
 
 
-_open: Final = _Open()
+_open: Final = of_trace(_Open())
 
 
 def in_body() -> bool:
