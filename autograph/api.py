@@ -6,13 +6,12 @@ code object, so that closures of one function share it, and dropped with that co
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import gc
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
@@ -42,6 +41,7 @@ __all__ = [
     "identifiers", "is_traced", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
 ]
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
@@ -115,16 +115,13 @@ _lock = threading.RLock()
 pass_over_internal_frames()
 
 
-@contextlib.contextmanager
-def without_collection() -> Iterator[None]:
-    """Trees are many objects, none of which is garbage before the end: looking for it takes a tenth of the time. And
-    where the recursion limit is near, Python says on stderr that it could not call what is to know of a collection."""
+def without_collection(work: Callable[[], T]) -> T:
+    """Trees are many objects, none of which is garbage before the end: looking for it takes a tenth of the time."""
     if not gc.isenabled():
-        yield
-        return
-    gc.disable()
+        return work()
     try:
-        yield
+        gc.disable()
+        return work()
     finally:
         gc.enable()
 
@@ -136,8 +133,8 @@ def _template(fn: FunctionType, recursive: bool, tracing: bool) -> Template:
         if kept is not None:
             return Template(embed(kept[0]), fn.__code__, kept[1], operators, differs)
     try:
-        with calls.at_work, without_collection():
-            template, name = with_room(lambda: _compiled(fn, recursive, tracing))
+        template, name = calls.at_work.run(
+            lambda: without_collection(lambda: with_room(lambda: _compiled(fn, recursive, tracing))))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
@@ -150,7 +147,7 @@ def _template(fn: FunctionType, recursive: bool, tracing: bool) -> Template:
 
 
 def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Template, str]:
-    with calls.at_work:
+    def compiled() -> tuple[Template, str]:
         source = capture(fn)
         used = identifiers(source.tree) | set(fn.__code__.co_freevars)
         around = frozenset(fn.__code__.co_freevars)
@@ -162,12 +159,14 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
         template.differs = differs
         return template, name
 
+    return calls.at_work.run(compiled)
+
 
 def _maker(fn: FunctionType, tracing: bool) -> tuple[calls.Maker | None, bool]:
     """For `ag__.call`: what makes the converted form of functions of this code, and whether that is another while
     something traces (or nothing does). None if they stand for themselves: a rule leaves them alone, or conversion
     changes nothing in them."""
-    with calls.at_work:
+    def made() -> tuple[calls.Maker | None, bool]:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None, False  # code made by exec (a dataclass's methods) has no text to read, see `explain`
         try:
@@ -176,6 +175,8 @@ def _maker(fn: FunctionType, tracing: bool) -> tuple[calls.Maker | None, bool]:
         except NoSourceError:
             return None, False
         return template if template.changes else None, template.differs
+
+    return calls.at_work.run(made)
 
 
 calls.hooks.convert = _maker

@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import BuiltinFunctionType
 from typing import Any, Final, NamedTuple, Protocol
 
-from .unseen import begins_unseen, resume, unseen
+from .restoring import of_trace
+from .unseen import unseen
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced", "answered",
-    "backend_of", "by_type", "deciding", "forget", "has_backend", "is_plain", "is_unchangeable", "keyed", "kind_of",
-    "kinds", "lengths", "on_announce", "on_trace", "plain", "python", "register", "replacing", "staging_backend",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced",
+    "answered", "backend_of", "by_type", "deciding", "forget", "forget_after_collection", "has_backend", "is_plain",
+    "is_unchangeable", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "python",
+    "register", "replacing", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -279,22 +281,30 @@ class _Ambient(threading.local):
 
     def __setattr__(self, name: str, value: Backend | None) -> None:
         with _lock:
-            activity.threads += (value is not None) - (self.backend is not None)
-            tracing = activity.threads > 0 or None
-            if tracing is not activity.tracing:
-                activity.tracing = tracing
+            # a signal may meet any call here: what is left undone, the same assignment does when it comes again
+            super().__setattr__(name, value)
+            me = threading.get_ident()
+            if value is None:
+                activity.threads.pop(me, None)
+            else:
+                activity.threads[me] = None
+            activity.tracing = tracing = bool(activity.threads) or None
+            if tracing is not activity.told:
+                activity.told = False
                 for run in on_trace:
                     run()
-            super().__setattr__(name, value)
+                activity.told = tracing
 
 
 class _Activity:
     """Whether a backend is tracing in some thread (True, or None): quicker to ask than `ambient`."""
 
-    __slots__ = ("threads", "tracing")
+    __slots__ = ("threads", "told", "tracing")
 
     def __init__(self) -> None:
-        self.threads = 0
+        self.threads: dict[int, None] = {}
+        self.told: bool | None = None
+        """What `on_trace` was last told of; False: it is being told."""
         self.tracing: bool | None = None
 
 
@@ -308,7 +318,7 @@ keyed: Final[set[type]] = {
 kinds: Final[dict[type, type]] = {}
 """By the class that a backend gives a dict of whose keys it alone knows whether they are there, the class it had."""
 _lock = threading.Lock()
-ambient: Final = _Ambient()
+ambient: Final = of_trace(_Ambient())
 
 _foreign: dict[type, Backend] = {}
 
@@ -341,6 +351,7 @@ def is_plain(value: Any, /) -> bool:
         announce(backend)
         return not backend.stages(value)
     if cls.__flags__ & HEAP_TYPE:
+        forget_after_collection()
         _made.append(cls)
     plain.add(cls)
     return True
@@ -421,7 +432,20 @@ def _let_python_answer() -> None:
 _let_python_answer()
 on_trace.append(_let_python_answer)
 forget: Final[list[Callable[[], None]]] = []
-"""What to call before a full garbage collection: tables that keep users' classes and functions give them up."""
+"""What to call after a full garbage collection: tables that keep users' classes and functions give them up."""
+_collections = 0
+
+
+def forget_after_collection() -> None:
+    """For what is about to keep a class or function: the tables give up what they keep, if garbage was collected fully
+    since they last did. (A callback of `gc` could do so before the collection; but if a signal meets it, the exception
+    of the signal's handler is lost.)"""
+    global _collections
+    now = gc.get_stats()[2]["collections"]
+    if now != _collections:
+        for clear in forget:
+            clear()
+        _collections = now
 
 
 def _forget_types() -> None:
@@ -430,17 +454,6 @@ def _forget_types() -> None:
 
 
 forget.append(_forget_types)
-
-
-@begins_unseen
-def _on_collection(tracer: Any, phase: str, info: Mapping[str, int]) -> None:
-    if phase == "start" and info["generation"] == 2:
-        for clear in forget:
-            clear()
-    resume.get(type(tracer), id)(tracer)
-
-
-gc.callbacks.append(_on_collection)
 
 
 def kind_of(value: Any) -> Any:

@@ -11,10 +11,10 @@ import importlib
 import math
 import sys
 import threading
-import weakref
 from abc import ABCMeta
 from collections import deque
 from collections.abc import Callable
+from itertools import repeat
 from operator import index
 from types import (
     BuiltinFunctionType,
@@ -26,7 +26,8 @@ from types import (
     MethodWrapperType,
     WrapperDescriptorType,
 )
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from weakref import ref
 
 from .as_is import looked_at
 from .backend import (
@@ -38,6 +39,7 @@ from .backend import (
     backend_of,
     deciding,
     forget,
+    forget_after_collection,
     is_plain,
     is_unchangeable,
     keyed,
@@ -47,16 +49,19 @@ from .backend import (
     plain,
     staging_backend,
 )
+from .codes import until_gone
 from .frames import is_converted, prune
 from .fresh import asks_anew, text_of
 from .policy import left_alone
+from .restoring import of_trace
 from .unseen import begins_unseen, resume, unseen
 
 __all__ = [
-    "CONTAINERS", "Maker", "at_work", "call", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static", "makers",
-    "makers_for", "remember", "watch",
+    "CONTAINERS", "Maker", "at_work", "call", "clears", "functions", "has_defaults_of", "hooks", "is_in_c", "is_static",
+    "makers", "makers_for", "remember", "watch",
 ]
 
+T = TypeVar("T")
 Maker = Callable[[FunctionType], Any]
 """Makes the converted form of functions of one code object."""
 
@@ -93,14 +98,17 @@ class _AtWork(threading.local):
 
     depth = 0
 
-    def __enter__(self) -> None:
-        self.depth += 1
+    def run(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which converts. (A signal may meet the end of a `with`, but not this one.)"""
+        depth = self.depth
+        try:
+            self.depth = depth + 1
+            return work()
+        finally:
+            self.depth = depth
 
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
 
-
-at_work = _AtWork()
+at_work = of_trace(_AtWork())
 makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
 _traced: dict[int, tuple[Maker | None, object]] = {}
@@ -216,25 +224,29 @@ class _Known(dict[Any, Any]):
 
     __missing__ = staticmethod(call)
 
-    def __init__(self) -> None:
-        self.on_clear: list[Callable[[], None]] = []
-        """What is to forget its callees with this table."""
+    def __setitem__(self, fn: Any, found: Any) -> None:
+        forget_after_collection()
+        super().__setitem__(fn, found)
 
     def clear(self) -> None:
-        super().clear()
-        _counts.clear()
-        for run in self.on_clear:
-            run()
+        """Let this table, and all that forgets its callees with it, be empty."""
+        next(_cleared)
 
 
 functions = _Known()
 """Functions of modules and classes. They are given up when a code object goes, as it does when another is assigned
-to `__code__`, and before a full garbage collection. Those with defaults, which may be assigned to, are not here."""
+to `__code__`, and when a callee is looked up after a full garbage collection. Those with defaults, which may be
+assigned to, are not here."""
 _classes = _Known()
 """Classes, and what stands for them."""
 _idle: list[type] = []
 """Those of them that stand for themselves while nothing traces, whatever their methods become."""
-functions.on_clear += [_classes.clear, _idle.clear]
+clears: Final[list[functools.partial[None]]] = [
+    functools.partial(dict.clear, functions), functools.partial(dict.clear, _classes),
+    functools.partial(dict.clear, _counts), functools.partial(list.clear, _idle)]
+"""What forgets callees, each at one call of C that gives nothing true."""
+_cleared: Final = map(any, map(map, repeat(functools.partial.__call__), repeat(clears)))
+"""Its next item does that."""
 forget.append(functions.clear)
 
 _same: Callable[[Any], Any] = functools.partial(next, iter(()))
@@ -277,15 +289,9 @@ def remember(code: CodeType, maker: Maker | None, tracing: bool, differs: bool) 
 
 
 def watch(code: CodeType, table: dict[int, Any]) -> object:
-    """A weak reference that takes the code's entry out of `table` when the code is gone. The table has to be cleared at
-    exit, before modules lose their names."""
-    return weakref.ref(code, functools.partial(_gone, id(code), table))
-
-
-@unseen
-def _gone(key: int, table: dict[int, Any], _: object) -> None:
-    table.pop(key, None)
-    functions.clear()
+    """What takes the code's entry out of `table` when the code is gone, and lets all callees be looked up anew: as code
+    goes when another is assigned to `__code__`. As all that is done then, it is C (see `until_gone`)."""
+    return until_gone(code, table, id(code)), ref(code, functools.partial(next, _cleared))
 
 
 def _constructor(cls: Any) -> Any:

@@ -16,6 +16,7 @@ from .backend import ambient, is_unchangeable, staging_backend
 from .calls import call, hooks
 from .holders import is_users_class
 from .policy import left_alone
+from .restoring import at_end, of_trace
 
 __all__ = ["meet", "meeting"]
 
@@ -40,10 +41,10 @@ class _Met(threading.local):
         self.depth = 0
 
 
-_met = _Met()
+_met = of_trace(_Met())
 _lock = threading.Lock()
-_changed: dict[type, tuple[int, dict[str, Any]]] = {}
-"""How many traces are using a class as changed, and what it had (None: nothing of that name)."""
+_changed: dict[type, tuple[set[int], dict[str, Any]]] = {}
+"""The threads whose traces use a class as changed, and what it had (None: nothing of that name)."""
 
 
 def meet(cls: type) -> None:
@@ -63,16 +64,17 @@ def meet(cls: type) -> None:
 
 def _change(cls: type) -> None:
     with _lock:
-        count, saved = _changed.get(cls, (0, None))
-        if saved is None:
+        known = _changed.get(cls)
+        if known is not None:
+            known[0].add(threading.get_ident())
+        else:
             new = {name: made for name, value in vars(cls).items() if (made := _converting(name, value)) is not None}
             unequal: Any = cls.__ne__
             if "__eq__" in new and unequal is object.__ne__:  # which takes the bool of what __eq__ gives
                 new["__ne__"] = _not_equal
-            saved = {name: vars(cls).get(name) for name in new}
+            _changed[cls] = {threading.get_ident()}, {name: vars(cls).get(name) for name in new}
             for name, value in new.items():
                 type.__setattr__(cls, name, value)
-        _changed[cls] = count + 1, saved
 
 
 hooks.meet = meet
@@ -93,18 +95,20 @@ class meeting:
 def _put_back() -> None:
     with _lock:
         for cls in _met.classes:
-            if cls in _changed:
-                count, saved = _changed[cls]
-                if count > 1:
-                    _changed[cls] = count - 1, saved
-                    continue
-                del _changed[cls]
-                for name, value in saved.items():
-                    if value is None:
-                        type.__delattr__(cls, name)
-                    else:
-                        type.__setattr__(cls, name, value)
+            users, saved = _changed.get(cls, (set(), {}))
+            users.discard(threading.get_ident())
+            if users or not saved:
+                continue
+            for name, value in saved.items():
+                if value is not None:
+                    type.__setattr__(cls, name, value)
+                elif name in vars(cls):
+                    type.__delattr__(cls, name)
+            _changed.pop(cls)
     _met.classes.clear()
+
+
+at_end.append(_put_back)
 
 
 def _converting(name: str, value: Any) -> Any:

@@ -9,11 +9,19 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["inside", "per_code"]
+__all__ = ["inside", "per_code", "until_gone"]
 
 T = TypeVar("T")
+
+
+def until_gone(value: Any, table: dict[Any, Any], key: Any) -> weakref.ref[Any]:
+    """A weak reference that takes `key` out of `table` when `value` goes.
+
+    All of it is C: what Python code does then (`finalize`, `WeakKeyDictionary`, a callback of one's own) can be met
+    by a signal, and the exception of the signal's handler, such as KeyboardInterrupt, is lost."""
+    return weakref.ref(value, functools.partial(table.pop, key))  # `pop` takes the reference for the default
 
 
 def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
@@ -24,7 +32,7 @@ def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
     def get(code: CodeType) -> T:
         known = found.get(id(code))
         if known is None:
-            known = found[id(code)] = find(code), weakref.ref(code, functools.partial(found.pop, id(code)))
+            known = found[id(code)] = find(code), until_gone(code, found, id(code))
         return known[0]
 
     return get

@@ -129,8 +129,7 @@ def compile_module(text: str, filename: str) -> CodeType:
     if kept is not None:
         return embed(kept)
     try:
-        with without_collection():
-            code = with_room(lambda: _compile(text, filename))
+        code = without_collection(lambda: with_room(lambda: _compile(text, filename)))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to compile", filename=filename,
                               lineno=deepest_line(text), line="",

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from .frames import is_opaque
 from .holders import Globals, fields_in, is_users_object, put, slots_of
 from .reach import MOST, Reach, cell_is_filled, only_atoms
+from .restoring import of_trace
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "taken_back_at", "variables", "was_before", "within"]
 
@@ -35,7 +36,7 @@ class _Within(threading.local):
     """What the innermost body that runs could reach when it began: `Held`, as `Reach` has it."""
 
 
-within: Final = _Within()
+within: Final = of_trace(_Within())
 
 
 @contextmanager

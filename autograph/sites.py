@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Set
 from functools import partial
+from itertools import repeat, starmap
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -29,8 +30,8 @@ from types import (
 from typing import Any, Final, NoReturn
 
 from .as_is import looked_at
-from .backend import activity, is_plain, is_unchangeable, lengths, on_trace, python
-from .calls import CONTAINERS, at_work, call, functions, has_defaults_of, is_in_c, is_static
+from .backend import activity, forget, is_plain, is_unchangeable, lengths, on_trace, python
+from .calls import CONTAINERS, at_work, call, clears, functions, has_defaults_of, is_in_c, is_static
 from .frames import prune
 from .fresh import asks_anew
 from .standing import class_stands, method_stands
@@ -100,23 +101,31 @@ class Site:
 _idle: list[Site] = []
 """Sites that know a class that Python code can change, or have met one while something traced: they learn none then."""
 _filled: set[Site] = set()
-_fading: list[Site] = []
 _lock = threading.RLock()  # to take a callee, a function may have to be converted, which may collect garbage
 
 
-def _forget() -> None:
-    # What is called stays until the next time: another thread may just have seen that `of` is what it calls.
-    while _fading:
-        site = _fading.pop()
-        if not site.met:
-            site.to = site.init = site.new = site.defaults = site.kwdefaults = site.code = None
-    while _filled:
-        site = _filled.pop()
-        _fading.append(site)
-        site.of = site.like = site.cls = site.made = site.func = site.converts = site.kind = site.type = _NOTHING
-        site.init = _forget  # which has no defaults, and is no one's `__init__`
-        site.met = False
-    _idle.clear()
+def _no_init() -> None:
+    """What has no defaults, and is no one's `__init__`."""
+
+
+_UNMET: Final = (*[(name, _NOTHING) for name in ("of", "like", "cls", "made", "func", "converts", "kind", "type")],
+                 ("init", _no_init), ("met", False))
+_resets: list[tuple[Site, str, Any]] = []
+"""What the filled sites are to be when they have forgotten their callees."""
+clears.append(partial(next, map(any, map(starmap, repeat(setattr), repeat(_resets)))))
+clears.append(partial(list.clear, _idle))
+
+
+def _give_up_callees() -> None:
+    # What a site calls stays until the next time: another thread may just have seen that `of` is what it calls.
+    unmet = [site for site in _filled if not site.met]
+    for site in unmet:
+        site.to = site.init = site.new = site.defaults = site.kwdefaults = site.code = None
+    _filled.difference_update(unmet)
+    _resets[:] = [reset for reset in _resets if reset[0] in _filled]
+
+
+forget.insert(0, _give_up_callees)
 
 
 def _forget_classes() -> None:
@@ -126,7 +135,6 @@ def _forget_classes() -> None:
         site.met = False
 
 
-functions.on_clear.append(_forget)
 on_trace.append(_forget_classes)
 
 
@@ -225,7 +233,9 @@ def _keep(site: Site, fn: Any, found: Any, tracing: bool | None, is_of_module: b
         site.met = True
         if site.of is not _NOTHING:  # it is for a builtin, whose name stands for something else at present
             return
-        _filled.add(site)
+        if site not in _filled:
+            _resets.extend([(site, name, value) for name, value in _UNMET])
+            _filled.add(site)
         if type(fn) is FunctionType:
             if not is_static(fn):
                 if found is fn:
@@ -286,7 +296,7 @@ def _keep_class(site: Site, cls: Any, found: Any) -> None:
         site.cls = cls
     elif new is object.__new__ and type(init) is FunctionType and is_static(init) and not hasattr(cls, "__del__"):
         made = functions[init]
-        if site.init not in (None, _forget, init):  # another thread may be calling that
+        if site.init not in (None, _no_init, init):  # another thread may be calling that
             return
         if has_defaults_of(init, made):
             site.init, site.new, site.to = init, new, made

@@ -24,11 +24,10 @@ from .others import is_array
 from .paths import ITEMS, Path, name_of, path_of
 from .reach import Reach, advances_in_python, cell_is_filled
 from .references import Exchange, exchange, references, taken_back_at, within
+from .restoring import of_trace
 from .text_bodies import part
 
-__all__ = [
-    "Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged",
-]
+__all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
 
 
 class Restage(BaseException):
@@ -317,7 +316,7 @@ class _Noted(threading.local):
     cells: set[int] = set()
 
 
-_noted = _Noted()
+_noted = of_trace(_Noted())
 
 
 def bind(variable: Callable[[], Any], value: Any, /) -> Any:

@@ -61,8 +61,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     _check_stage(stage)
     obj = unwrap(fn)
     try:
-        with without_collection():
-            return with_room(lambda: _code_of(obj, stage, is_traced(fn)))
+        return without_collection(lambda: with_room(lambda: _code_of(obj, stage, is_traced(fn))))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -145,8 +144,8 @@ def convert_source(
     """
     _check_stage(stage)
     try:
-        with without_collection():
-            return with_room(lambda: _converted_source(text, filename, function, stage, recursive, traced))
+        return without_collection(lambda: with_room(
+            lambda: _converted_source(text, filename, function, stage, recursive, traced)))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,
                               lineno=deepest_line(text), line="",

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.restoring import at_end, of_trace
 from runtime.errors import StagingError, locate
 from runtime.graph import Graph, Position, is_users, user_position
 from runtime.tensor import OPERATORS, GraphTensor, Tensor
@@ -59,9 +60,10 @@ class _Trace(threading.local):
     hazards: list[Hazard] | None = None
     written: list[Memory] | None = None
     born: list[Memory] | None = None
+    locked: tuple[unwritable, ...] = ()
 
 
-_trace: Final = _Trace()
+_trace: Final = of_trace(_Trace())
 
 
 class tracing_arrays(AbstractContextManager["list[Hazard]"]):
@@ -176,23 +178,36 @@ class unwritable(AbstractContextManager[None]):
         self.arrays = sorted(arrays, key=_depth)
 
     def __enter__(self) -> None:
+        _trace.locked = (*_trace.locked, self)
         with _lock:
             for array in self.arrays:
-                known = _unwritable.setdefault(id(array), [array, 0])
-                known[1] += 1
+                _unwritable.setdefault(id(array), (array, set()))[1].add(self)
                 array.flags.writeable = False
 
     def __exit__(self, *_: object) -> None:
+        self.leave()
+        _trace.locked = _trace.locked[:-1]
+
+    def leave(self) -> None:
+        """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
         with _lock:
             for array in self.arrays:  # what others are views of comes first
-                known = _unwritable[id(array)]
-                known[1] -= 1
-                if not known[1]:
-                    del _unwritable[id(array)]
-                    array.flags.writeable = True
+                known = _unwritable.get(id(array))
+                if known is not None:
+                    known[1].discard(self)
+                    if not known[1]:
+                        array.flags.writeable = True
+                        _unwritable.pop(id(array), None)
 
 
-_unwritable: Final[dict[int, list[Any]]] = {}
+def _leave_all() -> None:
+    for each in _trace.locked:
+        each.leave()
+
+
+at_end.append(_leave_all)
+_unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
+"""By id, arrays that cannot be written, and what needs that."""
 _lock: Final = threading.Lock()
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
+from autograph.restoring import of_trace
 from runtime.arrays import in_body as in_body_of
 from runtime.arrays import written_error
 from runtime.errors import InaccessibleTensorError, StagingError
@@ -65,7 +66,7 @@ class _Open(threading.local):
     bodies: tuple[tuple[str, int], ...] = ()
 
 
-_open: Final = _Open()
+_open: Final = of_trace(_Open())
 
 
 def in_body() -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import autograph as ag
+from autograph.restoring import restored
 from runtime.errors import DTypeError, ShapeError, locate
 from runtime.execute.numpy import compile_graph
 from runtime.graph import Graph, Value, prune, user_position
@@ -45,10 +46,15 @@ class ElementFunction:
         self.graph = graph = Graph(self.name, current_graph())
         inputs = [add_input(graph, leaf.type) for leaf in flatten(spec)]
         element = pack_sequence_as(spec, inputs)
-        with tracing(graph), watching(None), Creation(False, {}):
-            converted = ag.convert_traced(fn)
-            self.result = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
-            set_outputs(graph, flatten(self.result))
+
+        def result() -> Any:
+            with tracing(graph), watching(None), Creation(False, {}):
+                converted = ag.convert_traced(fn)
+                found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
+                set_outputs(graph, flatten(found))
+                return found
+
+        self.result = restored(result)
         prune(graph)
         self._optimized = rewrite(with_python_numbers(graph), keep_captures=True)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]

@@ -11,6 +11,7 @@ import re
 import threading
 import weakref
 from array import array
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from types import CodeType, FunctionType, MethodType
@@ -18,9 +19,11 @@ from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
 from autograph.classes import meeting
+from autograph.codes import until_gone
 from autograph.frames import prune
 from autograph.reach import meet_all
-from runtime.arrays import origins_of, tracing_arrays, unwritable
+from autograph.restoring import restored
+from runtime.arrays import Hazard, origins_of, tracing_arrays, unwritable
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -31,7 +34,7 @@ from runtime.graph import prune as prune_graph
 from runtime.ops.control import join_types
 from runtime.outside import Outside
 from runtime.partial import partial_dicts
-from runtime.results import plan
+from runtime.results import Pack, plan
 from runtime.retracing import CacheInfo, History, Pending
 from runtime.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
 from runtime.tensor import EagerTensor, GraphList, GraphTensor
@@ -79,6 +82,7 @@ class Function(Called):
         self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
         self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
         self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to what a key knows by identity
+        self._dead: deque[Any] = deque()  # those of these whose objects are gone
         self._pending: dict[Hashable, Pending] = {}
         self._fixed: set[Hashable] = set()  # structures that do not trace with unknown dimensions
         self._history = History(self.name)
@@ -189,14 +193,8 @@ class Function(Called):
             return Method(entry[1], instance)
         key = id(instance)
         methods = self._methods
-
-        def forget(reference: weakref.ref[Any]) -> None:
-            found = methods.get(key)
-            if found is not None and found[0] is reference:
-                del methods[key]
-
         try:
-            reference = weakref.ref(instance, forget)
+            reference = until_gone(instance, methods, key)
         except TypeError:
             return MethodType(self, instance)  # then the instance is an argument like others
         with self._lock:
@@ -214,33 +212,43 @@ class Function(Called):
     def _find_or_trace(self, call: Call) -> ConcreteFunction:
         key = call.structure, call.shapes
         me = threading.get_ident()
+        mine = Pending(me)
         while True:
-            with self._lock:
-                found = self._find(call, key)
-                if found is not None:
-                    return found
-                pending = self._pending.get(key)
-                if pending is None:
-                    pending = self._pending[key] = Pending(me)
-                    break
-                if me in pending.owners:
-                    raise self._endless()
+            try:
+                try:
+                    with self._lock:
+                        found = self._find(call, key)
+                        if found is not None:
+                            return found
+                        pending = self._pending.setdefault(key, mine)
+                        if pending is not mine and me in pending.owners:
+                            raise self._endless()
+                    if pending is mine:
+                        return self._made(call, key)
+                finally:
+                    self._end(key, mine)
+            finally:
+                self._end(key, mine)  # a signal may have met the first
             if not pending.wait(me):  # its owner waits for this thread
                 pending.owners.add(me)
                 try:
                     return self._trace(call, call.types)
                 finally:
                     pending.owners.discard(me)
-        try:
-            concrete = self._trace_as_general_as_useful(call)
-            if not concrete.raises:
-                with self._lock:
-                    self._insert(call, key, concrete)
-            return concrete
-        finally:
+
+    def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
+        concrete = self._trace_as_general_as_useful(call)
+        if not concrete.raises:
             with self._lock:
-                del self._pending[key]
-            pending.done.set()
+                self._insert(call, key, concrete)
+        return concrete
+
+    def _end(self, key: Hashable, pending: Pending) -> None:
+        """Let others make the trace, if it is `pending` that was to: they are told if it is made, or not."""
+        with self._lock:
+            if self._pending.get(key) is pending:
+                self._pending.pop(key)
+        pending.done.set()
 
     def _endless(self) -> StagingError:
         return staging_error(
@@ -248,6 +256,7 @@ class Function(Called):
             "has no end when it is traced", "Write it as a loop, or let it recurse on Python values.")
 
     def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
+        self._forget_dead()
         found = self._exact.get(key)
         if found is None:
             fitting = [c for c in self._groups.get(call.structure, ())
@@ -286,19 +295,20 @@ class Function(Called):
             self._discard(min(self._watched, key=lambda c: c.used[0]))
             self._history.warn_of_eviction(self.python_function, self.max_traces)
         concrete.used[0] = self._clock[0]
+        self._watched[concrete] = [weakly(x, self._dead.append) for x in call.objects]
         self._groups.setdefault(call.structure, []).append(concrete)
-        me = weakref.ref(self)
-        doomed = weakref.ref(concrete)
-
-        def forget(_: Any) -> None:
-            function, trace = me(), doomed()
-            if function is not None and trace is not None:
-                function._discard(trace)
-
-        self._watched[concrete] = [weakly(x, forget) for x in call.objects]
         self._remember(key, concrete)
         self._history.add(concrete, self._signature.leaves(call), self._clock[0])
         self._history.warn_of_numbers(self.python_function)
+
+    def _forget_dead(self) -> None:
+        """Discard the traces for objects that are gone: another may get the id by which it would find one of those."""
+        while self._dead:
+            with self._lock:
+                for concrete, references in list(self._watched.items()):
+                    if any(reference is self._dead[0] for reference in references):
+                        self._discard(concrete)
+                self._dead.popleft()
 
     def _discard(self, concrete: ConcreteFunction) -> None:
         with self._lock:
@@ -345,21 +355,26 @@ class Function(Called):
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
         arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.given)
-        with tracing(graph), arrays as hazards, Creation(first, known) as creation:
-            python = self.python_function
-            outputs: list[Any] = []
-            copies: list[Any] = []
-            args, kwargs = call.replace(inputs, copies)
-            with meeting() if self.autograph else nullcontext():
-                outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
-                try:
-                    with partial_dicts(), unwritable(outside.arrays):
-                        returned = trace_function(lambda: fn(*args, **kwargs))
-                    pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
-                finally:
-                    outside.leave()
-            set_outputs(graph, outputs)
-            aliases = [origins_of(x) for x in outputs]
+        creation = Creation(first, known)
+
+        def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
+            with tracing(graph), arrays as hazards, creation:
+                python = self.python_function
+                outputs: list[Any] = []
+                copies: list[Any] = []
+                args, kwargs = call.replace(inputs, copies)
+                with meeting() if self.autograph else nullcontext():
+                    outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                    try:
+                        with partial_dicts(), unwritable(outside.arrays):
+                            returned = trace_function(lambda: fn(*args, **kwargs))
+                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
+                    finally:
+                        outside.leave()
+                set_outputs(graph, outputs)
+                return returned, pack, hazards, [origins_of(x) for x in outputs]
+
+        returned, pack, hazards, aliases = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases)
@@ -383,6 +398,7 @@ class Function(Called):
 
     def cache_info(self) -> CacheInfo:
         """Calls that found their trace, calls that made one, the bound, and how many traces there are."""
+        self._forget_dead()
         return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
 
     def cache_clear(self) -> None:
@@ -405,6 +421,7 @@ class Function(Called):
     def concrete_functions(self) -> list[ConcreteFunction]:
         """The traces that there are, oldest first."""
         with self._lock:
+            self._forget_dead()
             return list(self._watched)
 
     def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:

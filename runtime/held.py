@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import kind_of
 from autograph.heap import fields_of, is_container, parts_in
+from autograph.restoring import of_trace
 from runtime.errors import StagingError, locate, subject
 from runtime.graph import Position, user_position
 from runtime.iterables import Unusable
@@ -94,7 +95,7 @@ class _Open(threading.local):
     bodies: tuple[_Body, ...] = ()
 
 
-_open: Final = _Open()
+_open: Final = of_trace(_Open())
 
 
 class holding(AbstractContextManager[Any]):

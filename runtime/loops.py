@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 from autograph.heap import fill, is_container, parts_in
 from autograph.left import same_parts
 from autograph.references import references
+from autograph.restoring import of_trace
 from runtime import held
 from runtime import types as t
 from runtime.aliases import Way, settle
@@ -86,7 +87,7 @@ class _Records(threading.local):
     current: _Record | None = None
 
 
-_records: Final = _Records()
+_records: Final = of_trace(_Records())
 
 
 class _Loop:

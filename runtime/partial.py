@@ -17,6 +17,7 @@ from types import BuiltinFunctionType
 from typing import Any, Final, cast
 
 from autograph.backend import HEAP_TYPE, keyed, kind_of, kinds
+from autograph.restoring import at_end, of_trace
 from runtime.keys import (
     bound_of,
     check_keys,
@@ -46,7 +47,7 @@ class _Open(threading.local):
     """By id, those that are of another class."""
 
 
-_open: Final = _Open()
+_open: Final = of_trace(_Open())
 
 
 class partial_dicts(AbstractContextManager[None]):
@@ -60,9 +61,16 @@ class partial_dicts(AbstractContextManager[None]):
     def __exit__(self, *_: object) -> None:
         _open.depth -= 1
         if not _open.depth:
-            while _open.dicts:
-                mapping = _open.dicts.popitem()[1]
-                _set_class(mapping, kind_of(mapping))
+            _put_back()
+
+
+def _put_back() -> None:
+    for key, mapping in list(_open.dicts.items()):
+        _set_class(mapping, kind_of(mapping))
+        _open.dicts.pop(key)
+
+
+at_end.append(_put_back)
 
 
 def keys_set(mapping: Any, *some: Any) -> None:

@@ -50,12 +50,11 @@ class Pending:
                 seen.add(thread)
                 if thread in _waiting:
                     ahead += _waiting[thread].owners
-            _waiting[me] = self
         try:
+            _waiting[me] = self
             self.done.wait()
         finally:
-            with _lock:
-                del _waiting[me]
+            _waiting.pop(me, None)
         return True
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 import numpy as np
 
 from autograph.backend import Backend
+from autograph.restoring import of_trace
 from runtime import asked
 from runtime.config import settings
 from runtime.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
@@ -43,7 +44,7 @@ class _Indices(threading.local):
     asked: bool = False
 
 
-indices: Final = _Indices()
+indices: Final = of_trace(_Indices())
 
 
 def _located(exc: Exception) -> Exception:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import count
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, NoReturn, SupportsIndex, TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import ref
 
 from autograph.backend import Backend, ambient
+from autograph.codes import until_gone
 from autograph.frames import is_converted
 from runtime.graph import Value, staging_error
 from runtime.types import ListType, TensorShape, TensorType, dtype_of
@@ -25,8 +26,8 @@ __all__ = [
 ]
 
 _numbers: Final = count(1)
-_number: Final[WeakKeyDictionary[Value, int]] = WeakKeyDictionary()
-_value: Final[WeakValueDictionary[int, Value]] = WeakValueDictionary()
+_number: Final[dict[int, tuple[int, ref[Value]]]] = {}  # by the id of the value
+_value: Final[dict[int, ref[Value]]] = {}
 _VALUE: Final = r'(?:Tensor|List|Text)\("[^"]*", [^"]*?id=(\d+)\)'
 _PLACEHOLDER: Final = re.compile(rf"(\{{)?{_VALUE}(?: if {_VALUE})?(?(1):([^{{}}]*)\}})")
 
@@ -164,11 +165,18 @@ def describe(value: Value, name: str) -> StagedText:
     return StagedText(_described(value, name))
 
 
+def _valued(number: int) -> Value | None:
+    """The value that a placeholder has the number of, if it is still there."""
+    reference = _value.get(number)
+    return None if reference is None else reference()
+
+
 def _described(value: Value, name: str) -> str:
-    number = _number.get(value)
-    if number is None:
-        number = _number[value] = next(_numbers)
-        _value[number] = value
+    known = _number.get(id(value))
+    number = next(_numbers) if known is None else known[0]
+    if known is None:
+        _value[number] = until_gone(value, _value, number)
+        _number[id(value)] = number, until_gone(value, _number, id(value))
     if isinstance(value.type, ListType):
         return f'List("{name}", id={number})'
     return f'Tensor("{name}", shape={TensorShape(value.type.shape)}, dtype={value.type.dtype.name}, id={number})'
@@ -273,7 +281,7 @@ class Template:
         operands: list[Value] = []
         end = 0
         for match in _PLACEHOLDER.finditer(text):
-            values = [_value.get(int(number)) for number in (match[2], match[3]) if number is not None]
+            values = [_valued(int(number)) for number in (match[2], match[3]) if number is not None]
             known = [value for value in values if value is not None]
             if len(known) < len(values):
                 if isinstance(given, StagedText):

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import Backend, ambient
+from autograph.restoring import at_end, of_trace
 from runtime.arrays import written_by
 from runtime.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.graph import Graph, Value, user_position
@@ -64,9 +65,9 @@ class _State(threading.local):
     raising: object = NOW
 
 
-_state: Final = _State()
+_state: Final = of_trace(_State())
 open_traces: Final[dict[int, None]] = {}
-"""What stands for each trace that a thread is at: where there is none, there is no need to ask for this thread's."""
+"""The threads that trace: where there is none, there is no need to ask for this thread's graph."""
 
 
 def current_graph() -> Graph | None:
@@ -140,8 +141,9 @@ class tracing(AbstractContextManager[Graph | None]):
 
     def __enter__(self) -> Graph | None:
         self.previous = _state.graph, ambient.backend
-        if self.graph is not None:
-            open_traces[id(self)] = None
+        self.first = self.graph is not None and threading.get_ident() not in open_traces
+        if self.first:
+            open_traces[threading.get_ident()] = None
         _state.graph = self.graph
         ambient.backend = backend if self.graph is not None else None
         return self.graph
@@ -150,7 +152,15 @@ class tracing(AbstractContextManager[Graph | None]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _state.graph, ambient.backend = self.previous
-        open_traces.pop(id(self), None)
+        if self.first:
+            _close()
+
+
+def _close() -> None:
+    open_traces.pop(threading.get_ident(), None)
+
+
+at_end.append(_close)
 
 
 def init_scope() -> tracing:

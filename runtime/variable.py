@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 import numpy as np
 
 from autograph.backend import Backend
+from autograph.restoring import of_trace
 from runtime import trace
 from runtime.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.graph import Value, user_position
@@ -63,7 +64,7 @@ class _Creations(threading.local):
     scope: str = ""  # prefix of names, as `name_scope` made it
 
 
-creation: Final = _Creations()
+creation: Final = of_trace(_Creations())
 
 
 class name_scope:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interrupts import KINDS
+from delays import KINDS
 
 import runtime as rt
 from runtime.execute.native import gemm
@@ -28,7 +28,7 @@ TIMES = 3
 def test_delays() -> None:
     """Within 0.1 s where nothing else runs (docs/performance.md has figures). This machine may be busy: one of each
     kind has to come that soon, and all in a time after which a loop that asks for no signals would still run."""
-    done = subprocess.run([sys.executable, "-m", "tests.interrupts", str(TIMES)], cwd=ROOT, capture_output=True,
+    done = subprocess.run([sys.executable, "-m", "tests.delays", str(TIMES)], cwd=ROOT, capture_output=True,
                           text=True, timeout=300, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     print(done.stdout)

@@ -365,16 +365,21 @@ def test_receivers_and_closures_are_not_kept():
         assert converted(Account, drop) == (True, True)
 
 
-def test_functions_are_given_up_with_a_full_collection():
-    module = SimpleNamespace()
+def test_functions_are_given_up_when_others_are_called_after_a_full_collection():
+    module, others = SimpleNamespace(), [SimpleNamespace(), SimpleNamespace()]
     exec(compile("def double(x):\n    return 2 * x\n", __file__, "exec"), vars(module), vars(module))
     call = ag.convert(lambda: made_elsewhere(4))  # noqa: F821
     call.__globals__["made_elsewhere"] = ag.do_not_convert(module.double)
     assert call() == 8
     gone = weakref.ref(module.double)
     del module.double, call.__globals__["made_elsewhere"]
-    gc.collect()  # calls give it up,
-    gc.collect()  # and what stands for it
+    for other in others:  # first calls give it up, then what stands for it
+        gc.collect()
+        exec(compile("def triple(x):\n    return 3 * x\n", __file__, "exec"), vars(other), vars(other))
+        call.__globals__["made_elsewhere"] = ag.do_not_convert(other.triple)
+        assert [call() for _ in range(20)] == [12] * 20
+    del call.__globals__["made_elsewhere"]
+    gc.collect()
     assert gone() is None
 
 

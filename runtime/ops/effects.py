@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
 from autograph.backend import HEAP_TYPE
+from autograph.codes import until_gone
 from autograph.paths import name_of, path_of
 from runtime import types as t
 from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
@@ -119,17 +120,18 @@ def print_text(text: str, file: Any = None, flush: bool = False, style: Show = s
         return
     if file is not None:
         with contextlib.suppress(TypeError):  # of what knows no weak references
-            _printed_to[id(file)] = file
+            _printed_to[id(file)] = until_gone(file, _printed_to, id(file))
     template, values = Template.parse(text)
     apply(PRINT, *map(wrap, values), text=template, **params)
 
 
-_printed_to: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+_printed_to: Final[dict[int, ref[Any]]] = {}
 
 
 def may_be_printed_to(file: Any) -> bool:
     """Whether a graph may print to a file: one was traced that does."""
-    return _printed_to.get(id(file)) is file
+    known = _printed_to.get(id(file))
+    return known is not None and known() is file
 
 
 def stage_print(

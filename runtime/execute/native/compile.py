@@ -5,7 +5,6 @@ import ctypes
 import functools
 import os
 import re
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import llvmlite.binding as llvm
 
 from runtime.config import held_memory
 from runtime.execute.native import cache, pool
+from runtime.execute.native.apart import apart, close_after, lock, step
 from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.emit import BY_ITEMS, PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
@@ -25,7 +25,6 @@ from runtime.execute.native.support import SUPPORT, support_text
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
 
 _LEVEL: Final = 2
-_lock: Final = threading.RLock()  # LLVM's global state
 
 
 @functools.lru_cache(maxsize=1)
@@ -73,31 +72,36 @@ class Code:
     `describe` gives the words that `runtime_call` takes, from the address of the module's `body`.
     """
 
-    __slots__ = ("_engine", "body", "cached", "function", "text")
+    __slots__ = ("__weakref__", "body", "cached", "function", "text")
 
     def __init__(self, text: str, describe: Callable[[int], Any]) -> None:
         self.text = text
         entry = _support()
-        level = _level_of(text)
-        key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
-        known = cache.load(key)
-        self.cached = known is not None
-        with _lock:
+
+        def made() -> tuple[Any, int, bool]:
+            level = _level_of(text)
+            key = cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
+            known = cache.load(key)
             for name in FUNCTIONS:
                 if name in text:
                     _packed(name)
-            self._engine = _engine_of(text, level, known, lambda _, code: cache.save(key, code))
-        self.body: int = self._engine.get_function_address("body")
+            engine = _engine_of(text, level, known, lambda _, code: cache.save(key, code))
+            return engine, engine.get_function_address("body"), known is not None
+
+        engine, self.body, self.cached = apart(made)
+        close_after(self, engine)
         words = describe(self.body)
         self.function = _new_function(ctypes.byref(entry), id(words), None)
 
     def optimized(self) -> tuple[str, str]:
         """The text of the module as LLVM optimised it, and the assembly."""
-        with _lock:
+        def made() -> tuple[str, str]:
             level = _level_of(self.text)
             machine = target(level)
             module = (optimized if level else parsed)(self.text, machine)
             return str(module), str(machine.emit_assembly(module))
+
+        return apart(made)
 
 
 def _engine_of(text: str, level: int, known: bytes | None = None,
@@ -105,6 +109,7 @@ def _engine_of(text: str, level: int, known: bytes | None = None,
     """An engine that holds the machine code of a module, which may be known. Level 0: it is not optimised."""
     machine = target(level)
     module = optimized(text, machine) if known is None and level else parsed(text, machine)
+    step()
     engine = llvm.create_mcjit_compiler(module, machine)
     if save is not None:
         engine.set_object_cache(save, lambda _: known)
@@ -155,6 +160,7 @@ def address_of(name: str) -> int:
 def optimized(text: str, machine: Any) -> Any:
     """The module as LLVM optimises it."""
     module = parsed(text, machine)
+    step()
     _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
     try:
         module.verify()
@@ -220,5 +226,5 @@ _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
-with _lock:
+with lock:
     _support()  # not part of the first call of a function

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.codes import until_gone
 from autograph.recursion import with_room
 from runtime.config import threads
 from runtime.execute.native import (
@@ -54,8 +55,9 @@ _ = (control, convolutions, effects, einsum, gathers, joining, list_rows, lists,
      reductions, shapes, sorting, systems, texts, tries)  # they register lowerings
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+_free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
+"""It leaves its last argument, the weak reference whose callback it is, alone."""
 _LARGE: Final = 1 << 24  # bytes: for an array of less there is memory
-_free: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address_of(RELEASE))
 
 
 class Frame:
@@ -70,26 +72,26 @@ class Frame:
         self.words[1] = constants
         self.words[2] = threads.ctypes.data
         self.call: Any = None  # the Call that it is used for, if it asks anything of Python
-        _frames[self.words.ctypes.data] = self
-        weakref.finalize(self, _release, self.words)
+        address = self.words.ctypes.data
+        free = partial(_free, self.words[FIRST_SLOT:].ctypes.data, slots)
+        _frames[address] = until_gone(self, _frames, address), weakref.ref(self, free)
 
 
-def _release(words: Any) -> None:
-    _free(words[FIRST_SLOT:].ctypes.data, (len(words) - FIRST_SLOT) // 2)
-
-
-_frames: Final[weakref.WeakValueDictionary[int, Frame]] = weakref.WeakValueDictionary()
+_frames: Final[dict[int, tuple[Any, object]]] = {}  # weak references to frames, by address
 
 
 _raise: Final = RaiseSite()
 
 
 def _call_back(frame: int, site: int, words: int) -> int:
+    call: Any = None
     try:
-        call = _frames[frame].call
+        call = _frames[frame][0]().call
         (_raise if site == RAISE else call.sites[site]).run(call, words)
     except BaseException as exc:
-        _frames[frame].call.error = exc
+        if call is None:
+            call = _frames[frame][0]().call
+        call.error = exc  # with no call before it: a signal could meet that, and take the place of an ordinary error
         return 0
     return 1  # anything else, such as 0 for an exception that came before `try`, is an error
 
@@ -253,16 +255,19 @@ class Native:
 if is_possible():
     install(address_of(FRONT))
 
-_locks: Final[dict[int, Any]] = {}
+_locks: Final[dict[int, tuple[Any, weakref.ref[Any]]]] = {}
+_lock: Final = threading.Lock()
 
 
 def lock_of(storage: Any) -> Any:
     """The lock that a call holds while it may assign to the variable."""
-    lock = _locks.get(id(storage))
-    if lock is None:
-        lock = _locks.setdefault(id(storage), threading.RLock())
-        weakref.finalize(storage, _locks.pop, id(storage), None)
-    return lock
+    known = _locks.get(id(storage))
+    if known is None:
+        with _lock:
+            known = _locks.get(id(storage))
+            if known is None:
+                known = _locks[id(storage)] = threading.RLock(), until_gone(storage, _locks, id(storage))
+    return known[0]
 
 
 def plain(x: Any) -> Any:

@@ -1,0 +1,121 @@
+"""Work that takes C code long, done so that signals are handled meanwhile.
+
+Python handles signals on its main thread, between two of its instructions: not while LLVM compiles. So the main thread
+lets another one do that, and waits. If a handler raises an exception, the wait ends with it; the work is left at its
+next step, and what it made goes. Code of llvmlite never runs on the main thread: its locks are written in Python, and
+stay locked if an exception meets their end; in its finalizers and callbacks an exception is lost.
+"""
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+from weakref import ref
+
+__all__ = ["apart", "close_after", "lock", "step"]
+
+T = TypeVar("T")
+lock: Final = threading.RLock()
+"""LLVM's global state. Also held while the process forks: the new one has no thread that would release it."""
+_LOOK: Final = 0.05  # s after which handlers run of signals that came to another thread
+
+
+class _Left(Exception):
+    """Nobody waits for the work any more."""
+
+
+class _Job(threading.local):
+    waits: list[None] | None = None
+    """What the work of this thread is done for: empty if nobody waits."""
+
+
+_job: Final = _Job()
+_running: Final[dict[int, Any]] = {}
+"""Locks that are released when work ends."""
+
+
+def apart(work: Callable[[], T]) -> T:
+    """The result of `work`, which holds `lock` and runs on a thread of its own if this is the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        with lock:
+            return _cleared(work)
+    outcome: list[Any] = []
+    waits: list[None] = [None]
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def run() -> None:
+        _job.waits = waits
+        try:
+            with lock:
+                step()
+                outcome.append(_cleared(work))
+        except BaseException as error:
+            outcome.append(error)
+            outcome.append(None)
+        finally:
+            _running.pop(id(done), None)
+            done.release()
+
+    _running[id(done)] = done
+    try:
+        try:
+            _thread.start_new_thread(run, ())
+        except RuntimeError:  # the interpreter ends
+            run()
+        while not done.acquire(timeout=_LOOK):
+            pass
+    finally:
+        waits.clear()
+    if len(outcome) == 2:
+        raise outcome[0]
+    result: T = outcome.pop()
+    return result
+
+
+def step() -> None:
+    """Before a step of work that takes long: leave it if nobody waits for it."""
+    if _job.waits is not None and not _job.waits:
+        raise _Left
+
+
+class _Owner(ref[Any]):
+    """Tells that an object is gone, so that what it owned can be closed."""
+
+    __slots__ = ("owned",)
+    owned: Any
+
+
+_owners: Final[set[_Owner]] = set()
+_gone: Final[deque[_Owner]] = deque()
+
+
+def close_after(owner: Any, owned: Any) -> None:
+    """Close what LLVM made when its owner is gone and other work is done: a weak reference's callback in Python would
+    lose the exception of a signal's handler."""
+    reference = _Owner(owner, _gone.append)
+    reference.owned = owned
+    _owners.add(reference)
+
+
+def _cleared(work: Callable[[], T]) -> T:
+    while _gone:
+        reference = _gone.popleft()
+        _owners.discard(reference)
+        reference.owned.close()
+    return work()
+
+
+def _finish() -> None:
+    """Work that was left comes to its next step before the process ends: LLVM's own end would meet it."""
+    for done in list(_running.values()):
+        done.acquire()
+
+
+atexit.register(_finish)
+os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+os.register_at_fork(after_in_child=_running.clear)
