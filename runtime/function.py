@@ -14,7 +14,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
@@ -31,13 +31,14 @@ from runtime.errors import InaccessibleTensorError, StagingError, locate
 from runtime.executors import Called
 from runtime.graph import Graph, staging_error, user_position
 from runtime.graph import prune as prune_graph
+from runtime.leaks import closes_over_graph_value
 from runtime.ops.control import join_types
 from runtime.outside import Outside
 from runtime.partial import partial_dicts
 from runtime.results import Pack, plan
 from runtime.retracing import CacheInfo, History, Pending
 from runtime.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
-from runtime.tensor import EagerTensor, GraphList, GraphTensor
+from runtime.tensor import EagerTensor
 from runtime.trace import _state as _tracing_state
 from runtime.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.types import TensorSpec, TensorType, Type
@@ -125,7 +126,7 @@ class Function(Called):
         if settings.run_eagerly:
             return self._bound(self.python_function)(*args, **kwargs)
         graph = current_graph()
-        if graph is not None and _holds_graph_tensor(self.python_function):
+        if graph is not None and closes_over_graph_value(self.python_function):
             return self._bound(self._converted)(*args, **kwargs)
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
@@ -507,28 +508,6 @@ class Method:
 
 def _unknown_dims(concrete: ConcreteFunction) -> int:
     return sum(type.shape.count(None) for type in concrete.types if isinstance(type, TensorType))
-
-
-def _holds_graph_tensor(fn: Any, depth: int = 3) -> bool:
-    """Whether a function closes over a tensor of a graph, itself or through functions that it closes over."""
-    fn = getattr(fn, "__func__", fn)
-    if isinstance(fn, Function):
-        fn = fn.python_function
-    if isinstance(fn, functools.partial):
-        return any(isinstance(x, (GraphTensor, GraphList)) for x in (*fn.args, *fn.keywords.values()))
-    if not isinstance(fn, FunctionType) or fn.__closure__ is None:
-        return False
-    for cell in fn.__closure__:
-        try:
-            content = cell.cell_contents
-        except ValueError:
-            continue
-        if isinstance(content, (GraphTensor, GraphList)):
-            return True
-        inner = isinstance(content, (FunctionType, Function, MethodType))
-        if inner and depth and _holds_graph_tensor(content, depth - 1):
-            return True
-    return False
 
 
 def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:

@@ -1,9 +1,10 @@
 """Values of a graph that Python objects hold."""
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any, Final
 
 from runtime.graph import Graph, Node, Value
@@ -11,7 +12,7 @@ from runtime.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.text import Template
 from runtime.types import TensorType
 
-__all__ = ["ATOMS", "graph_value_in"]
+__all__ = ["ATOMS", "closes_over_graph_value", "graph_value_in"]
 
 ATOMS: Final = frozenset({
     int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
@@ -54,3 +55,24 @@ def _parts(item: Any) -> Iterator[Any]:
         yield from vars(item).values()
     else:
         yield from (part for part in gc.get_referents(item) if part is not type(item))
+
+
+def closes_over_graph_value(fn: Any, depth: int = 3) -> bool:
+    """Whether a function closes over a value of a graph, itself or through functions that it closes over."""
+    fn = getattr(fn, "__func__", fn)
+    fn = getattr(fn, "python_function", fn)
+    if isinstance(fn, functools.partial):
+        return any(isinstance(x, (GraphTensor, GraphList)) for x in (*fn.args, *fn.keywords.values()))
+    if not isinstance(fn, FunctionType):
+        return False
+    for cell in fn.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(content, (GraphTensor, GraphList)):
+            return True
+        inner = isinstance(content, (FunctionType, MethodType)) or hasattr(type(content), "python_function")
+        if inner and depth and closes_over_graph_value(content, depth - 1):
+            return True
+    return False
