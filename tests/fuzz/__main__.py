@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ways import HAS_LLVM
 
+from fuzz import numeric
 from fuzz.campaign import Failure, campaign
 
 
@@ -23,9 +24,13 @@ def main() -> int:
     parser.add_argument("--no-shrink", action="store_true", help="show failures as they were made")
     parser.add_argument("--native", action=argparse.BooleanOptionalAction, default=HAS_LLVM,
                         help="run tensor programs on the native executor, too (if llvmlite is installed)")
+    parser.add_argument("--numeric", type=int, metavar="COUNT",
+                        help="so many numeric programs instead, native and reference executor compared")
     options = parser.parse_args()
     if options.native and not HAS_LLVM:
         parser.error("--native needs llvmlite")
+    if options.numeric is not None:
+        return numeric.main(options.numeric, options.seed, options.stop, not options.no_shrink)
     started = time.perf_counter()
     failures: list[Failure] = []
     refusals: collections.Counter[str] = collections.Counter()
