@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 import runtime as rt
-from runtime.executors import make
-from runtime.graph import Graph
-from runtime.tensor import EagerTensor
-
 from fuzz.compare import Timeout, limited
 from fuzz.numeric_programs import NAMESPACE, NumericProgram, generate
 from fuzz.perturbed import Moved, run_graph
 from fuzz.shrink import shrink
+from runtime.executors import make
+from runtime.graph import Graph
+from runtime.tensor import EagerTensor
 
-__all__ = ["NumericFailure", "NumericResult", "campaign", "judge", "main"]
+__all__ = ["NumericFailure", "NumericResult", "campaign", "judge", "main", "traced", "unexplained"]
 
 RUNS = (8, 32, 128)
 """How many runs with moved results there are; more where the fewer ones do not explain a difference."""
@@ -55,7 +54,7 @@ def judge(program: NumericProgram, moved: Sequence[int] = RUNS) -> tuple[str, st
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            concrete = _traced(program, arrays)
+            concrete = traced(program, arrays)
         except Exception as error:
             return "", f"{type(error).__name__}: {error}", False
     graph = concrete.optimized
@@ -67,12 +66,13 @@ def judge(program: NumericProgram, moved: Sequence[int] = RUNS) -> tuple[str, st
     runs: list[Any] = [want]
     for count in moved:
         runs += [_moved_run(graph, arrays, seed) for seed in range(len(runs) - 1, count)]
-        if (found := _unexplained(got, want, runs)) is None:
+        if (found := unexplained(got, want, runs)) is None:
             return "", "", True
     return found, "", False
 
 
-def _traced(program: NumericProgram, arrays: Sequence[Any]) -> Any:
+def traced(program: NumericProgram, arrays: Sequence[Any]) -> Any:
+    """The trace of a program for these arrays."""
     name = f"<numeric {next(_numbers)}>"
     linecache.cache[name] = len(program.text), None, program.text.splitlines(keepends=True), name
     try:
@@ -123,7 +123,7 @@ def _same(a: Any, b: Any) -> Any:
     return a == b
 
 
-def _unexplained(got: Any, want: Any, runs: Sequence[Any]) -> str | None:
+def unexplained(got: Any, want: Any, runs: Sequence[Any]) -> str | None:
     """A difference that no moved run explains."""
     if not isinstance(got, list):
         return None if got in runs else f"{_named(got)}, not {_named(want)}"
@@ -163,7 +163,8 @@ def _within(got: Any, runs: Any) -> Any:
         wide = runs.astype(np.longdouble)
         low, high = np.fmin.reduce(wide), np.fmax.reduce(wide)
         apart = high - low
-        return seen | (got >= low - apart) & (got <= high + apart) & (apart > 0) | np.isfinite(got) & np.isinf(high - low)
+        between = (got >= low - apart) & (got <= high + apart) & (apart > 0)
+        return seen | between | (np.isfinite(got) & np.isinf(apart))
 
 
 def campaign(count: int, seed: int, shrunk: bool = True) -> Iterator[NumericResult]:

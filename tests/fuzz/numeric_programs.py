@@ -1,7 +1,7 @@
-"""Random numeric programs as text: ops on arrays of all dtypes and shapes, in loops and branches, with numbers among them.
+"""Random numeric programs as text: ops on arrays of all dtypes and shapes, loops, branches, Python's numbers.
 
-Each statement is tried on eager tensors as it is written, so that the writer knows dtypes and shapes, and what no op takes
-is not written. What is assigned in loops keeps its dtype and shape.
+Each statement is tried on eager tensors as it is written, so that the writer knows dtypes and shapes, and what no op
+takes is not written. What is assigned in loops keeps its dtype and shape.
 """
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 import runtime as rt
+from fuzz.numeric_values import DTYPES, FLOATS, INTS, SIZES, Argument, random_argument
 from runtime.op import REGISTRY
 from runtime.tensor import EagerTensor
 from runtime.trace import apply
-
-from fuzz.numeric_values import DTYPES, FLOATS, INTS, SIZES, Argument, random_argument
 
 __all__ = ["NAMESPACE", "NumericProgram", "generate"]
 
@@ -29,7 +28,8 @@ def op(name: str, *operands: Any) -> Any:
 NAMESPACE = {"rt": rt, "op": op}
 MOST = 5000  # elements
 FLOAT_UNARY = (
-    "rt.sqrt(rt.abs({x}))", "rt.sqrt({x})", "rt.exp({x})", "rt.math.expm1({x})", "rt.math.log({x})", "rt.math.log1p({x})",
+    "rt.sqrt(rt.abs({x}))", "rt.sqrt({x})", "rt.exp({x})", "rt.math.expm1({x})", "rt.math.log({x})",
+    "rt.math.log1p({x})",
     "rt.math.log(rt.abs({x}) + 1)", "rt.sigmoid({x})", "rt.math.softplus({x})", "rt.tanh({x})", "rt.sin({x})",
     "rt.cos({x})", "rt.tan({x})", "rt.asin({x})", "rt.acos({x})", "rt.atan({x})", "rt.sinh({x})", "rt.cosh({x})",
     "rt.asinh({x})", "rt.acosh({x})", "rt.atanh({x})", "rt.math.erf({x})", "rt.math.erfc({x})", "rt.math.erfinv({x})",
@@ -38,17 +38,21 @@ FLOAT_UNARY = (
     "rt.floor({x})", "rt.math.ceil({x})", "rt.math.rint({x})", "rt.round({x})", "op('log2', {x})", "op('log10', {x})",
     "op('exp2', {x})", "op('cbrt', {x})", "{x} ** 2", "{x} ** 3", "{x} ** 0.5", "{x} ** -1", "{x} ** -2.0", "1 / {x}",
     "0.3 * {x} + 0.7 * {x} * {x}", "rt.cast(rt.math.is_nan({x}), rt.int32)", "rt.math.is_finite({x})",
-    "rt.math.is_inf({x})", "1.5 - {x}", "{x} / 3", "{x} // 0.7", "{x} % 0.3", "{x} * 1e20", "{x} + 1e-3", "rt.sign({x})",
+    "rt.math.is_inf({x})", "1.5 - {x}", "{x} / 3", "{x} // 0.7", "{x} % 0.3", "{x} * 1e20", "{x} + 1e-3",
+    "rt.sign({x})",
 )
 ANY_UNARY = ("-{x}", "rt.abs({x})", "{x} + 1", "{x} * 2", "{x} * {x}", "rt.square({x})", "{x} - 3", "rt.identity({x})",
              "rt.stop_gradient({x})", "rt.zeros_like({x})", "rt.ones_like({x}) + {x}", "{x} * {n}")
-INT_UNARY = ("{x} // 3", "{x} % 5", "{x} // -2", "{x} % -7", "~{x}", "{x} & 6", "{x} | 9", "{x} ^ 5", "{x} << 1", "{x} >> 2",
-             "rt.sign({x})", "{x} ** 2", "rt.maximum({x}, 3)", "rt.minimum({x}, 2)", "{x} / 4", "7 // ({x} * 0 + 2)")
+INT_UNARY = ("{x} // 3", "{x} % 5", "{x} // -2", "{x} % -7", "~{x}", "{x} & 6", "{x} | 9", "{x} ^ 5", "{x} << 1",
+             "{x} >> 2", "rt.sign({x})", "{x} ** 2", "rt.maximum({x}, 3)", "rt.minimum({x}, 2)",
+             "{x} / 4", "7 // ({x} * 0 + 2)")
 COMPLEX_UNARY = ("rt.math.real({x})", "rt.math.imag({x})", "rt.math.conj({x})", "rt.math.angle({x})", "rt.exp({x})",
-                 "rt.math.log({x})", "rt.sqrt({x})", "rt.sin({x})", "rt.tanh({x})", "1 / {x}", "{x} ** 2", "rt.cos({x})")
+                 "rt.math.log({x})", "rt.sqrt({x})", "rt.sin({x})", "rt.tanh({x})", "1 / {x}", "{x} ** 2",
+                 "rt.cos({x})")
 BINARY = ("{x} + {y}", "{x} - {y}", "{x} * {y}", "rt.math.squared_difference({x}, {y})", "{x} == {y}", "{x} != {y}",
           "rt.add_n([{x}, {y}, {x}])")
-REAL_BINARY = ("rt.maximum({x}, {y})", "rt.minimum({x}, {y})", "{x} < {y}", "{x} >= {y}", "rt.where({x} < {y}, {x}, {y})",
+REAL_BINARY = ("rt.maximum({x}, {y})", "rt.minimum({x}, {y})", "{x} < {y}", "{x} >= {y}",
+               "rt.where({x} < {y}, {x}, {y})",
                "rt.where({x} > 0, {x}, {y})", "{x} // {y}", "{x} % {y}", "rt.clip_by_value({x}, -2, 3)")
 FLOAT_BINARY = ("{x} / {y}", "rt.atan2({x}, {y})", "op('hypot', {x}, {y})", "op('fmod', {x}, {y})", "{x} * {y} + {x}",
                 "op('copysign', {x}, {y})", "rt.math.divide_no_nan({x}, {y})", "rt.math.multiply_no_nan({x}, {y})",
@@ -171,7 +175,8 @@ class _Writer:
         if y is None:
             return None
         table = {"f": BINARY + REAL_BINARY + 2 * FLOAT_BINARY, "i": BINARY + REAL_BINARY + INT_BINARY,
-                 "u": BINARY + REAL_BINARY + INT_BINARY, "b": BOOL_BINARY, "c": (*BINARY, "{x} / {y}", "{x} ** {y}")}[kind]
+                 "u": BINARY + REAL_BINARY + INT_BINARY, "b": BOOL_BINARY,
+                 "c": (*BINARY, "{x} / {y}", "{x} ** {y}")}[kind]
         return r.choice(table).format(x=x, y=y)
 
     def cast(self) -> str | None:
@@ -243,7 +248,8 @@ class _Writer:
             return f"rt.{r.choice(['argmax', 'argmin'])}({x}, {r.randrange(a.ndim)})"
         if r.random() < 0.2 and kind == "f":
             one = r.randrange(a.ndim)
-            return r.choice([f"rt.nn.softmax({x}, {one})", f"rt.nn.log_softmax({x}, {one})", f"rt.norm({x}, axis={one})",
+            return r.choice([f"rt.nn.softmax({x}, {one})", f"rt.nn.log_softmax({x}, {one})",
+                             f"rt.norm({x}, axis={one})",
                              f"rt.math.l2_normalize({x}, {one})", f"rt.norm({x}, 1, {one})", f"rt.nn.l2_loss({x})",
                              f"rt.reduce_sum({x} * {x}, {axis}{keep})", f"rt.reduce_sum(rt.abs({x}), {axis}{keep})",
                              f"rt.reduce_max(rt.abs({x}), {axis}{keep})", f"rt.reduce_sum(rt.exp({x}), {axis}{keep})"])
@@ -303,7 +309,8 @@ class _Writer:
         return r.choice([
             f"rt.gather({x}, {near})", f"rt.gather({x}, {near})", f"rt.gather({x}, rt.range({n})[::-2] % {n})",
             f"rt.tensor_scatter_nd_{how}({x}, {near}[:, None], rt.gather({x}, {near}[::-1]))",
-            f"rt.math.unsorted_segment_sum({x}, {ids}, 4)", f"rt.scatter_nd({near}[:, None], rt.gather({x}, {near}), {list(a.shape)})",
+            f"rt.math.unsorted_segment_sum({x}, {ids}, 4)",
+            f"rt.scatter_nd({near}[:, None], rt.gather({x}, {near}), {list(a.shape)})",
             f"rt.linalg.diag({x})" if a.ndim == 1 and n < 20 else f"rt.gather_nd({x}, {near}[:, None])"])
 
     def joined(self) -> str | None:
@@ -377,7 +384,8 @@ class _Writer:
             old = self.number(h)
             if h in self.pythons:
                 x = self.pick(lambda a: a.shape == () and a.dtype.kind in "fi")
-                text = r.choice([f"{h} * 0.5 + 1.0", f"{h} + 0.1", f"{h} - {h} * {h} * 0.25", f"{h} + {x}", f"{h} * {x}"])
+                text = r.choice([f"{h} * 0.5 + 1.0", f"{h} + 0.1", f"{h} - {h} * {h} * 0.25", f"{h} + {x}",
+                                 f"{h} * {x}"])
                 self.write(f"{h} = {text}")
                 return
             part = self.expression()
@@ -462,7 +470,8 @@ class _Writer:
         if x is None:
             return None
         a = self.number(x)
-        compared = f"{x} {r.choice(['<', '>', '<=', '!='])} {r.choice(NUMBERS[:8] if a.dtype.kind == 'f' else NUMBERS[4:7])}"
+        numbers = NUMBERS[:8] if a.dtype.kind == "f" else NUMBERS[4:7]
+        compared = f"{x} {r.choice(['<', '>', '<=', '!='])} {r.choice(numbers)}"
         return compared if a.ndim == 0 else f"rt.{r.choice(['reduce_any', 'reduce_all'])}({compared})"
 
     def branch(self, state: Sequence[str]) -> None:

@@ -1,10 +1,10 @@
 """How far results of a graph may lie apart: the reference executor, with results of some ops moved a little.
 
-Most ops have one result, bit for bit. Sums and products may be made in another order, and elementary functions are off by
-some units in the last place. The result of such an op may be no further from what it is in higher precision, for the same
-operands, than twice as far as the reference executor's, and a few units in the last place. Runs in which each such result
-is moved at random by as much as that show what differences may come of it in what is computed from it, in tests and trip
-counts, too.
+Most ops have one result, bit for bit. Sums and products may be made in another order, and elementary functions are off
+by some units in the last place. The result of such an op may be no further from what it is in higher precision, for the
+same operands, than twice as far as the reference executor's, and a few units in the last place. Runs in which each such
+result is moved at random by as much as that show what differences may come of it in what is computed from it, in tests
+and trip counts, too.
 """
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from runtime.graph import Graph, Node
 __all__ = ["Moved", "run_graph"]
 
 FUNCTIONS = frozenset((
-    "exp expm1 exp2 log log1p log2 log10 cbrt sigmoid softplus erf erfc erfinv sin cos tan asin acos atan sinh cosh tanh "
-    "asinh acosh atanh pow atan2 hypot gamma lgamma").split())
+    "exp expm1 exp2 log log1p log2 log10 cbrt sigmoid softplus erf erfc erfinv sin cos tan asin acos atan sinh cosh "
+    "tanh asinh acosh atanh pow atan2 hypot gamma lgamma").split())
 """Elementary functions, of floats."""
 SUMS = frozenset(("reduce_sum", "reduce_prod", "matmul", "einsum", "conv", "conv_input", "conv_filters"))
 """What adds or multiplies many terms."""
+EXTREMES = frozenset(("maximum", "minimum", "reduce_max", "reduce_min", "max_pool", "relu", "scatter"))
+"""Of 0.0 and -0.0 either: which one is NumPy's, its build and the dtype decide."""
 OF_COMPLEX = SUMS | {"multiply"}
 """What has not just one result of complex numbers: NumPy multiplies with or without FMA, by layout and machine. Their
 elementary functions are those of the C library, for both executors."""
@@ -75,41 +77,54 @@ class Moved:
         self.part = (1.0, 1.0, 0.1)[seed // 3 % 3]
 
     def __call__(self, node: Node, inputs: Sequence[Any], result: Any) -> Any:
-        name = node.op.name
-        kind = getattr(result, "dtype", np.dtype(bool)).kind
-        if kind not in "fc" or name not in (FUNCTIONS | SUMS if kind == "f" else OF_COMPLEX) or not result.size:
+        name, kind = node.op.name, getattr(result, "dtype", np.dtype(bool)).kind
+        if not getattr(result, "size", 0):
             return result
-        found = self._allowed(node, inputs, result)
-        if found is None:
+        if name == "cast" and result.dtype == np.uint32 and inputs[0].dtype.kind == "f":
+            return self._one_of(result, np.asarray(inputs[0]).astype(np.int64).astype(np.uint32))
+        if name in EXTREMES and kind == "f":
+            return np.where(result == 0, self._one_of(result, -result), result).astype(result.dtype)
+        if name == "copysign":
+            return np.where(np.isnan(inputs[1]), self._one_of(result, -result), result).astype(result.dtype)
+        if name == "abs" and inputs[0].dtype.kind == "c":
+            return self._moved(result, *self._allowed(node, inputs, result))
+        if kind not in "fc" or name not in (FUNCTIONS | SUMS if kind == "f" else OF_COMPLEX):
             return result
-        wide, allowed = found
-        if result.dtype.kind != "c":
-            return self._moved(result, wide, allowed)
+        if name == "reduce_prod":
+            result = self._one_of(result, node.op.kernel(np.ascontiguousarray(inputs[0]), **node.params))
+        if name in ("reduce_sum", "reduce_prod") and kind == "f" and result.size * 3 > np.size(inputs[0]):
+            return result  # of two terms there is one
+        wide, allowed, any_way = self._allowed(node, inputs, result)
+        if kind != "c":
+            return self._moved(result, wide, allowed, any_way)
         moved = np.empty(result.shape, result.dtype)
-        moved.real = self._moved(result.real, wide.real, allowed)
-        moved.imag = self._moved(result.imag, wide.imag, allowed)
+        moved.real = self._moved(result.real, wide.real, allowed, any_way)
+        moved.imag = self._moved(result.imag, wide.imag, allowed, any_way)
         return moved
 
-    def _allowed(self, node: Node, inputs: Sequence[Any], result: Any) -> tuple[Any, Any] | None:
-        """What the result is in higher precision, and how far from it another may be; None if there is but one."""
-        name, eps = node.op.name, np.finfo(result.dtype).eps
-        if name == "reduce_sum" or name == "reduce_prod":
-            terms = int(np.prod([inputs[0].shape[a] for a in node.params["axis"]]))
-            if terms < 3 and result.dtype.kind == "f":
-                return None
+    def _one_of(self, x: Any, y: Any) -> Any:
+        return np.where(self.rng.random(x.shape) < 0.5, x, y).astype(x.dtype)
+
+    def _allowed(self, node: Node, inputs: Sequence[Any], result: Any) -> tuple[Any, Any, Any]:
+        """What the result is in higher precision, how far from it another may be, and where parts of it overflow in one
+        order of its terms and not in another."""
+        name, limits = node.op.name, np.finfo(result.dtype)
         operands = [_widened(x) for x in inputs]
         wide = np.asarray(node.op.kernel(*operands, **copy.copy(node.params)))
         off = abs(wide - result)
-        if name in FUNCTIONS or name == "reduce_prod":
-            few = 2 if name in FUNCTIONS else 2 + max(terms, 1).bit_length()
-            scale = np.where(result == 0, 0, abs(result)) * eps
-            least = np.where((result == 0) & (wide == 0), 0, np.finfo(result.dtype).smallest_subnormal)
-            return wide, 2 * off + few * np.maximum(scale, least)
-        parts = [abs(x) if getattr(x, "dtype", np.dtype(bool)).kind in "fc" else x for x in operands]
-        scale = abs(np.asarray(node.op.kernel(*parts, **copy.copy(node.params)))) * eps
-        return wide, 2 * off + 4 * scale
+        if (name in SUMS and name != "reduce_prod") or name == "multiply":
+            sizes = [_size(x) for x in operands]
+            scale = abs(np.asarray(node.op.kernel(*sizes, **copy.copy(node.params))))
+            any_way = scale > float(limits.max) * 0.999
+            if result.dtype.kind == "c" and name != "multiply":  # those of a BLAS, of infinite parts
+                any_way |= ~np.isfinite(result)
+            return wide, 2 * off + 4 * limits.eps * scale, any_way
+        few = 2 if name != "reduce_prod" else 2 + (np.size(inputs[0]) // result.size).bit_length()
+        units = np.where(result == 0, 0, abs(result)) * limits.eps
+        least = np.where((result == 0) & (wide == 0), 0, limits.smallest_subnormal)
+        return wide, 2 * off + few * np.maximum(units, least), np.False_
 
-    def _moved(self, result: Any, wide: Any, allowed: Any) -> Any:
+    def _moved(self, result: Any, wide: Any, allowed: Any, any_way: Any = False) -> Any:
         rng, shape = self.rng, result.shape
         if self.together == 0:
             by = rng.choice([-1.0, 1.0])
@@ -117,10 +132,19 @@ class Moved:
             by = rng.uniform(-1, 1, shape)
         else:
             by = rng.choice([-1.0, 0.0, 1.0], shape)
-        moved = result + by * self.part * allowed
-        whole = np.isfinite(result)
-        moved = np.where(whole & np.isfinite(allowed), moved, np.where(rng.random(shape) < 0.5, result, wide))
-        return np.asarray(moved).astype(result.dtype)
+        moved = np.where(np.isfinite(allowed) & np.isfinite(result), result + by * self.part * allowed, result)
+        loose = any_way | ~np.isfinite(result) & np.isfinite(wide)
+        others = rng.choice([np.nan, np.inf, -np.inf], shape)
+        others = np.where(rng.random(shape) < 0.5, others, self._one_of(moved, np.asarray(wide).astype(result.dtype)))
+        return np.where(loose, others, moved).astype(result.dtype)
+
+
+def _size(x: Any) -> Any:
+    """Absolute values, of the parts of complex numbers together, of what is finite."""
+    kind = getattr(x, "dtype", np.dtype(bool)).kind
+    if kind == "c":
+        return _size(x.real) + _size(x.imag)
+    return np.where(np.isfinite(x), abs(x), 0) if kind == "f" else x
 
 
 def _widened(x: Any) -> Any:
