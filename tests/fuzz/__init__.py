@@ -7,6 +7,6 @@ makes a program that fails small. What was found that way is kept in `programs/r
 
     python -m tests.fuzz --numeric 10000 --seed 1
 
-runs numeric programs (`numeric_programs`, `numeric_values`) on the native and the reference executor. `numeric` compares
-bits, and asks `perturbed` whether rounding explains a difference.
+runs numeric programs (`numeric_programs`, `numeric_values`) on the native and the reference executor. `numeric`
+compares bits, and asks `perturbed` whether rounding explains a difference.
 """
