@@ -73,6 +73,19 @@ def test_products_and_quotients(dtype: t.DType) -> None:
     assert not found, "\n".join(found[:10])
 
 
+@pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.name)
+def test_products_that_overflow_are_numpys(dtype: t.DType) -> None:
+    """Of elements a part that overflows is infinite where it is in NumPy, which takes FMA where there is one."""
+    most = np.finfo(dtype.np).max
+    parts = np.random.default_rng(0).choice([most, -most, 1.0, 0.5, 1.5, np.inf], (4, 300))
+    x, y = np.empty(300, dtype.np), np.empty(300, dtype.np)
+    x.real, x.imag, y.real, y.imag = parts
+    batch = Batch("products")
+    batch.add(REGISTRY["multiply"], (x, y), {})
+    found = batch.differences()
+    assert not found, "\n".join(found[:10])
+
+
 def escapes(re: Any, im: Any) -> Any:
     c = rt.complex(re, im)
     z = c * 0.0
@@ -271,3 +284,12 @@ def test_a_loop_in_registers() -> None:
 
     c = np.add.outer(1j * np.linspace(-1, 1, 64), np.linspace(-2, 1, 64)).astype(np.complex128)
     compare(fn, c, blocks=True)
+
+
+def test_constants_of_a_loop_in_registers() -> None:
+    def fn(c: Any) -> Any:
+        for _ in rt.range(60):
+            c = c + 1 / (c + 2)
+        return c
+
+    compare(fn, np.linspace(-1, 1, 64).astype(np.complex64), blocks=True)

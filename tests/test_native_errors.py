@@ -397,6 +397,35 @@ def test_a_call_after_an_error_is_as_good_as_the_first() -> None:
     assert f.experimental_get_tracing_count() == 1
 
 
+def unbound_for_some(xs, grid):
+    for x in xs:
+        if x > 0:
+            grid = grid + 1.0
+        else:
+            gone = gone  # noqa: F821
+    return grid
+
+
+def unbound_for_all(xs, grid):
+    doubled = grid * 2.0
+    for _ in xs:
+        gone = gone  # noqa: F821
+    return doubled
+
+
+@pytest.mark.parametrize(("fn", "fine", "failing"), [
+    (unbound_for_some, [1.0, 2.0], [1.0, -2.0]), (unbound_for_all, None, [1.0]),
+])
+def test_what_surely_raises_beside_arrays(fn: Callable[..., Any], fine: Any, failing: Any) -> None:
+    """Arrays of a branch, or of a graph, that surely raises are not written: nothing leads to that code."""
+    grid = rt.ones([9, 5])
+    f = rt.function(fn, executor="native")
+    if fine is not None:
+        np.testing.assert_array_equal(f(rt.constant(fine), grid).numpy(), np.full((9, 5), 3.0))
+    with pytest.raises(UnboundLocalError):
+        f(rt.constant(failing), grid)
+
+
 def test_indices_are_checked_once() -> None:
     def checks_of(times: int) -> int:
         def f(xs, at):

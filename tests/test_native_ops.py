@@ -179,3 +179,23 @@ def test_casts() -> None:
     for x in (between, np.nextafter(between, 0), np.nextafter(-between, -np.inf), between + 2.0**-60):
         batch.add(CAST, (x,), {"dtype": t.float16})
     check(batch)
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.complex64, t.complex128], ids=lambda d: d.name)
+@pytest.mark.parametrize("shape", [(1,), (17,), (257,), (70_000,), (31, 17), (3, 31, 5)], ids=str)
+def test_products_are_made_in_order(dtype: t.DType, shape: tuple[int, ...]) -> None:
+    """As NumPy's, bit for bit: in another order some overflow, or underflow and lose digits, where these do not."""
+    rng = np.random.default_rng(0)
+    most = float(np.log2(np.finfo(dtype.np).max))
+    swinging = np.exp2(rng.uniform(0.4, 0.6, shape) * most * (-1.0) ** np.arange(np.prod(shape)).reshape(shape))
+    near_one = rng.uniform(0.9, 1.1, shape)
+    axes = [tuple(range(len(shape))), (len(shape) - 1,), (0,)]
+    batch = Batch("products")
+    for values in (swinging, near_one, -near_one, np.where(rng.random(shape) < 0.1, np.inf, near_one)):
+        x = values.astype(dtype.np)
+        if dtype.is_complex:
+            x.imag = rng.choice([0.0, -0.0, 0.25], shape)
+        for axis in axes:
+            for hide in (False, True):
+                batch.add(REGISTRY["reduce_prod"], (x,), {"axis": axis, "keepdims": False}, hide=hide)
+    check(batch)

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ways import HAS_LLVM
 
+from fuzz import numeric, sizes
 from fuzz.campaign import Failure, campaign
 
 
@@ -25,14 +26,17 @@ def main() -> int:
                         help="run tensor programs on the native executor, too (if llvmlite is installed)")
     parser.add_argument("--sizes", type=int, metavar="N", help="run N cases of hostile sizes (sizes.py)")
     parser.add_argument("--only", type=int, metavar="K", help="with --sizes: print case K, and run it alone")
+    parser.add_argument("--numeric", type=int, metavar="COUNT",
+                        help="so many numeric programs instead, native and reference executor compared")
     options = parser.parse_args()
     if options.sizes is not None:
-        from fuzz import sizes
         if options.only is not None:
             return sizes.run_one(options.seed, options.only)
         return sizes.report(options.seed, options.sizes)
     if options.native and not HAS_LLVM:
         parser.error("--native needs llvmlite")
+    if options.numeric is not None:
+        return numeric.main(options.numeric, options.seed, options.stop, not options.no_shrink)
     started = time.perf_counter()
     failures: list[Failure] = []
     refusals: collections.Counter[str] = collections.Counter()

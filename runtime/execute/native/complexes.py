@@ -65,6 +65,13 @@ def _multiply(b: Builder, x: Pair, y: Pair) -> Pair:
     return (b.fsub(b.fmul(x[0], y[0]), b.fmul(x[1], y[1])), b.fadd(b.fmul(x[0], y[1]), b.fmul(x[1], y[0])))
 
 
+def _multiply_elements(b: Builder, x: Pair, y: Pair) -> Pair:
+    """As NumPy multiplies arrays, where the machine has FMA. Powers, reductions and cumulative products are without."""
+    if not b.module.fma:
+        return _multiply(b, x, y)
+    return (b.fma(x[0], y[0], b.fneg(b.fmul(x[1], y[1]))), b.fma(x[0], y[1], b.fmul(x[1], y[0])))
+
+
 def _divide(b: Builder, x: Pair, y: Pair) -> Pair:
     """R. L. Smith's algorithm (1962): by the greater part of the divisor first; 0 gives infinities and NaN."""
     sizes = [b.intrinsic("fabs", part) for part in y]
@@ -97,7 +104,7 @@ def _abs(b: Builder, x: Pair) -> Val:
 _ARITHMETIC: Final[dict[str, Callable[..., Pair]]] = {
     "add": lambda b, x, y: (b.fadd(x[0], y[0]), b.fadd(x[1], y[1])),
     "subtract": lambda b, x, y: (b.fsub(x[0], y[0]), b.fsub(x[1], y[1])),
-    "multiply": _multiply, "divide": _divide,
+    "multiply": _multiply_elements, "product": _multiply, "divide": _divide,
     "negative": lambda b, x: (b.fneg(x[0]), b.fneg(x[1])), "conj": lambda b, x: (x[0], b.fneg(x[1])),
 }
 _SINGLE: Final[dict[str, Callable[..., Val]]] = {

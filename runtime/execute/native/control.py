@@ -136,14 +136,14 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
             w.variables, w.dirty = dict(before), dict(dirty)
             with w.scope():
                 results = w.run(graph, env)
+                if b.done:  # an exception was raised for certain: nothing may be written after it
+                    return []
                 results += [w.variables[s] for s in storages]
-                ended = b.done
                 results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
                 results = at_home(w, results, homes)
                 vals = pack(w, types, places, results)
-                if not ended:
-                    owners.append(results)
-                    ends.append(w.dirty)
+                owners.append(results)
+                ends.append(w.dirty)
             return vals
 
         return write

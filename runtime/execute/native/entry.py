@@ -85,6 +85,8 @@ def _body(w: Lowering) -> None:
         env[inner] = w.as_type(w.captured(outer, inner.type), inner.type)
     _find_finals(w, graph, position)
     results = w.run(graph, env)
+    if b.done:  # an exception was raised for certain: outputs are written in a block that nothing leads to
+        b.start(b.label("never"))
     _deliver(w, graph, results, argument)
     b.line("ret i32 0")
 

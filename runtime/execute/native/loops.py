@@ -261,7 +261,8 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
         steps = iter(target.steps(b))
         totals = Leaf(x.dtype, x.dims, target.pointer, [next(steps) if a in kept else 0 for a in range(len(x.dims))])
         if kept[-1] == len(x.dims) - 1:
-            added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new), [totals, x])
+            added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new, True),
+                        [totals, x])
             store_lines(b, [(added, totals)], x.dims)
         else:
             _add_up(b, name, x, totals, [*axes, *kept])
@@ -347,7 +348,7 @@ def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divid
     lanes = _lanes(x, size) if isinstance(size, int) else 0
     sums = name == "reduce_sum" and x.dtype.is_floating
     block = lanes * _BLOCK * (1 if sums else 8)
-    if not isinstance(size, int) or lanes < 4 or size < 16 * block:
+    if not isinstance(size, int) or lanes < 4 or size < 16 * block or _in_order(name, x.dtype):
         return _fold(b, name, x, [])
     first = const(f"<{lanes} x {llvm_type(x.dtype)}>", identity(name, x.dtype))
     rest = size % lanes
@@ -380,9 +381,11 @@ def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
     rest = len(x.dims) - len(place)
     if rest == 0:
         return x.at(Context(b), place)
+    first = const(llvm_type(x.dtype), identity(name, x.dtype))
+    if _in_order(name, x.dtype):
+        return _fold_in_order(b, name, x, place, first)
     if rest == 1:
         return _fold_line(b, name, x, place)
-    first = const(llvm_type(x.dtype), identity(name, x.dtype))
 
     def inner(i: Val) -> Val:
         value = _fold(b, name, x, [*place, i])
@@ -396,6 +399,46 @@ def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
         return _sum_of(b, total, lost)
     (result,) = b.folded(0, x.dims[len(place)], [first], lambda i, v: [combine(b, name, x.dtype, v[0], inner(i))])
     return result
+
+
+def _in_order(name: str, dtype: DType) -> bool:
+    """Whether elements are combined one after the other, as NumPy does: products but those of integers may overflow, or
+    underflow and lose digits, in one order and not in another. Sums overflow near the greatest numbers alone."""
+    return name == "reduce_prod" and not dtype.is_integer
+
+
+def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], total: Val) -> Val:
+    """All elements of `x` under `place`, combined with `total` one after the other."""
+    size, last = x.dims[len(place)], len(place) == len(x.dims) - 1
+    count = min(_lanes(x, size), 8) if last else 1
+
+    def step(i: Val, v: Sequence[Val]) -> list[Val]:
+        if not last:
+            found = [_fold_in_order(b, name, x, [*place, i], v[0])]
+            if not place:
+                _look(b, x, b.product(x.dims[1:]))
+            return found
+        return [combine(b, name, x.dtype, v[0], x.at(Context(b), [*place, i]))]
+
+    def several(i: Val, v: Sequence[Val]) -> list[Val]:
+        values, found = x.at(Context(b, count), [*place, i]), v[0]
+        for k in range(count):
+            found = combine(b, name, x.dtype, found, b.op(
+                llvm_type(x.dtype), f"extractelement {values}, i64 {k}"))
+        return [found]
+
+    def piece(i: Val, v: Sequence[Val]) -> list[Val]:
+        found = b.folded(i, b.intrinsic("smin", b.add(i, const("i64", PIECE)), b.i64(whole)), v, several, count)
+        _look(b, x, PIECE)
+        return list(found)
+
+    whole = b.isub(size, b.imod(size, count)) if count > 1 else 0
+    if count > 1 and (place or b.look is None):
+        (total,) = b.folded(0, whole, [total], several, count, unroll=False)
+    elif count > 1:
+        (total,) = b.folded(0, whole, [total], piece, PIECE)
+    (total,) = b.folded(whole, size, [total], step, unroll=False)
+    return total
 
 
 def _look(b: Builder, x: Array, many: Index) -> None:

@@ -450,9 +450,10 @@ _COMBINE: Final = {"reduce_sum": "add", "reduce_prod": "multiply", "reduce_max":
                    "reduce_all": "bitwise_and", "reduce_any": "bitwise_or"}
 
 
-def combine(b: Builder, name: str, dtype: DType, x: Val, y: Val) -> Val:
+def combine(b: Builder, name: str, dtype: DType, x: Val, y: Val, rows: bool = False) -> Val:
+    """Two partial results; with `rows` elements of two rows, of which NumPy makes complex products as of arrays."""
     if dtype.is_complex:
-        return complexes.lower(b, _COMBINE[name], x, y)
+        return complexes.lower(b, "product" if name == "reduce_prod" and not rows else _COMBINE[name], x, y)
     return ELEMENTWISE[_COMBINE[name]](b, dtype, x, y)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from runtime.execute.native.emit import Builder, Val, const, element, lanes
 from runtime.execute.native.lower import Lowering
-from runtime.execute.native.scalars import cast, llvm_type, lower
+from runtime.execute.native.scalars import cast, literal, lower
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.op import REGISTRY
@@ -109,7 +109,7 @@ class Registers:
         """The value of a constant, a cast or an element-wise op."""
         name, type = node.op.name, type_of(node.outputs[0])
         if name == "const":
-            return const(llvm_type(type.dtype), node.params["value"].item())
+            return literal(type.dtype, node.params["value"].item())
         xs = [env[v] for v in node.inputs]
         if name == "cast":
             return cast(self.b, xs[0], type_of(node.inputs[0]).dtype, type.dtype)

@@ -14,7 +14,7 @@ from runtime.execute.native.complexes import call_library, joined, parts
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
 from runtime.execute.native.products import element_at, leading, steps_of
-from runtime.execute.native.scalars import cast, literal, llvm_type, lower
+from runtime.execute.native.scalars import cast, combine, literal, llvm_type
 from runtime.graph import Node
 from runtime.types import DType, complex128, float64, int64
 
@@ -135,7 +135,7 @@ def det(w: Lowering, node: Node, matrix: Value) -> Value:
         def factor(k: Val, state: Sequence[Val]) -> list[Val]:
             sign, length = _sign(b, wide, b.load(llvm_type(wide), a.address(b, [k, k])))
             logarithm = call_library(b, "log", length)
-            return [lower(b, "multiply", wide, state[0], sign), b.fadd(state[1], logarithm)]
+            return [combine(b, "reduce_prod", wide, state[0], sign), b.fadd(state[1], logarithm)]
 
         nothing = literal(float64, 0)
         (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
@@ -144,7 +144,7 @@ def det(w: Lowering, node: Node, matrix: Value) -> Value:
         grown = call_library(b, "exp", total)
         if dtype.is_complex:
             grown = joined(b, (grown, nothing))
-        value = b.select(singular, literal(wide, 0), lower(b, "multiply", wide, sign, grown))
+        value = b.select(singular, literal(wide, 0), combine(b, "reduce_prod", wide, sign, grown))
         target.store(b, place, cast(b, value, wide, dtype))
 
     loops.nest(b, lead, one, parallel=False)
