@@ -19,6 +19,7 @@ __all__ = [
     "IndexOutOfRangeError",
     "InvalidArgumentError",
     "InvalidNumberError",
+    "InvalidSliceError",
     "MissingKeyError",
     "NotFoundError",
     "NotIterableError",
@@ -101,6 +102,10 @@ class InvalidNumberError(InvalidArgumentError, ValueError):
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
     """An index outside of the dimension that it indexes: TF2's error, and Python's."""
+
+
+class InvalidSliceError(InvalidArgumentError, ValueError):
+    """A slice whose step is 0: TF2's error, and Python's."""
 
 
 class MissingKeyError(NotFoundError, KeyError):

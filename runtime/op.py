@@ -81,11 +81,11 @@ def unknown_shape(node: Any) -> Errors:
 def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:
     """What to raise in place of `exc`, which the kernel raised for `inputs`; None: `exc` as it is.
 
-    The rule knows the types of the inputs now, and says more of what does not fit than NumPy does. What fits and would
-    be larger than memory, or than any tensor, is an OutOfMemoryError.
+    The rule knows the types of the inputs now: its error comes first, as in eager mode, and says more than NumPy's of
+    what does not fit. What fits and would be larger than memory, or than any tensor, is an OutOfMemoryError.
     """
-    if isinstance(exc, OpError) or op.foreign:
-        return None
+    if op.foreign or not all(hasattr(x, "dtype") for x in inputs):
+        return None  # it is the user's, or the op takes lists
     try:
         results = op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **params)
         for result in results if isinstance(results, tuple) else (results,):
@@ -94,7 +94,9 @@ def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exc
     except OpError as error:
         return error
     except Exception:
-        pass  # it takes lists, or sub-graphs
+        pass  # it takes sub-graphs
+    if isinstance(exc, OpError):
+        return None
     return OutOfMemoryError(f"{op.name} got no memory: {exc}") if isinstance(exc, MemoryError) else None
 
 

@@ -6,17 +6,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.op import Op, Sample, unknown_shape
 from runtime.ops.creation import range as range_
 from runtime.ops.families import apply_one, named
 from runtime.ops.gather import gather
 from runtime.ops.known import axis_of, merge_shapes, static_int, static_ints
+from runtime.ops.lists import list_concat, list_stack
 from runtime.ops.math import cast, maximum, mod
 from runtime.ops.reduction import cumsum
-from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze
+from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
 from runtime.ops.sorting import searchsorted
-from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.tensor import OPERATORS, EagerList, GraphList, GraphTensor, Tensor
 from runtime.trace import apply, convert_to_tensor
 from runtime.types import Shape, TensorType, check_room, compatible_shapes, dtype_of, int32, int64, shape_text
 
@@ -58,7 +59,12 @@ CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), sa
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Tensors of one dtype, one after another along `axis` (`tf.concat`). ShapeError if other axes differ."""
+    """Tensors of one dtype, one after another along `axis` (`tf.concat`). ShapeError if other axes differ.
+
+    Of a list that a staged loop made, the elements along another axis than the first have one shape.
+    """
+    if isinstance(values, (GraphList, EagerList)):
+        return named(_concat_list(values, axis), name)
     if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):
         return convert_to_tensor(values, name=name)
     if not values:
@@ -73,9 +79,21 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     return named(apply_one(CONCAT, *items, axis=place), name)
 
 
+def _concat_list(values: Any, axis: Any) -> Tensor:
+    place = axis_of("concat", axis, len(values.type.element.shape))
+    if not place:
+        joined: Tensor = list_concat(values)
+        return joined
+    rows = list_stack(values)  # [n, d0, ..., dk, ...] becomes [d0, ..., n, dk, ...]
+    rows = transpose(rows, [*range(1, place + 1), 0, *range(place + 1, rows.ndim)])
+    sizes = dims(rows)
+    return reshape(rows, [*sizes[:place], product(sizes[place:place + 2]), *sizes[place + 2:]])
+
+
 # Split.
 
 Sections = tuple[int, ...]
+_MOST_PARTS: Final = 1 << 24
 
 
 def _split_kernel(x: Any, *, sections: int | Sections, axis: int) -> tuple[Any, ...]:
@@ -96,6 +114,8 @@ def _split_rule(x: TensorType, *, sections: int | Sections, axis: int) -> tuple[
     if isinstance(sections, int):
         if sections < 1 or (size is not None and size % sections):
             raise ShapeError(f"axis {axis} of size {size} does not split into {sections} equal parts")
+        if sections > _MOST_PARTS:
+            raise OutOfMemoryError(f"split into {sections} parts would be as many tensors: more than there is room for")
         parts = (None if size is None else size // sections,) * sections
     else:
         parts = sections

@@ -224,7 +224,7 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
         name: str | None = None) -> Tensor:
     """The identity matrix, or a batch of them (`tf.eye`)."""
     columns = num_rows if num_columns is None else num_columns
-    diagonal = equal(expand_dims(range(num_rows), 1), range(columns))
+    diagonal = equal(expand_dims(range(num_rows, dtype=t.int64), 1), range(columns, dtype=t.int64))
     result = cast(diagonal, dtype)
     if batch_shape is not None:
         batch, operand = shape_argument("eye", batch_shape)

@@ -10,7 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, OpError, ShapeError, locate
+from runtime.errors import (
+    DTypeError,
+    IndexOutOfRangeError,
+    InvalidArgumentError,
+    InvalidSliceError,
+    OpError,
+    ShapeError,
+    locate,
+)
 from runtime.graph import user_position
 from runtime.op import Errors, Op, Sample
 from runtime.ops.creation import range as range_
@@ -54,7 +62,7 @@ def _getitem_kernel(x: Any, *operands: Any, index: Spec) -> Any:
     except (IndexError, OverflowError) as exc:
         raise IndexOutOfRangeError(str(exc)) from None
     except ValueError as exc:  # a step of 0
-        raise InvalidArgumentError(str(exc)) from None
+        raise InvalidSliceError(str(exc)) from None
 
 
 def _sliced(x: Shape, index: Spec) -> Shape:
@@ -70,7 +78,7 @@ def _sliced(x: Shape, index: Spec) -> Shape:
         size = x[axis]
         if type(entry) is tuple:
             if entry[2] == 0:
-                raise InvalidArgumentError("slice step cannot be zero")
+                raise InvalidSliceError("slice step cannot be zero")
             if entry == _FULL or entry == (None, None, -1):
                 shape.append(size)
             elif size is None or "?" in entry:
@@ -117,7 +125,7 @@ def _index_errors(node: Any) -> Errors:
         if entry == "?" or (type(entry) is int and size is None):
             found[IndexOutOfRangeError] = None
         elif type(entry) is tuple and entry[2] == "?":
-            found[InvalidArgumentError] = None
+            found[InvalidSliceError] = None
     return tuple(found)
 
 
@@ -128,11 +136,14 @@ GETITEM: Final = Op("getitem", _getitem_kernel, _getitem_rule, samples=_getitem_
 
 def _setitem_kernel(x: Any, value: Any, *operands: Any, index: Spec) -> Any:
     out = np.array(x)
+    place = _numpy_index(index, iter(operands))
+    if any(isinstance(entry, slice) and entry.step == 0 for entry in place):
+        raise InvalidSliceError("slice step cannot be zero")
     try:
-        out[_numpy_index(index, iter(operands))] = value
+        out[place] = value
     except (IndexError, OverflowError) as exc:
         raise IndexOutOfRangeError(str(exc)) from None
-    except ValueError as exc:  # shapes, or a step of 0
+    except ValueError as exc:
         raise ShapeError(str(exc)) from None
     return out
 

@@ -10,7 +10,14 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, OutOfMemoryError, ShapeError
+from runtime.errors import (
+    DTypeError,
+    IndexOutOfRangeError,
+    InvalidArgumentError,
+    InvalidSliceError,
+    OutOfMemoryError,
+    ShapeError,
+)
 from runtime.op import CAST, Op
 from runtime.persistent import Items, versions
 from runtime.tensor import EagerList, GraphList
@@ -407,7 +414,7 @@ def _slice_kernel(items: Any, *bounds: Any, given: tuple[bool, bool, bool]) -> A
     operands = iter(bounds)
     start, stop, step = (int(next(operands)) if here else None for here in given)
     if step == 0:
-        raise InvalidArgumentError("slice step cannot be zero")
+        raise InvalidSliceError("slice step cannot be zero")
     return Items(list(items)[start:stop:step])
 
 
@@ -418,7 +425,7 @@ def _slice_rule(list: Type, *bounds: Type, given: tuple[bool, bool, bool]) -> Li
 
 
 _SLICE: Final = Op("list_slice", _slice_kernel, _slice_rule,
-                   errors=(InvalidArgumentError,),
+                   errors=(InvalidSliceError,),
                    doc="A slice of the list; `given` says which of start, stop and step are operands.")
 
 

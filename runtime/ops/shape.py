@@ -85,8 +85,8 @@ def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
     return apply(DIM, x, axis=axis) if dtype is t.int32 else apply(DIM, x, axis=axis, dtype=dtype)
 
 
-def dims(x: Tensor, dtype: DType = t.int32) -> list[Any]:
-    """All dimensions of `x`, each as `dim` gives it."""
+def dims(x: Tensor, dtype: DType = t.int64) -> list[Any]:
+    """All dimensions of `x`, each as `dim` gives it; int64 holds any."""
     return [dim(x, axis, dtype) for axis in range(x.ndim)]
 
 

@@ -16,7 +16,7 @@ from runtime.execute.native.scalars import alignment, llvm_type
 from runtime.types import DType
 
 __all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "Map", "Place", "Scalar",
-           "broadcast", "reads", "remap", "same", "same_dims"]
+           "broadcast", "reads", "remap", "rows_of", "same", "same_dims"]
 
 CHEAP: Final = 4  # an expression of at most this weight is computed again rather than kept in memory
 _MOST: Final = 1 << 20
@@ -31,6 +31,14 @@ def same(a: Index, b: Index) -> bool:
 
 def same_dims(a: Sequence[Index], b: Sequence[Index]) -> bool:
     return len(a) == len(b) and all(map(same, a, b))
+
+
+def rows_of(b: Builder, dims: Sequence[Index]) -> Index:
+    """The first size of a shape, or 0 if it has no elements: many rows of none are no work."""
+    inner = b.product(dims[1:])
+    if not dims or isinstance(inner, int):
+        return dims[0] if dims and inner else 0
+    return b.select(b.icmp("eq", inner, const("i64", 0)), const("i64", 0), b.i64(dims[0]))
 
 
 class Context:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar
+from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, rows_of
 from runtime.execute.native.emit import Builder, Index, Val
 from runtime.execute.native.pieces import inner_range, lines_of
 from runtime.types import DType
@@ -58,7 +58,7 @@ def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index 
         if axis == len(dims):
             store(b, stores, place)
             return
-        start, stop = (begin, dims[0] if end is None else end) if axis == 0 else (0, dims[axis])
+        start, stop = (begin, rows_of(b, dims) if end is None else end) if axis == 0 else (0, dims[axis])
         if isinstance(start, int) and isinstance(stop, int) and stop - start == 1 and axis < len(dims) - 1:
             level([*place, start])
         elif axis == len(dims) - 1 and inner is not None:

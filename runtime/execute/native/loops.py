@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from runtime.execute.native.arrays import CHEAP, Array, Context, Leaf, Map, Scalar, same_dims
+from runtime.execute.native.arrays import CHEAP, Array, Context, Leaf, Map, Scalar, rows_of, same_dims
 from runtime.execute.native.complexes import joined, parts
 from runtime.execute.native.emit import Builder, Index, Val, const, lanes
 from runtime.execute.native.lines import Stores, Total, lanes_of, pieces, store, store_lines
@@ -108,11 +108,12 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
 
     weight = sum(x.weight + 1 for x, _ in stores)
     work, each = (total * weight, 0) if isinstance(total, int) else (0, b.imul(b.product(dims[1:]), weight))
-    if not dims or not divide(dims[0], work, 64 if len(dims) == 1 else 1, part, each):
+    rows = rows_of(b, dims)
+    if not dims or not divide(rows, work, 64 if len(dims) == 1 else 1, part, each):
         if mask is None:
-            store_lines(b, stores, dims)
+            store_lines(b, stores, dims, 0, rows)
         else:
-            part(b, const("i64", 0), b.i64(dims[0]))
+            part(b, const("i64", 0), b.i64(rows))
     done: list[Map] = []
     for x, target in stores:
         if isinstance(x, Map) and x.leaf is None and target.scratch:
@@ -187,7 +188,7 @@ def nest(
         if len(place) == len(dims):
             write(place)
             return
-        size = dims[len(place)]
+        size = dims[len(place)] if place else rows_of(b, dims)
         if isinstance(size, int) and size == 1:
             level([*place, 0])
             return
@@ -200,8 +201,9 @@ def nest(
         level([])
         return
     many = PIECE if len(dims) == 1 else 64
-    with b.loop(0, dims[0], many) as start:
-        level([], start, b.intrinsic("smin", b.add(start, const("i64", many)), b.i64(dims[0])))
+    rows = rows_of(b, dims)
+    with b.loop(0, rows, many) as start:
+        level([], start, b.intrinsic("smin", b.add(start, const("i64", many)), b.i64(rows)))
         b.look(b.imul(b.imul(b.product(dims[1:]), many), cost))
 
 
@@ -394,10 +396,11 @@ def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
         return value
 
     if name == "reduce_sum" and x.dtype.is_floating:
-        total, lost = b.folded(0, x.dims[len(place)], [first, first], lambda i, v: _compensated(
+        total, lost = b.folded(0, rows_of(b, x.dims[len(place):]), [first, first], lambda i, v: _compensated(
             b, v[0], v[1], inner(i)))
         return _sum_of(b, total, lost)
-    (result,) = b.folded(0, x.dims[len(place)], [first], lambda i, v: [combine(b, name, x.dtype, v[0], inner(i))])
+    rows = rows_of(b, x.dims[len(place):])
+    (result,) = b.folded(0, rows, [first], lambda i, v: [combine(b, name, x.dtype, v[0], inner(i))])
     return result
 
 
@@ -409,7 +412,7 @@ def _in_order(name: str, dtype: DType) -> bool:
 
 def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], total: Val) -> Val:
     """All elements of `x` under `place`, combined with `total` one after the other."""
-    size, last = x.dims[len(place)], len(place) == len(x.dims) - 1
+    size, last = rows_of(b, x.dims[len(place):]), len(place) == len(x.dims) - 1
     count = min(_lanes(x, size), 8) if last else 1
 
     def step(i: Val, v: Sequence[Val]) -> list[Val]:

@@ -23,7 +23,7 @@ from runtime.execute.native.shapes import numbers
 from runtime.execute.native.straight import Registers, flat, safe, type_of
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
-from runtime.types import TensorType, bool_, int64
+from runtime.types import TensorType, bool_, int32, int64
 
 __all__ = ["Tiled", "tiled"]
 
@@ -212,7 +212,7 @@ class Block(Registers):
                 continue  # a shape: that of all
             elif name == "dim":
                 size = self.dims[node.params["axis"]]
-                env[out] = const("i32", size) if isinstance(size, int) else b.convert("trunc", size, "i32")
+                env[out] = b.convert("trunc", b.i64(size), llvm_type(type_of(out).dtype))
             elif name == "broadcast_to":
                 env[out] = env[node.inputs[0]]
             else:
@@ -412,5 +412,6 @@ def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
     total = b.product(dims)
     if isinstance(total, int):
         return (dims, fits) if total >= block_size(plan) else None
-    enough = b.icmp("sge", total, const("i64", block_size(plan)))
+    least = block_size(plan)
+    enough = b.icmp("ult", b.sub(total, const("i64", least)), const("i64", int32.limits[1] - least))  # of int32
     return dims, enough if fits is None else b.and_(fits, enough)
