@@ -93,8 +93,8 @@ def install(at_start: bool = False, most: int = 1 << 26, address_space: int = 6 
     for name, mine in ((memory.GROW, "guard_grow"), (memory.EXTEND, "guard_extend"), (memory.RELEASE, "guard_release")):
         llvm.add_symbol(name, _address(mine))
     from runtime.execute.native import executor, lower
-    released = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
-    executor._free = released(_address("guard_release"))  # type: ignore[misc]
+    free: Any = executor._free
+    executor._free = type(free)(_address("guard_release"))  # type: ignore[misc]
     lower._STACK = -1  # type: ignore[misc]
     executor.Native.frame = _fresh  # type: ignore[method-assign]
     resource.setrlimit(resource.RLIMIT_AS, (address_space, resource.RLIM_INFINITY))

@@ -1,7 +1,7 @@
 """Putting tensors together, taking them apart, and repeating and reordering what is in them."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -63,8 +63,9 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Of a list that a staged loop made, the elements along another axis than the first have one shape.
     """
-    if isinstance(values, (GraphList, EagerList)):
-        return named(_concat_list(values, axis), name)
+    leaves: Sequence[Any] = values.__leaves__() if hasattr(type(values), "__leaves__") else ()
+    if len(leaves) == 1 and isinstance(leaves[0], (GraphList, EagerList)):
+        return named(_concat_list(leaves[0], axis), name)
     if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):
         return convert_to_tensor(values, name=name)
     if not values:

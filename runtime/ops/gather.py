@@ -10,9 +10,10 @@ from runtime.errors import DTypeError, IndexOutOfRangeError, ShapeError
 from runtime.op import Op, Sample
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
+from runtime.ops.effects import raise_unless
 from runtime.ops.families import apply_one, named, random_array
 from runtime.ops.known import axis_of, merge_shapes
-from runtime.ops.logic import NONZERO
+from runtime.ops.logic import NONZERO, equal
 from runtime.ops.math import cast, negative
 from runtime.ops.shape import broadcast_to, dims, product, reshape
 from runtime.tensor import OPERATORS, Tensor
@@ -159,6 +160,9 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = No
         raise ShapeError(f"a mask of shape {shape_text(keep.type.shape)} has too many dimensions for {x.type}")
     merge_shapes("a tensor and its mask", x.type.shape[first:last], keep.type.shape)
     sizes = dims(x)
+    for size, other in zip(sizes[first:last], dims(keep), strict=True):
+        if type(size) is not int or type(other) is not int:
+            raise_unless(equal(size, other), ShapeError("a tensor and its mask have different shapes"))
     if keep.ndim > 1:
         x = reshape(x, [*sizes[:first], product(sizes[first:last]), *sizes[last:]])
     places = reshape(apply(NONZERO, reshape(keep, [-1])), [-1])

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from runtime.execute.native import gemm, loops
+from runtime.execute.native import folds, gemm, loops
 from runtime.execute.native.arrays import Array, Context, Leaf, Map
 from runtime.execute.native.direct import convolve, fits, packed, weigh
 from runtime.execute.native.emit import Builder, Index, Val, const
@@ -210,7 +210,7 @@ def _finite(w: Lowering, x: Leaf) -> Val:
         rest = b.fsub(v, v)  # 0 or NaN
         return b.fcmp("ord", rest, rest)
 
-    found = loops.reduce(w.b, w.memory, "reduce_all", Map("finite", bool_, x.dims, test, [x]),
+    found = folds.reduce(w.b, w.memory, "reduce_all", Map("finite", bool_, x.dims, test, [x]),
                          tuple(range(len(x.dims))), False, w.divide)
     return w.element(found)
 

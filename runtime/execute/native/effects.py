@@ -1,7 +1,7 @@
 """Lowerings of variables, and of checks, which call Python to raise."""
 from __future__ import annotations
 
-from runtime.execute.native import loops
+from runtime.execute.native import folds
 from runtime.execute.native.arrays import Array, Map, Scalar
 from runtime.execute.native.complexes import parts
 from runtime.execute.native.emit import Builder, Val, const, is_float
@@ -76,7 +76,7 @@ def check_numerics(w: Lowering, node: Node, x: Value) -> Value:
     assert isinstance(x, Array)
     x = w.leaf(x)
     flags = Map("not finite", bool_, x.dims, _not_finite, [x], 2)
-    found = loops.reduce(b, w.memory, "reduce_any", flags, range(len(x.dims)), False, w.divide)
+    found = folds.reduce(b, w.memory, "reduce_any", flags, range(len(x.dims)), False, w.divide)
     assert isinstance(found, Scalar)
     w.fail_if(found.val, node, [x])
     return x

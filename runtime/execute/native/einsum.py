@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runtime.execute.native import gemm, loops
+from runtime.execute.native import folds, gemm, loops
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Scalar, same
 from runtime.execute.native.blas import GEMM
 from runtime.execute.native.emit import Index, Val, const
@@ -142,7 +142,7 @@ def _summed(w: Lowering, term: Term, needed: Iterable[str]) -> Term:
     axes = [k for k, letter in enumerate(term.letters) if letter not in needed]
     if not axes:
         return term
-    total = loops.reduce(w.b, w.memory, "reduce_sum", term.x, axes, False, w.divide)
+    total = folds.reduce(w.b, w.memory, "reduce_sum", term.x, axes, False, w.divide)
     return Term(as_array(total), letters)
 
 

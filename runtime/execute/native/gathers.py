@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.execute.native import loops
+from runtime.execute.native import folds, loops
 from runtime.execute.native.arrays import Array, Context, Formula, Leaf, Map, Place, Scalar, same
 from runtime.execute.native.emit import Builder, Index, Val, lanes
 from runtime.execute.native.indexing import owned, viewed
@@ -34,7 +34,7 @@ def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequen
         w.fail_if(outside(b, indices.val), node, values)
         return
     flags = Map("outside", bool_, indices.dims, outside, [indices])
-    found = loops.reduce(b, w.memory, "reduce_any", flags, range(len(indices.dims)), False, w.divide)
+    found = folds.reduce(b, w.memory, "reduce_any", flags, range(len(indices.dims)), False, w.divide)
     assert isinstance(found, Scalar)
     w.fail_if(found.val, node, values)
 

@@ -58,6 +58,7 @@ _STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are 
 _STACK_ALL: Final = 1 << 18
 _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
 _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
+_ROWS_AT_ONCE: Final = 64  # the same of rows
 _FEW: Final = 4096  # bytes: to copy them takes no time that counts
 _COPIED: Final = 32  # bytes in a nanosecond, at most
 _NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # results have no more elements than operands
@@ -233,7 +234,7 @@ class Lowering(ListMemory):
         if self.inside or (not work and each == 0):
             return False
         if not work:
-            many = step * _AT_ONCE
+            many = step * (_AT_ONCE if step > 1 else _ROWS_AT_ONCE)
             with self.b.loop(0, size, many) as start:
                 part(self.b, start, self.b.intrinsic("smin", self.b.add(start, const("i64", many)), self.b.i64(size)))
                 self.poll(self.b.imul(each, many))

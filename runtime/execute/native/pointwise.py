@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from runtime.execute.native import complexes, loops
+from runtime.execute.native import complexes, folds
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar, broadcast, same
 from runtime.execute.native.emit import Builder, Index, Val, const, like
 from runtime.execute.native.lower import Lowering, Value, lowers
@@ -79,7 +79,7 @@ def check_elements(w: Lowering, node: Node, values: Sequence[Value], dims: Seque
             return const(like(x.ty, "i1"), 0) if found is None else found  # which is known, and does not fail
 
         flags = Map("fails", bool_, settled.dims, test, [settled])
-        total = loops.reduce(b, w.memory, "reduce_any", flags, range(len(settled.dims)), False, w.divide)
+        total = folds.reduce(b, w.memory, "reduce_any", flags, range(len(settled.dims)), False, w.divide)
         assert isinstance(total, Scalar)
         bad = total.val
     if bad is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from runtime.execute.native import gemm, loops
+from runtime.execute.native import folds, gemm, loops
 from runtime.execute.native.arrays import Array, Leaf, Map, Scalar
 from runtime.execute.native.blas import GEMM
 from runtime.execute.native.emit import Builder, Index, Val, const
@@ -83,7 +83,7 @@ def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
     factors = [Leaf(dtype, sizes, x.pointer, x.steps(b)[along], bases=x.bases),
                Leaf(dtype, sizes, y.pointer, vector, bases=y.bases)]
     terms = Map("multiply", dtype, sizes, lambda b, one, other: b.fmul(one, other), factors)
-    total = loops.reduce(b, w.memory, "reduce_sum", terms, [int(across)], False, w.divide)
+    total = folds.reduce(b, w.memory, "reduce_sum", terms, [int(across)], False, w.divide)
     assert isinstance(total, Array)
     return total.reshaped(dims)
 
@@ -255,6 +255,6 @@ def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
     line = Leaf(x.dtype, [inner], x.address(b, [i, 0]), [x.steps(b)[1]])
     column = Leaf(x.dtype, [inner], y.pointer, [y.steps(b)[0]])
     terms = Map("product", x.dtype, [inner], lambda b, p, q: lower(b, "multiply", x.dtype, p, q), [line, column])
-    total = loops.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
+    total = folds.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
     assert isinstance(total, Scalar)
     out.store(b, [i, 0], total.val)

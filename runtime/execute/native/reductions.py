@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runtime.execute.native import loops
+from runtime.execute.native import folds, loops
 from runtime.execute.native.arrays import Array, Context, Formula, Map, Place, Scalar
 from runtime.execute.native.emit import Builder, Index, Val, const, like
 from runtime.execute.native.lower import Lowering, NotNative, Value, lowers
@@ -39,12 +39,12 @@ def _reduced(w: Lowering, node: Node, x: Array) -> Array | Scalar:
     axes = node.params["axis"]
     found = None
     if len(axes) == len(x.dims) and not node.params["keepdims"]:
-        found = loops.reduce_and_store(w.b, w.memory, node.op.name, x, w.divide)
+        found = folds.reduce_and_store(w.b, w.memory, node.op.name, x, w.divide)
     if found is not None:
         w.forced[-1] += found[1]
         return found[0]
     x = w.needed(x)
-    return loops.reduce(w.b, w.memory, node.op.name, x, axes, node.params["keepdims"], w.divide)
+    return folds.reduce(w.b, w.memory, node.op.name, x, axes, node.params["keepdims"], w.divide)
 
 
 def _ordered(x: Array) -> DType | None:
