@@ -259,12 +259,15 @@ def test_what_conversion_calls_is_not_converted():
     assert calls.call(scaled) is not scaled
     calls.makers.pop(id(scaled.__code__))
     calls.functions.clear()
-    with calls.at_work:
+    found: list[Any] = []
+
+    def work() -> None:
         assert calls.call(scaled) is scaled
-        found: list[Any] = []
         thread = threading.Thread(target=lambda: found.append(calls.call(scaled)))
         thread.start()
         thread.join()
+
+    calls.at_work.run(work)
     assert found[0] is not scaled
     assert calls.call(scaled) is not scaled
 

@@ -38,12 +38,12 @@ from runtime.execute.native import (
 from runtime.execute.native.compile import Code, address_of, has_fma, vector_bits
 from runtime.execute.native.entry import NOT_PLAIN, description, write
 from runtime.execute.native.front import FRONT, Body, Findable, install, is_possible
-from runtime.execute.native.list_memory import FIRST_SLOT, MEMORY_NODE
+from runtime.execute.native.list_memory import FIRST_SLOT, REFUSAL_WORD
 from runtime.execute.native.lower import Lowering
 from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
 from runtime.execute.native.signals import RAISE
-from runtime.execute.native.sites import Call, RaiseSite, new_array, no_memory
+from runtime.execute.native.sites import Call, RaiseSite, new_array
 from runtime.execute.native.variables import ASSIGN, variables_of
 from runtime.graph import Graph
 from runtime.persistent import Items
@@ -179,7 +179,7 @@ class Native:
             if status == 1:
                 assert call is not None
                 return call.error or KeyboardInterrupt()
-            return no_memory(w.memory_nodes[int(words[MEMORY_NODE])])
+            return w.refusals[int(words[REFUSAL_WORD])].error()
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()

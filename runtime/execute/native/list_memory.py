@@ -10,10 +10,10 @@ from runtime.execute.native.ragged import blank, content, of_rows, used
 from runtime.execute.native.sites import BoxSite, MoveSite, Site, UnboxSite
 from runtime.types import ListType, Type
 
-__all__ = ["FIRST_SLOT", "MEMORY_NODE", "NO_MEMORY", "ListMemory", "listed"]
+__all__ = ["FIRST_SLOT", "REFUSAL_WORD", "REFUSED", "ListMemory", "listed"]
 
-NO_MEMORY: Final = 2  # the status of code that got none
-MEMORY_NODE: Final = 7  # the word of the frame that says which node got no memory
+REFUSED: Final = 2  # the status of code that ends by a refusal
+REFUSAL_WORD: Final = 7  # the word of the frame that says by which
 FIRST_SLOT: Final = 8  # of the frame, from which on pairs stand
 
 

@@ -5,12 +5,12 @@ written where their elements are needed: by an effect, by an op that is no expre
 Before control flow everything that it captures is computed.
 
 The function is `i32 body(ptr frame, ptr args)`; entry.py writes its ends. Its result is 0, or 1 if an exception waits
-in the call, 2 if memory ran out, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
+in the call, 2 for a refusal, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
 followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
 of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
-number of threads, three words of an exception, the time of the last look at signals, the number of the node that got
-no memory, then pairs of address and capacity: memory that stays from call to call. What calls Python back is a numbered
-`Site` (`runtime.execute.native.sites`).
+number of threads, three words of an exception, the time of the last look at signals, the number of the refusal (an error
+that asks nothing of Python, such as no memory), then pairs of address and capacity: memory that stays from call to call.
+What calls Python back is a numbered `Site` (`runtime.execute.native.sites`).
 
 No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
 (`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`). Where sizes are known, so is the answer.
@@ -28,10 +28,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.errors import OpError, OutOfMemoryError
 from runtime.execute.native import loops
 from runtime.execute.native.arrays import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
-from runtime.execute.native.list_memory import FIRST_SLOT, MEMORY_NODE, NO_MEMORY, ListMemory, listed
+from runtime.execute.native.list_memory import FIRST_SLOT, REFUSAL_WORD, REFUSED, ListMemory, listed
 from runtime.execute.native.memory import GROW
 from runtime.execute.native.parallel import WORTH, region
 from runtime.execute.native.pieces import Joined, split
@@ -41,6 +42,7 @@ from runtime.execute.native.sites import (
     FlushSite,
     KernelSite,
     MoveSite,
+    Refusal,
     ReloadSite,
     Site,
 )
@@ -116,7 +118,7 @@ class Lowering(ListMemory):
         self.foreseen: list[Node] = []  # loops that go on with quotients before these are there
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.current: Node | None = None  # whose code is being written
-        self.memory_nodes: list[Node | None] = []  # which may get no memory, by the number that the frame has then
+        self.refusals: list[Refusal] = []  # errors that need nothing of Python, by the number that the frame has then
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
@@ -186,10 +188,16 @@ class Lowering(ListMemory):
 
     def no_memory(self) -> None:
         """End the call: there is no memory for the current node."""
-        if not self.memory_nodes or self.memory_nodes[-1] is not self.current:
-            self.memory_nodes.append(self.current)
-        self.b.store(const("i64", len(self.memory_nodes) - 1), self.b.offset(self.frame, MEMORY_NODE, "i64"))
-        self.leave(NO_MEMORY)
+        name = "the graph" if self.current is None else self.current.op.name
+        self.refuse(OutOfMemoryError, f"{name} got no memory")
+
+    def refuse(self, kind: type[OpError], text: str) -> None:
+        """End the call by an error of the current node, which needs no call of Python."""
+        refusal = Refusal(kind, text, None if self.current is None else self.current.position)
+        if not self.refusals or self.refusals[-1] != refusal:
+            self.refusals.append(refusal)
+        self.b.store(const("i64", len(self.refusals) - 1), self.b.offset(self.frame, REFUSAL_WORD, "i64"))
+        self.leave(REFUSED)
 
     def copy(self, source: Leaf, pointer: Val) -> None:
         """All elements of an array in C order, to another place."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runtime.errors import ShapeError
 from runtime.execute.native.arrays import Array, Context, Leaf, Map, Place, Scalar, remap, same
 from runtime.execute.native.emit import Builder, Index, Val, const
 from runtime.execute.native.lower import Lowering, Value, lowers
@@ -115,23 +116,22 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
 @lowers("dim")
 def dim(w: Lowering, node: Node, x: Value) -> Value:
     assert isinstance(x, Array)
-    return _count(w, node, x, x.dims[node.params["axis"]])
+    return _count(w, node, x.dims[node.params["axis"]])
 
 
 @lowers("size")
 def size(w: Lowering, node: Node, x: Value) -> Value:
     assert isinstance(x, (Scalar, Array))
-    return _count(w, node, x, w.b.product(x.dims))
+    return _count(w, node, w.b.product(x.dims))
 
 
-def _count(w: Lowering, node: Node, x: Value, count: Index) -> Scalar:
-    """A number of elements in the dtype of the result; the kernel raises if that cannot hold it."""
+def _count(w: Lowering, node: Node, count: Index) -> Scalar:
+    """A number of elements in the dtype of the result: ShapeError if that cannot hold it, as the kernel raises."""
     b, dtype = w.b, result_type(node).dtype
     most = dtype.limits[1]
     if most < MAX_BYTES and not (isinstance(count, int) and count <= most):
-        assert isinstance(x, (Scalar, Array))
-        shape = splat(Scalar(x.dtype, const(llvm_type(x.dtype), 0)), x.dims)  # which is all that the kernel looks at
-        w.fail_if(b.icmp("ugt", b.i64(count), const("i64", most)), node, [shape])
+        with b.when(b.icmp("ugt", b.i64(count), const("i64", most))):
+            w.refuse(ShapeError, f"a size does not fit {dtype.name}")
     return Scalar(dtype, b.convert("trunc", b.i64(count), llvm_type(dtype)))
 
 

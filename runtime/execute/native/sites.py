@@ -8,18 +8,32 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from runtime.errors import OutOfMemoryError, locate
+from runtime.errors import OpError, OutOfMemoryError, locate
 from runtime.execute.numpy import kernel_of
-from runtime.graph import Node
+from runtime.graph import Node, Position
 from runtime.op import better_error
 from runtime.types import ListType, TensorType, check_room, dtype_of
 
-__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "RaiseSite", "ReloadSite",
-           "Site", "StreamSite", "UnboxSite", "new_array", "no_memory", "result_array"]
+__all__ = [
+    "AllocateSite",
+    "BoxSite",
+    "Call",
+    "FlushSite",
+    "KernelSite",
+    "MoveSite",
+    "RaiseSite",
+    "Refusal",
+    "ReloadSite",
+    "Site",
+    "StreamSite",
+    "UnboxSite",
+    "new_array",
+    "result_array",
+]
 
 
 class Call:
@@ -147,14 +161,21 @@ def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
     try:
         return np.empty(shape, dtype)
     except (MemoryError, ValueError):
-        raise no_memory(node) from None
+        name, position = ("the graph", None) if node is None else (node.op.name, node.position)
+        raise Refusal(OutOfMemoryError, f"{name} got no memory", position).error() from None
 
 
-def no_memory(node: Node | None) -> OutOfMemoryError:
-    """The error for a node that got no memory."""
-    error = OutOfMemoryError(f"{'the graph' if node is None else node.op.name} got no memory")
-    locate(error, None if node is None else node.position)
-    return error
+class Refusal(NamedTuple):
+    """An error that native code ends by without a call of Python, by its number: memory that ran out, for example."""
+
+    kind: type[OpError]
+    text: str
+    position: Position | None
+
+    def error(self) -> OpError:
+        error = self.kind(self.text)
+        locate(error, self.position)
+        return error
 
 
 class StreamSite(Site):

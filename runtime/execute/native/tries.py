@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from runtime.execute.native.arrays import Array, Boxed, Leaf, Listed, Scalar
 from runtime.execute.native.control import captured, changed, joined, pack
 from runtime.execute.native.emit import Val, const
-from runtime.execute.native.list_memory import MEMORY_NODE, NO_MEMORY
+from runtime.execute.native.list_memory import REFUSAL_WORD, REFUSED
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
 from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
-from runtime.execute.native.sites import Call, RaiseSite, Site, no_memory, words_at
+from runtime.execute.native.sites import Call, RaiseSite, Refusal, Site, words_at
 from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -64,14 +64,14 @@ class EndSite(Site):
             last = last.__context__
 
 
-class MemorySite(Site):
-    """Memory ran out, for one of the nodes."""
+class RefusalSite(Site):
+    """Raise a refusal, whose number is the word."""
 
-    def __init__(self, nodes: Sequence[Node | None]) -> None:
-        self.nodes = nodes
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = refusals
 
     def run(self, call: Call, words: int) -> None:
-        raise no_memory(self.nodes[words_at(words, 1)[0]])
+        raise self.refusals[words_at(words, 1)[0]].error()
 
 
 # What is kept for handlers.
@@ -194,8 +194,8 @@ class Exit:
             words = [w.word(ERROR_WORDS + k, "i64") for k in range(3)]
             w.b.store(const("i64", 0), w.b.offset(w.frame, ERROR_WORDS, "i64"))  # it does not wait any more
             w.ask(RaiseSite(), words)
-        elif status == NO_MEMORY:
-            w.ask(MemorySite(w.memory_nodes), [w.word(MEMORY_NODE, "i64")])
+        elif status == REFUSED:
+            w.ask(RefusalSite(w.refusals), [w.word(REFUSAL_WORD, "i64")])
         w.b.jump(self.label)
         self.used = True
 
