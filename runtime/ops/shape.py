@@ -1,6 +1,7 @@
 """Shapes: asking for them, and giving a tensor another one."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -199,15 +200,13 @@ def _check_operand(op: str, operand: tuple[TensorType, ...], dims: Dims) -> None
 
 def _reshape_kernel(x: Any, *shape: Any, dims: Dims) -> Any:
     wanted = _wanted(dims, shape)
-    try:
-        if min(wanted, default=0) < -1:  # NumPy takes it as -1
-            raise ValueError
-        result = np.reshape(x, wanted)
-    except (ValueError, OverflowError):
-        raise ShapeError(f"a tensor of shape {shape_text(x.shape)} cannot become {shape_text(wanted)}") from None
-    if not result.size:
-        check_room("the result of reshape", result.shape, dtype_of(x))
-    return result
+    known = math.prod([size for size in wanted if size != -1])  # NumPy would count in 64 bits, and takes -2 as -1
+    fits = known == x.size if -1 not in wanted else known and not x.size % known
+    if not fits or min(wanted, default=0) < -1 or wanted.count(-1) > 1:
+        raise ShapeError(f"a tensor of shape {shape_text(x.shape)} cannot become {shape_text(wanted)}")
+    if not x.size:
+        check_room("the result of reshape", [max(size, 0) for size in wanted], dtype_of(x))
+    return np.reshape(x, wanted)
 
 
 def _reshape_rule(x: TensorType, *shape: TensorType, dims: Dims) -> TensorType:
@@ -215,7 +214,7 @@ def _reshape_rule(x: TensorType, *shape: TensorType, dims: Dims) -> TensorType:
     if any(dim is not None and dim < -1 for dim in dims) or dims.count(-1) > 1:
         raise ShapeError(f"reshape takes sizes of at least 0 and at most one -1, not {shape_text(dims)}")
     known = [dim for dim in dims if dim is not None and dim >= 0]
-    size, rest = x.size, int(np.prod(known))
+    size, rest = x.size, math.prod(known)
     if size is None or len(known) < len(dims) - 1:
         return x.with_shape(tuple(None if dim == -1 else dim for dim in dims))
     if len(known) < len(dims):  # what is missing follows from the rest

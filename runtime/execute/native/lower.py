@@ -8,9 +8,9 @@ The function is `i32 body(ptr frame, ptr args)`; entry.py writes its ends. Its r
 in the call, 2 for a refusal, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
 followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
 of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
-number of threads, three words of an exception, the time of the last look at signals, the number of the refusal (an error
-that asks nothing of Python, such as no memory), then pairs of address and capacity: memory that stays from call to call.
-What calls Python back is a numbered `Site` (`runtime.execute.native.sites`).
+number of threads, three words of an exception, the time of the last look at signals, the number of the refusal (an
+error that asks nothing of Python, such as no memory), then pairs of address and capacity: memory that stays from call
+to call. What calls Python back is a numbered `Site` (`runtime.execute.native.sites`).
 
 No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
 (`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`). Where sizes are known, so is the answer.
