@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
 from autograph.restoring import of_trace
+from runtime.arrays import Leaving, written_error
 from runtime.arrays import in_body as in_body_of
-from runtime.arrays import written_error
 from runtime.errors import InaccessibleTensorError, StagingError
 from runtime.graph import Graph, Position, staging_error, user_position
 from runtime.held import holding
@@ -74,14 +74,17 @@ def in_body() -> bool:
     return bool(_open.bodies)
 
 
-def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]]) -> Any:
+def trace_body(
+    graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None
+) -> Any:
     """What `body` returns for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
+    `leaving`: what stands for the memory of arrays that it makes, if the body is traced several times.
 
     StagingError, leaked tensors, MemoryError and RecursionError, and what is no Exception, are raised at once.
     """
     outer = _open.bodies
     _open_body(body)
-    with tracing(graph), in_body_of(graph) as arrays:
+    with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
             with holding():
                 values = body(*make_values())

@@ -23,7 +23,7 @@ from autograph.codes import until_gone
 from autograph.frames import prune
 from autograph.reach import meet_all
 from autograph.restoring import restored
-from runtime.arrays import Hazard, origins_of, tracing_arrays, unwritable
+from runtime.arrays import Hazard, check_results, origins_of, tracing_arrays, unwritable
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -372,6 +372,7 @@ class Function(Called):
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                     finally:
                         outside.leave()
+                check_results(outputs)
                 set_outputs(graph, outputs)
                 return returned, pack, hazards, [origins_of(x) for x in outputs]
 

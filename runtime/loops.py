@@ -19,6 +19,7 @@ from autograph.restoring import of_trace
 from runtime import held
 from runtime import types as t
 from runtime.aliases import Way, settle
+from runtime.arrays import Leaving
 from runtime.bodies import Branch, checkpoint, rollback, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value, staging_error, user_position
@@ -100,6 +101,7 @@ class _Loop:
         self.specs = [self._start(i) for i in range(len(init))]
         self.test: Graph | None = None
         self.over = Over((), None)
+        self.leaving = Leaving()
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -179,7 +181,7 @@ class _Loop:
             with self.over.as_now(self.origins):
                 return [*(item() for item in items), *self.entry]
 
-        out = trace_body(graph, self.body_fn, values)
+        out = trace_body(graph, self.body_fn, values, self.leaving)
         with tracing(graph):
             if out is not None:
                 self.over.check(out)

@@ -11,7 +11,7 @@ they are as long as all paths agree on them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MethodType
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -20,7 +20,7 @@ import numpy as np
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
-from runtime.arrays import Memory, memories_of
+from runtime.arrays import Leaving, Memory, in_one_list, memories_of
 from runtime.chosen import one_of_both, same_objects
 from runtime.errors import DTypeError, subject
 from runtime.graph import Graph, staging_error
@@ -35,7 +35,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
+    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "left", "parts_of", "refuse_row",
     "remedy_for_lists", "same_types", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
@@ -333,16 +333,30 @@ def join(a: Spec, b: Spec) -> Spec:
 
 def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
     """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
-    return [*map(_without_memories, a)] == [*map(_without_memories, b)]
+    def without(spec: Spec) -> Spec:
+        return _with_memories(spec, lambda _: frozenset())
+
+    return [*map(without, a)] == [*map(without, b)]
 
 
-def _without_memories(spec: Spec) -> Spec:
+def left(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
+    """`specs`, which a body has for its state, with what stands outside of it for the memory that it made."""
+    found: list[frozenset[Memory]] = []
+    for spec in specs:
+        _with_memories(spec, lambda memories: found.append(memories) or memories)
+    held = leaving.left({k: tuple([(memory, memory.version) for memory in own]) for k, own in enumerate(found)})
+    after = iter([frozenset(memory for memory, _ in own) for own in held.values()])
+    return [_with_memories(spec, lambda _: next(after)) for spec in specs]
+
+
+def _with_memories(spec: Spec, change: Callable[[frozenset[Memory]], frozenset[Memory]]) -> Spec:
     if isinstance(spec, Leaf):
-        return dataclasses.replace(spec, memories=frozenset())
+        return dataclasses.replace(spec, memories=change(spec.memories))
     if isinstance(spec, Optional):
-        return dataclasses.replace(spec, child=_without_memories(spec.child))
+        return dataclasses.replace(spec, child=_with_memories(spec.child, change))
     if isinstance(spec, (Nested, Custom)):
-        return dataclasses.replace(spec, children=tuple(map(_without_memories, spec.children)))
+        children = tuple([_with_memories(child, change) for child in spec.children])
+        return dataclasses.replace(spec, children=children)
     return spec
 
 
@@ -459,9 +473,9 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     target, replaces = (None, same) if type(same) is list else (same, None)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
-        return Custom(StagedList, (Leaf(ListType(_element_type(a, b, a.children, b.children))),), target, replaces)
+        return Custom(StagedList, (_elements(a, b, a.children, b.children),), target, replaces)
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
-    leaves = [Leaf(ListType(_element_type(a, b, mine, theirs))) for mine, theirs in columns]
+    leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(StagedRecords((), structure), tuple(leaves), target, replaces)
 
 
@@ -503,6 +517,12 @@ def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tu
 
 def _item(spec: Spec) -> Any:
     return spec.like if isinstance(spec, Nested) else spec.value if isinstance(spec, Static) else spec
+
+
+def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
+    """The leaf of a staged list that is either. Conflict if there is none."""
+    memories = in_one_list(map(_memories, mine)) | in_one_list(map(_memories, theirs))
+    return Leaf(ListType(_element_type(a, b, mine, theirs)), False, memories)
 
 
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
