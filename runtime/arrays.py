@@ -11,21 +11,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import FrameType
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from autograph.heap import fields_of
-from autograph.restoring import at_end, of_trace
+from autograph.restoring import of_trace
 from runtime.errors import StagingError, locate
-from runtime.graph import Graph, Position, is_users, user_position
+from runtime.graph import Graph, Position, Value, user_position
 from runtime.tensor import OPERATORS, GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Hazard", "Held", "Leaving", "Memory", "check_call", "check_results", "element_of", "in_body", "in_one_list", "memories_of",
-    "origins_of", "put_in", "remember", "set_item", "tracing_arrays", "unwritable", "with_memories", "written_back",
-    "written_by", "written_error",
+    "Hazard", "Held", "Leaving", "Memory", "check_call", "check_results", "element_of", "in_body", "in_one_list",
+    "memories_of", "origins_of", "put_in", "remember", "set_item", "tracing_arrays", "with_memories", "written_back",
+    "written_by",
 ]
 
 
@@ -66,10 +66,10 @@ Hazard = tuple[frozenset[int], StagingError]
 class _Trace(threading.local):
     arrays: frozenset[int] = frozenset()
     hazards: list[Hazard] | None = None
-    written: list[Memory] | None = None
+    written: list[tuple[Memory, Value | None]] | None = None
     born: list[Memory] | None = None
     depth = 0
-    locked: tuple[unwritable, ...] = ()
+    loop: in_body | None = None
 
 
 _trace: Final = of_trace(_Trace())
@@ -86,12 +86,13 @@ class tracing_arrays(AbstractContextManager["list[Hazard]"]):
                 x.memory = ((Memory(frozenset([i]), name), 0),)
 
     def __enter__(self) -> list[Hazard]:
-        self.outer = _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth
-        _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth = self.arrays, [], [], None, 0
+        self.outer = _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop
+        _trace.arrays, _trace.hazards, _trace.written = self.arrays, [], []
+        _trace.born, _trace.depth, _trace.loop = None, 0, None
         return _trace.hazards
 
     def __exit__(self, *_: object) -> None:
-        _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth = self.outer
+        _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
 
 
 def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | None = None) -> None:
@@ -136,20 +137,23 @@ def check_write(x: GraphTensor) -> None:
     _check(x)
 
 
-def _wrote(held: Iterable[tuple[Memory, int]]) -> tuple[tuple[Memory, int], ...]:
+def _wrote(held: Iterable[tuple[Memory, int]], index: Value | None = None) -> Held:
     place = user_position()
     new = []
     for memory, _ in held:
         memory.version += 1
         memory.place = place
         if _trace.written is not None:
-            _trace.written.append(memory)
+            _trace.written.append((memory, index))
         new.append((memory, memory.version))
     return tuple(new)
 
 
 def _check(x: GraphTensor | GraphList, is_result: bool = False) -> None:
     """StagingError if the memory of `x` was written since it was made, under another name."""
+    loop = _trace.loop
+    if loop is not None and not loop.graph.contains(x.value.graph):
+        loop.uses.append(_Use(x, user_position()))
     for memory, version in x.memory:
         if version < memory.version:
             where = f" (line {memory.place.lineno})" if memory.place is not None else ""
@@ -212,9 +216,17 @@ def element_of(result: Any, x: Any, index: Any) -> Any:
     return result
 
 
-def written_back(x: Any, index: Any, value: Any) -> bool:
-    """Whether `value` is what a write made of `x[index]`, the only element of the list `x` that shows it."""
-    return isinstance(x, GraphList) and bool(x.memory) and _is_set(x, index, value)
+def written_back(x: Any, index: Any, value: Any) -> Any:
+    """The list `x`, up to date, if `value` is what a write made of `x[index]`, the only element that shows it; or None.
+    """
+    if not isinstance(x, GraphList) or not x.memory:
+        return None
+    held = _is_set(x, index, value)
+    if held == x.memory:
+        return None
+    result = GraphList(x.value)
+    result.memory = held
+    return result
 
 
 def memories_of(x: Any) -> frozenset[Memory]:
@@ -230,90 +242,21 @@ def origins_of(x: Any) -> frozenset[int]:
     return frozenset(i for memory, _ in held if memory.argument is not None for i in memory.origins)
 
 
-class unwritable(AbstractContextManager[None]):
-    """While a function is traced: NumPy arrays from before cannot be written, as that would happen once, and not at
-    each call. Nor can other threads write them."""
-
-    def __init__(self, arrays: Iterable[Any]) -> None:
-        self.arrays = sorted(arrays, key=_depth)
-
-    def __enter__(self) -> None:
-        _trace.locked = (*_trace.locked, self)
-        with _lock:
-            for array in self.arrays:
-                _unwritable.setdefault(id(array), (array, set()))[1].add(self)
-                array.flags.writeable = False
-
-    def __exit__(self, *_: object) -> None:
-        self.leave()
-        _trace.locked = _trace.locked[:-1]
-
-    def leave(self) -> None:
-        """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
-        with _lock:
-            for array in self.arrays:  # what others are views of comes first
-                known = _unwritable.get(id(array))
-                if known is not None:
-                    known[1].discard(self)
-                    if not known[1]:
-                        array.flags.writeable = True
-                        _unwritable.pop(id(array), None)
-
-
-def _leave_all() -> None:
-    for each in _trace.locked:
-        each.leave()
-
-
-at_end.append(_leave_all)
-_unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
-"""By id, arrays that cannot be written, and what needs that."""
-_lock: Final = threading.Lock()
-
-
-def _depth(array: Any) -> int:
-    depth = 0
-    while isinstance(array.base, np.ndarray):
-        array, depth = array.base, depth + 1
-    return depth
-
-
-def written_error(error: Exception) -> StagingError | None:
-    """The error for NumPy's `error` where one of these arrays is written; None for another."""
-    if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
-        return None
-    place, name, entry = None, "a NumPy array", error.__traceback__
-    while entry is not None:
-        frame = entry.tb_frame
-        if is_users(frame):
-            place, name = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name), _name_in(frame)
-        entry = entry.tb_next
-    made = StagingError(
-        f"{name} that was there before the call is changed here: that would happen once, while the function is"
-        " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
-        " and put it there after the call.")
-    locate(made, place or user_position())
-    return made
-
-
-def _name_in(frame: FrameType) -> str:
-    """What to call the array, of those that cannot be written, that a frame has."""
-    code = frame.f_code
-    names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
-    found = [name for name in names if not name.endswith("_")  # as the tool's temporaries do
-             and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
-    return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"
-
-
 class Leaving:
     """What stands for the memory that bodies of a statement make, after it, and where they are traced again.
 
     Each place of the state has memory of its own, which all places have that may be in one memory a body made.
     """
 
+    is_loop = False
+    """Whether the body is that of a loop, or its test, which is traced after it."""
+    counter: Value | None = None
+    """Which iteration it is, if the body has that: another number in each."""
+
     def __init__(self) -> None:
         self.depth, self.born = _trace.depth, _trace.born
         self.memories: dict[tuple[Hashable, frozenset[int]], Memory] = {}
+        self.written: list[tuple[Memory, Value | None]] = []
 
     def left(self, held: Mapping[Any, Held]) -> dict[Any, Held]:
         """What the places have, for what they have in a body. What is out of date stays so."""
@@ -345,34 +288,65 @@ class Leaving:
         return self.memories[key]
 
 
+@dataclass
+class _Use:
+    """A use, in a loop, of an array or list from outside of it; and the index of it that is used."""
+
+    x: GraphTensor | GraphList
+    place: Position | None
+    index: Value | None = None
+
+
 class in_body(AbstractContextManager["in_body"]):
     """While a body is traced into `graph`: what it writes is written when a node has the graph."""
 
     def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
         self.graph, self.leaving = graph, leaving or Leaving()
+        self.uses: list[_Use] = []
 
     def __enter__(self) -> in_body:
-        self.outer = _trace.written, _trace.born, _trace.depth
-        self.written: list[Memory] = []
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
+        self.written: list[tuple[Memory, Value | None]] = []
         self.born: list[Memory] = []
         if _trace.hazards is not None:
             _trace.written, _trace.born = self.written, self.born
             _trace.depth += 1
+            if self.leaving.is_loop:
+                _trace.loop = self
         return self
 
     def left(self, values: Any) -> None:
-        """The body gives these values."""
+        """The body gives these values. StagingError if a loop's body uses an array from outside, and writes it
+        under another name: the next iteration would not see that."""
+        if self.leaving.is_loop:
+            self.leaving.written = [*self.leaving.written, *self.written]
+            for use in self.uses:
+                self._check_use(use)
         found = {place: x for place, x in _leaves(values, ()) if x.memory}
         for place, held in self.leaving.left({place: x.memory for place, x in found.items()}).items():
             found[place].memory = held
 
+    def _check_use(self, use: _Use) -> None:
+        for memory, _ in use.x.memory:
+            apart = use.index if use.index is self.leaving.counter else None
+            if any(other is memory and (apart is None or index is not apart)
+                   for other, index in self.leaving.written):
+                refuse(memory.origins,
+                       "an array is used here that the loop changes under another name, or by way of a view, or whose"
+                       " rows it runs over: in a graph arrays are tensors, and the next iteration does not see what was"
+                       " written", "Use the name that is changed, or a copy of the array from before the loop:"
+                       " b = a.copy().", use.place)
+        outer = self.outer[3]
+        if outer is not None and not outer.graph.contains(use.x.value.graph):
+            outer.uses.append(use)
+
     def __exit__(self, *_: object) -> None:
-        _trace.written, _trace.born, _trace.depth = self.outer
-        for memory in self.written:
-            memory.version -= 1
+        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+        for each in self.written:
+            each[0].version -= 1
         for memory in self.born:
             memory.is_over = True
-        self.graph.written = tuple(dict.fromkeys(memory for memory in self.written if not memory.is_over))
+        self.graph.written = tuple(dict.fromkeys(each for each in self.written if not each[0].is_over))
 
 
 def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor | GraphList]]:
@@ -400,7 +374,8 @@ _DEEPEST: Final = 16  # a list may be in itself
 def written_by(graphs: Iterable[Graph]) -> None:
     """A node has these graphs: what they write is written."""
     for graph in graphs:
-        _wrote([(memory, 0) for memory in graph.written])
+        for memory, index in graph.written:
+            _wrote([(memory, 0)], index)
 
 
 def copied(x: GraphTensor) -> Any:
@@ -432,8 +407,13 @@ def item_of(result: Any, x: Any, index: Any) -> Any:
     if all(map(_keeps_memory, parts)):
         result.memory = x.memory
         _note_item(result, x, index)
-        return result
-    return made_by_operator(result, [x])
+    else:
+        made_by_operator(result, [x])
+    loop = _trace.loop
+    if loop is not None and loop.uses and loop.uses[-1].x is x:
+        loop.uses[-1].index = _first(index)
+    return result
+
 
 
 def _note_item(result: Any, x: GraphTensor | GraphList, index: Any) -> None:
@@ -447,17 +427,16 @@ def _note_write(result: Any, x: GraphTensor) -> None:
         memory.view = (result, *memory.item[1:]) if memory.item is not None and memory.item[0] is x else None
 
 
-def _is_set(x: GraphTensor | GraphList, index: Any, value: Any) -> bool:
-    """Whether a write has made `value` of `x[index]`, so that `x` is up to date once that is set."""
-    held, is_set = [], False
+def _is_set(x: GraphTensor | GraphList, index: Any, value: Any) -> Held:
+    """The memory of `x`, which is up to date if a write has made `value` of `x[index]`, once that is set."""
+    held = []
     for memory, version in x.memory:
         due, memory.view = memory.view, None
         if due is not None and due[0] is value and _same(due[1], index) and due[2] is x.value and (
                 version == memory.version - 1) and not (isinstance(x, GraphList) and memory.several):
-            version, is_set = memory.version, True
+            version = memory.version
         held.append((memory, version))
-    x.memory = tuple(held)
-    return is_set
+    return tuple(held)
 
 
 def _keeps_memory(part: Any) -> bool:
@@ -472,9 +451,9 @@ def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value:
     """What `x` becomes by `x[index] = value`."""
     if not isinstance(x, GraphTensor) or not x.memory:
         return setitem(x, index, value)
-    _is_set(x, index, value)  # `x[i] += v` has changed `x[i]` in place, and sets it
+    x.memory = _is_set(x, index, value)  # `x[i] += v` has changed `x[i]` in place, and sets it
     check_write(x)
-    return _written(setitem(x, index, value), x)
+    return _written(setitem(x, index, value), x, _first(index))
 
 
 def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) -> Any:
@@ -488,9 +467,16 @@ def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) ->
     return _written(result, x)
 
 
-def _written(result: Any, x: GraphTensor) -> Any:
-    """`result`, which a write has made of `x`."""
-    held = _wrote(x.memory)
+def _first(index: Any) -> Value | None:
+    """The value of the graph that an index is, or has first."""
+    first = index[0] if isinstance(index, tuple) and index else index
+    return first.value if isinstance(first, GraphTensor) else None
+
+
+def _written(result: Any, x: GraphTensor, index: Value | None = None) -> Any:
+    """`result`, which a write at this index has made of `x`."""
+    items = [memory.item for memory, _ in x.memory if memory.item is not None and memory.item[0] is x]
+    held = _wrote(x.memory, _first(items[0][1]) if items else index)
     if isinstance(result, GraphTensor):
         result.memory = held
         _note_write(result, x)

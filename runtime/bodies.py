@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
 from autograph.restoring import of_trace
-from runtime.arrays import Leaving, written_error
+from runtime.arrays import Leaving
 from runtime.arrays import in_body as in_body_of
 from runtime.errors import InaccessibleTensorError, StagingError
 from runtime.graph import Graph, Position, staging_error, user_position
@@ -22,6 +22,7 @@ from runtime.held import holding
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
+from runtime.unwritable import written_error
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",

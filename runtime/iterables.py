@@ -370,7 +370,8 @@ class StagedEnumerate(_Lazy):
     def __iterable__(self) -> Iterable_:
         found, start = self._found, self._start
         if isinstance(found, Counted):
-            return Counted(found.length, lambda i: (start + i, found.item(i)), found.lists)
+            from_zero = type(start) is int and start == 0
+            return Counted(found.length, lambda i: (i if from_zero else start + i, found.item(i)), found.lists)
 
         def pack(tensors: Sequence[Any]) -> Any:
             return start + tensors[0], found.pack(tensors[1:])

@@ -102,6 +102,7 @@ class _Loop:
         self.test: Graph | None = None
         self.over = Over((), None)
         self.leaving = Leaving()
+        self.leaving.is_loop = True
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -161,6 +162,7 @@ class _Loop:
 
     def _trace(self, make_items: MakeItems) -> None:
         self.graph = graph = Graph("body", parent=current_graph())
+        self.leaving.written = []
         self.origins: Origins = {}
         with tracing(graph):
             items = make_items(graph)
@@ -386,7 +388,7 @@ class _Loop:
             return made
 
         self.test = graph
-        going = trace_body(graph, _Test(test_fn, truth), values)
+        going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
         with tracing(graph):
             set_outputs(graph, [False if going is None else going])
         return graph
@@ -553,6 +555,7 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            loop.leaving.counter = index.value
             return [lambda: items.item(index)]
     else:
         operands = list(items.sources)

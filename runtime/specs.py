@@ -11,7 +11,7 @@ they are as long as all paths agree on them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import MethodType
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -20,7 +20,7 @@ import numpy as np
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
-from runtime.arrays import Leaving, Memory, in_one_list, memories_of
+from runtime.arrays import Memory, in_one_list, memories_of
 from runtime.chosen import one_of_both, same_objects
 from runtime.errors import DTypeError, subject
 from runtime.graph import Graph, staging_error
@@ -35,8 +35,8 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "left", "parts_of", "refuse_row",
-    "remedy_for_lists", "same_types", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
+    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -329,35 +329,6 @@ def join(a: Spec, b: Spec) -> Spec:
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
-
-
-def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
-    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
-    def without(spec: Spec) -> Spec:
-        return _with_memories(spec, lambda _: frozenset())
-
-    return [*map(without, a)] == [*map(without, b)]
-
-
-def left(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
-    """`specs`, which a body has for its state, with what stands outside of it for the memory that it made."""
-    found: list[frozenset[Memory]] = []
-    for spec in specs:
-        _with_memories(spec, lambda memories: found.append(memories) or memories)
-    held = leaving.left({k: tuple([(memory, memory.version) for memory in own]) for k, own in enumerate(found)})
-    after = iter([frozenset(memory for memory, _ in own) for own in held.values()])
-    return [_with_memories(spec, lambda _: next(after)) for spec in specs]
-
-
-def _with_memories(spec: Spec, change: Callable[[frozenset[Memory]], frozenset[Memory]]) -> Spec:
-    if isinstance(spec, Leaf):
-        return dataclasses.replace(spec, memories=change(spec.memories))
-    if isinstance(spec, Optional):
-        return dataclasses.replace(spec, child=_with_memories(spec.child, change))
-    if isinstance(spec, (Nested, Custom)):
-        children = tuple([_with_memories(child, change) for child in spec.children])
-        return dataclasses.replace(spec, children=children)
-    return spec
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:

@@ -173,8 +173,8 @@ class StagedList(StagedSequence):
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
-        before = self._list
-        together = with_memories if written_back(before, index, x) else put_in
+        changed = written_back(self._list, index, x)
+        before, together = (self._list, put_in) if changed is None else (changed, with_memories)
         self._list = together(list_set(before, index, _element(x)), [before, x])
 
     def __delitem__(self, index: Any) -> None:

@@ -19,6 +19,7 @@ from runtime.graph import Graph, staging_error
 from runtime.held import Bodies, bodies_open, may_be
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
+from runtime.spec_memories import left, same_types
 from runtime.specs import (
     Conflict,
     Origins,
@@ -29,8 +30,6 @@ from runtime.specs import (
     describe,
     join,
     leaf_types,
-    left,
-    same_types,
     shared,
     text,
 )
