@@ -352,16 +352,19 @@ class in_body(AbstractContextManager["in_body"]):
 def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor | GraphList]]:
     """The tensors and lists of the graph that a value is, or has, with where they are."""
     parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, (GraphTensor, GraphList)):
+    kind = type(value)  # `isinstance` would run code of proxies
+    if issubclass(kind, (GraphTensor, GraphList)):
         yield place, value
-    elif len(place) > _DEEPEST or isinstance(value, (int, float, str)):
+    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str)):
         pass
-    elif isinstance(value, (list, tuple)):
-        parts = enumerate(value)
-    elif isinstance(value, dict):
+    elif issubclass(kind, (list, tuple)):
+        parts = enumerate((list if issubclass(kind, list) else tuple).__iter__(value))
+    elif issubclass(kind, dict):
         parts = dict.items(value)
-    elif hasattr(type(value), "__leaves__"):
+    elif hasattr(kind, "__leaves__"):
         parts = enumerate(value.__leaves__())
+    elif hasattr(kind, "presence"):  # what may be unbound
+        parts = [("content", value.content)]
     elif (names := fields_of(value)) is not None:
         parts = [(name, getattr(value, name)) for name in names]
     for key, part in parts:

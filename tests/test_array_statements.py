@@ -458,3 +458,17 @@ def test_tensors_are_not_refused() -> None:
 
     a, row = rt.function(f)(rt.constant([[1, 2], [3, 4]]))
     assert a.numpy().tolist() == [[1, 2], [3, 4]] and row.numpy().tolist() == [5, 2]
+
+
+def test_lists_that_may_be_unbound() -> None:
+    def f(a: Any) -> Any:
+        if a[0, 0] > 0:
+            c = a * 2
+            held = [c, a * 3]
+        held[0][0] = 5
+        return c
+
+    fn = rt.function(f)
+    with pytest.raises(rt.errors.StagingError, match="changed here that the function returns under another name"):
+        fn(np.ones((2, 2)))
+    assert fn(rt.constant([[1, 2], [3, 4]])).numpy().tolist() == [[2, 4], [6, 8]]
