@@ -9,21 +9,23 @@ its memory was written under another name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import FrameType
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from autograph.restoring import at_end, of_trace
+from autograph.heap import fields_of
+from autograph.restoring import of_trace
 from runtime.errors import StagingError, locate
-from runtime.graph import Graph, Position, is_users, user_position
-from runtime.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.graph import Graph, Position, Value, user_position
+from runtime.tensor import OPERATORS, GraphList, GraphTensor, Tensor
 
 __all__ = [
-    "Hazard", "Memory", "check_call", "in_body", "memories_of", "origins_of", "remember", "set_item", "tracing_arrays",
-    "unwritable", "written_by", "written_error",
+    "Hazard", "Held", "Leaving", "Memory", "check_call", "check_results", "element_of", "in_body", "in_one_list",
+    "memories_of", "origins_of", "put_in", "remember", "set_item", "tracing_arrays", "with_memories", "written_back",
+    "written_by",
 ]
 
 
@@ -33,24 +35,30 @@ class Memory:
     argument   the name of the argument whose own memory it is, or None
     version    how often it was written
     place      where it was written last
+    several    whether several elements of one list may be in it
+    depth      how many bodies were open around what made it
     """
 
-    __slots__ = ("argument", "is_over", "item", "origins", "place", "version", "view")
+    __slots__ = ("argument", "depth", "is_over", "item", "origins", "place", "several", "version", "view")
 
     def __init__(self, origins: frozenset[int], argument: str | None = None) -> None:
         self.origins, self.argument = origins, argument
         self.version = 0
         self.place: Position | None = None
-        self.item: tuple[Any, Any] | None = None
-        """The view that was taken of it last, and by which index."""
-        self.view: tuple[Any, Any] | None = None
-        """What an operator in place made of that view, which is due to be set as the item of that index."""
+        self.item: tuple[Any, Any, Any] | None = None
+        """The view or element that was taken last, by which index, and of which value of the graph."""
+        self.view: tuple[Any, Any, Any] | None = None
+        """What a write made of it, which is due to be set as the item of that index of that value."""
         self.is_over = False
         """Whether it was made in a body that has been traced."""
+        self.several = False
+        self.depth = _trace.depth
         if _trace.born is not None:
             _trace.born.append(self)
 
 
+Held = tuple[tuple[Memory, int], ...]
+"""What memory an array may be in, or the elements of a list, and its versions when they were made."""
 Hazard = tuple[frozenset[int], StagingError]
 """An error for a call in which these leaves of the arguments are all arrays."""
 
@@ -58,9 +66,10 @@ Hazard = tuple[frozenset[int], StagingError]
 class _Trace(threading.local):
     arrays: frozenset[int] = frozenset()
     hazards: list[Hazard] | None = None
-    written: list[Memory] | None = None
+    written: list[tuple[Memory, Value | None]] | None = None
     born: list[Memory] | None = None
-    locked: tuple[unwritable, ...] = ()
+    depth = 0
+    loop: in_body | None = None
 
 
 _trace: Final = of_trace(_Trace())
@@ -73,16 +82,17 @@ class tracing_arrays(AbstractContextManager["list[Hazard]"]):
     def __init__(self, inputs: Sequence[Any], names: Sequence[str], given: Sequence[Any]) -> None:
         self.arrays = frozenset(i for i, x in enumerate(given) if isinstance(x, np.ndarray))
         for i, (x, name) in enumerate(zip(inputs, names, strict=True)):
-            if isinstance(x, GraphTensor):
+            if isinstance(x, (GraphTensor, GraphList)):
                 x.memory = ((Memory(frozenset([i]), name), 0),)
 
     def __enter__(self) -> list[Hazard]:
-        self.outer = _trace.arrays, _trace.hazards, _trace.written, _trace.born
-        _trace.arrays, _trace.hazards, _trace.written, _trace.born = self.arrays, [], [], None
+        self.outer = _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop
+        _trace.arrays, _trace.hazards, _trace.written = self.arrays, [], []
+        _trace.born, _trace.depth, _trace.loop = None, 0, None
         return _trace.hazards
 
     def __exit__(self, *_: object) -> None:
-        _trace.arrays, _trace.hazards, _trace.written, _trace.born = self.outer
+        _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
 
 
 def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | None = None) -> None:
@@ -127,172 +137,248 @@ def check_write(x: GraphTensor) -> None:
     _check(x)
 
 
-def _wrote(held: Iterable[tuple[Memory, int]]) -> tuple[tuple[Memory, int], ...]:
+def _wrote(held: Iterable[tuple[Memory, int]], index: Value | None = None) -> Held:
     place = user_position()
     new = []
     for memory, _ in held:
         memory.version += 1
         memory.place = place
         if _trace.written is not None:
-            _trace.written.append(memory)
+            _trace.written.append((memory, index))
         new.append((memory, memory.version))
     return tuple(new)
 
 
-def _check(x: GraphTensor) -> None:
+def _check(x: GraphTensor | GraphList, is_result: bool = False) -> None:
     """StagingError if the memory of `x` was written since it was made, under another name."""
+    loop = _trace.loop
+    if loop is not None and not loop.graph.contains(x.value.graph):
+        loop.uses.append(_Use(x, user_position()))
     for memory, version in x.memory:
         if version < memory.version:
             where = f" (line {memory.place.lineno})" if memory.place is not None else ""
+            what = ("an array is changed here that the function returns under another name, or as a list or array that"
+                    " it is in" if is_result else
+                    f"an array is used here that was changed under another name, or by way of a view{where}")
             refuse(memory.origins,
-                   f"an array is used here that was changed under another name, or by way of a view{where}: in a graph"
-                   " arrays are tensors, and only the name that was changed has what was written",
-                   "Use that name from there on, or make the other one a copy before: b = a.copy().")
+                   f"{what}: in a graph arrays are tensors, and only the name that was changed has what was written",
+                   "Use that name from there on, or make the other one a copy before: b = a.copy().",
+                   memory.place if is_result else None)
+
+
+def check_results(outputs: Iterable[Any]) -> None:
+    """StagingError if the memory of a result was written, under another name, since it was made."""
+    for x in outputs:
+        if isinstance(x, (GraphTensor, GraphList)):
+            _check(x, True)
 
 
 def remember(x: Any, memories: Iterable[Memory]) -> Any:
     """`x`, which is in one of these memories."""
-    if isinstance(x, GraphTensor):
+    if isinstance(x, (GraphTensor, GraphList)):
         x.memory = tuple([(memory, memory.version) for memory in memories])
     return x
 
 
+def with_memories(x: Any, values: Iterable[Any]) -> Any:
+    """`x`, which is one of these values, or has them, or what is in them, as elements."""
+    held: dict[Memory, int] = {}
+    for value in values:
+        for memory, version in value.memory if isinstance(value, (GraphTensor, GraphList)) else ():
+            held[memory] = min(version, held.get(memory, version))
+    if held and isinstance(x, (GraphTensor, GraphList)):
+        x.memory = tuple(held.items())
+    return x
+
+
+def in_one_list(memories: Iterable[Iterable[Memory]]) -> frozenset[Memory]:
+    """The memory that elements of one list may be in, for that of each of them."""
+    found: set[Memory] = set()
+    for own in memories:
+        for memory in own:
+            memory.several |= memory in found
+        found.update(own)
+    return frozenset(found)
+
+
+def put_in(result: Any, values: Sequence[Any]) -> Any:
+    """`result`, which is a list of these elements, and of the elements of lists among these values."""
+    in_one_list([memory for memory, _ in value.memory] for value in values
+                if isinstance(value, (GraphTensor, GraphList)))
+    return with_memories(result, values)
+
+
+def element_of(result: Any, x: Any, index: Any) -> Any:
+    """What `x[index]` gives of a list."""
+    if isinstance(x, GraphList) and x.memory and result.type.shape:
+        result.memory = x.memory
+        _note_item(result, x, index)
+    return result
+
+
+def written_back(x: Any, index: Any, value: Any) -> Any:
+    """The list `x`, up to date, if `value` is what a write made of `x[index]`, the only element that shows it; or None.
+    """
+    if not isinstance(x, GraphList) or not x.memory:
+        return None
+    held = _is_set(x, index, value)
+    if held == x.memory:
+        return None
+    result = GraphList(x.value)
+    result.memory = held
+    return result
+
+
 def memories_of(x: Any) -> frozenset[Memory]:
-    """What memory `x` may be in, but for that of arrays that a body made which has been traced."""
-    if not isinstance(x, GraphTensor):
+    """What memory `x`, or an element of it, may be in, but for that which a body made that has been traced."""
+    if not isinstance(x, (GraphTensor, GraphList)):
         return frozenset()
     return frozenset([memory for memory, _ in x.memory if not memory.is_over])
 
 
 def origins_of(x: Any) -> frozenset[int]:
     """The leaves of the call's arguments whose own memory `x` may be in."""
-    held = x.memory if isinstance(x, GraphTensor) else ()
+    held = x.memory if isinstance(x, (GraphTensor, GraphList)) else ()
     return frozenset(i for memory, _ in held if memory.argument is not None for i in memory.origins)
 
 
-class unwritable(AbstractContextManager[None]):
-    """While a function is traced: NumPy arrays from before cannot be written, as that would happen once, and not at
-    each call. Nor can other threads write them."""
+class Leaving:
+    """What stands for the memory that bodies of a statement make, after it, and where they are traced again.
 
-    def __init__(self, arrays: Iterable[Any]) -> None:
-        self.arrays = sorted(arrays, key=_depth)
+    Each place of the state has memory of its own, which all places have that may be in one memory a body made.
+    """
 
-    def __enter__(self) -> None:
-        _trace.locked = (*_trace.locked, self)
-        with _lock:
-            for array in self.arrays:
-                _unwritable.setdefault(id(array), (array, set()))[1].add(self)
-                array.flags.writeable = False
+    is_loop = False
+    """Whether the body is that of a loop, or its test, which is traced after it."""
+    counter: Value | None = None
+    """Which iteration it is, if the body has that: another number in each."""
 
-    def __exit__(self, *_: object) -> None:
-        self.leave()
-        _trace.locked = _trace.locked[:-1]
+    def __init__(self) -> None:
+        self.depth, self.born = _trace.depth, _trace.born
+        self.memories: dict[tuple[Hashable, frozenset[int]], Memory] = {}
+        self.written: list[tuple[Memory, Value | None]] = []
 
-    def leave(self) -> None:
-        """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
-        with _lock:
-            for array in self.arrays:  # what others are views of comes first
-                known = _unwritable.get(id(array))
-                if known is not None:
-                    known[1].discard(self)
-                    if not known[1]:
-                        array.flags.writeable = True
-                        _unwritable.pop(id(array), None)
+    def left(self, held: Mapping[Any, Held]) -> dict[Any, Held]:
+        """What the places have, for what they have in a body. What is out of date stays so."""
+        places: dict[Memory, list[Any]] = {}
+        for place, own in held.items():
+            for memory, _ in own:
+                if memory.depth > self.depth:
+                    places.setdefault(memory, []).append(place)
+        made: dict[Any, Held] = {}
+        for place, own in held.items():
+            found: dict[Memory, int] = {}
+            for memory, version in own:
+                for each in [self._at(other, memory) for other in places.get(memory, ())] or [memory]:
+                    now = each.version if version == memory.version else -1
+                    found[each] = min(now, found.get(each, now))
+            made[place] = tuple(found.items())
+        return made
 
-
-def _leave_all() -> None:
-    for each in _trace.locked:
-        each.leave()
-
-
-at_end.append(_leave_all)
-_unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
-"""By id, arrays that cannot be written, and what needs that."""
-_lock: Final = threading.Lock()
-
-
-def _depth(array: Any) -> int:
-    depth = 0
-    while isinstance(array.base, np.ndarray):
-        array, depth = array.base, depth + 1
-    return depth
+    def _at(self, place: Hashable, memory: Memory) -> Memory:
+        key = place, memory.origins
+        if key not in self.memories:
+            made = self.memories[key] = Memory(memory.origins)
+            made.depth = self.depth
+            if _trace.born is not None and _trace.born is not self.born:
+                _trace.born.remove(made)
+                if self.born is not None:
+                    self.born.append(made)
+        self.memories[key].several |= memory.several
+        return self.memories[key]
 
 
-def written_error(error: Exception) -> StagingError | None:
-    """The error for NumPy's `error` where one of these arrays is written; None for another."""
-    if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
-        return None
-    place, name, entry = None, "a NumPy array", error.__traceback__
-    while entry is not None:
-        frame = entry.tb_frame
-        if is_users(frame):
-            place, name = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name), _name_in(frame)
-        entry = entry.tb_next
-    made = StagingError(
-        f"{name} that was there before the call is changed here: that would happen once, while the function is"
-        " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
-        " and put it there after the call.")
-    locate(made, place or user_position())
-    return made
+@dataclass
+class _Use:
+    """A use, in a loop, of an array or list from outside of it; and the index of it that is used."""
 
-
-def _name_in(frame: FrameType) -> str:
-    """What to call the array, of those that cannot be written, that a frame has."""
-    code = frame.f_code
-    names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
-    found = [name for name in names if not name.endswith("_")  # as the tool's temporaries do
-             and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
-    return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"
+    x: GraphTensor | GraphList
+    place: Position | None
+    index: Value | None = None
 
 
 class in_body(AbstractContextManager["in_body"]):
     """While a body is traced into `graph`: what it writes is written when a node has the graph."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
+        self.graph, self.leaving = graph, leaving or Leaving()
+        self.uses: list[_Use] = []
 
     def __enter__(self) -> in_body:
-        self.outer = _trace.written, _trace.born
-        self.written: list[Memory] = []
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
+        self.written: list[tuple[Memory, Value | None]] = []
         self.born: list[Memory] = []
         if _trace.hazards is not None:
             _trace.written, _trace.born = self.written, self.born
+            _trace.depth += 1
+            if self.leaving.is_loop:
+                _trace.loop = self
         return self
 
     def left(self, values: Any) -> None:
-        """The body gives these values: one that is out of date stays so. StagingError if two have one array that the
-        body made."""
-        found: dict[Memory, GraphTensor] = {}
-        for x in _tensors(values):
-            if any(version < memory.version for memory, version in x.memory):
-                x.memory = tuple([(memory, version if version == memory.version else -1)
-                                  for memory, version in x.memory])
-            for memory, _ in x.memory:
-                if memory in self.born and found.setdefault(memory, x) is not x:
-                    refuse(memory.origins, "two variables have one array after this statement, or one is a view of it,"
-                           " and in a graph arrays are tensors", "Make one of them a copy: b = a.copy().")
+        """The body gives these values. StagingError if a loop's body uses an array from outside, and writes it
+        under another name: the next iteration would not see that."""
+        if self.leaving.is_loop:
+            self.leaving.written = [*self.leaving.written, *self.written]
+            for use in self.uses:
+                self._check_use(use)
+        found = {place: x for place, x in _leaves(values, ()) if x.memory}
+        for place, held in self.leaving.left({place: x.memory for place, x in found.items()}).items():
+            found[place].memory = held
+
+    def _check_use(self, use: _Use) -> None:
+        for memory, _ in use.x.memory:
+            apart = use.index if use.index is self.leaving.counter else None
+            if any(other is memory and (apart is None or index is not apart)
+                   for other, index in self.leaving.written):
+                refuse(memory.origins,
+                       "an array is used here that the loop changes under another name, or by way of a view, or whose"
+                       " rows it runs over: in a graph arrays are tensors, and the next iteration does not see what was"
+                       " written", "Use the name that is changed, or a copy of the array from before the loop:"
+                       " b = a.copy().", use.place)
+        outer = self.outer[3]
+        if outer is not None and not outer.graph.contains(use.x.value.graph):
+            outer.uses.append(use)
 
     def __exit__(self, *_: object) -> None:
-        _trace.written, _trace.born = self.outer
-        for memory in self.written:
-            memory.version -= 1
+        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+        for each in self.written:
+            each[0].version -= 1
         for memory in self.born:
             memory.is_over = True
-        self.graph.written = tuple(dict.fromkeys(memory for memory in self.written if not memory.is_over))
+        self.graph.written = tuple(dict.fromkeys(each for each in self.written if not each[0].is_over))
 
 
-def _tensors(value: Any, depth: int = 4) -> Iterator[GraphTensor]:
-    if isinstance(value, GraphTensor):
-        yield value
-    elif depth and isinstance(value, (list, tuple, dict)):
-        for item in dict.values(value) if isinstance(value, dict) else value:
-            yield from _tensors(item, depth - 1)
+def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor | GraphList]]:
+    """The tensors and lists of the graph that a value is, or has, with where they are."""
+    parts: Iterable[tuple[Any, Any]] = ()
+    kind = type(value)  # `isinstance` would run code of proxies
+    if issubclass(kind, (GraphTensor, GraphList)):
+        yield place, value
+    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str)):
+        pass
+    elif issubclass(kind, (list, tuple)):
+        parts = enumerate((list if issubclass(kind, list) else tuple).__iter__(value))
+    elif issubclass(kind, dict):
+        parts = dict.items(value)
+    elif hasattr(kind, "__leaves__"):
+        parts = enumerate(value.__leaves__())
+    elif hasattr(kind, "presence"):  # what may be unbound
+        parts = [("content", value.content)]
+    elif (names := fields_of(value)) is not None:
+        parts = [(name, getattr(value, name)) for name in names]
+    for key, part in parts:
+        yield from _leaves(part, (*place, key))
+
+
+_DEEPEST: Final = 16  # a list may be in itself
 
 
 def written_by(graphs: Iterable[Graph]) -> None:
     """A node has these graphs: what they write is written."""
     for graph in graphs:
-        _wrote([(memory, 0) for memory in graph.written])
+        for memory, index in graph.written:
+            _wrote([(memory, 0)], index)
 
 
 def copied(x: GraphTensor) -> Any:
@@ -323,10 +409,37 @@ def item_of(result: Any, x: Any, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     if all(map(_keeps_memory, parts)):
         result.memory = x.memory
-        for memory, _ in x.memory:
-            memory.item = result, index
-        return result
-    return made_by_operator(result, [x])
+        _note_item(result, x, index)
+    else:
+        made_by_operator(result, [x])
+    loop = _trace.loop
+    if loop is not None and loop.uses and loop.uses[-1].x is x:
+        loop.uses[-1].index = _first(index)
+    return result
+
+
+
+def _note_item(result: Any, x: GraphTensor | GraphList, index: Any) -> None:
+    for memory, _ in x.memory:
+        memory.item = result, index, x.value
+
+
+def _note_write(result: Any, x: GraphTensor) -> None:
+    """A write has made `result` of `x`, which may be an item."""
+    for memory, _ in x.memory:
+        memory.view = (result, *memory.item[1:]) if memory.item is not None and memory.item[0] is x else None
+
+
+def _is_set(x: GraphTensor | GraphList, index: Any, value: Any) -> Held:
+    """The memory of `x`, which is up to date if a write has made `value` of `x[index]`, once that is set."""
+    held = []
+    for memory, version in x.memory:
+        due, memory.view = memory.view, None
+        if due is not None and due[0] is value and _same(due[1], index) and due[2] is x.value and (
+                version == memory.version - 1) and not (isinstance(x, GraphList) and memory.several):
+            version = memory.version
+        held.append((memory, version))
+    return tuple(held)
 
 
 def _keeps_memory(part: Any) -> bool:
@@ -341,17 +454,9 @@ def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value:
     """What `x` becomes by `x[index] = value`."""
     if not isinstance(x, GraphTensor) or not x.memory:
         return setitem(x, index, value)
-    for memory, version in x.memory:  # `x[i] += v` has changed `x[i]` in place, and sets it
-        due = memory.view
-        if due is not None and due[0] is value and _same(due[1], index) and version == memory.version - 1:
-            x.memory = tuple([(m, m.version if m is memory else v) for m, v in x.memory])
-        memory.view = None
+    x.memory = _is_set(x, index, value)  # `x[i] += v` has changed `x[i]` in place, and sets it
     check_write(x)
-    result = setitem(x, index, value)
-    held = _wrote(x.memory)
-    if isinstance(result, GraphTensor):
-        result.memory = held
-    return result
+    return _written(setitem(x, index, value), x, _first(index))
 
 
 def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) -> Any:
@@ -362,11 +467,22 @@ def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) ->
     result = operator(x, value)
     if result is NotImplemented:
         return result
-    held = _wrote(x.memory)
+    return _written(result, x)
+
+
+def _first(index: Any) -> Value | None:
+    """The value of the graph that an index is, or has first."""
+    first = index[0] if isinstance(index, tuple) and index else index
+    return first.value if isinstance(first, GraphTensor) else None
+
+
+def _written(result: Any, x: GraphTensor, index: Value | None = None) -> Any:
+    """`result`, which a write at this index has made of `x`."""
+    items = [memory.item for memory, _ in x.memory if memory.item is not None and memory.item[0] is x]
+    held = _wrote(x.memory, _first(items[0][1]) if items else index)
     if isinstance(result, GraphTensor):
         result.memory = held
-        for memory, _ in held:
-            memory.view = (result, memory.item[1]) if memory.item is not None and memory.item[0] is x else None
+        _note_write(result, x)
     return result
 
 

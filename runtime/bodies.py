@@ -14,14 +14,15 @@ from typing import Any, Final, Protocol
 from autograph.frames import is_body, is_internal, settle
 from autograph.references import outermost
 from autograph.restoring import of_trace
+from runtime.arrays import Leaving
 from runtime.arrays import in_body as in_body_of
-from runtime.arrays import written_error
 from runtime.errors import InaccessibleTensorError, StagingError
 from runtime.graph import Graph, Position, staging_error, user_position
 from runtime.held import holding
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.tries import caught_by
 from runtime.trace import current_graph, raising, tracing
+from runtime.unwritable import written_error
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
@@ -74,14 +75,17 @@ def in_body() -> bool:
     return bool(_open.bodies)
 
 
-def trace_body(graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]]) -> Any:
+def trace_body(
+    graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None
+) -> Any:
     """What `body` returns for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
+    `leaving`: what stands for the memory of arrays that it makes, if the body is traced several times.
 
     StagingError, leaked tensors, MemoryError and RecursionError, and what is no Exception, are raised at once.
     """
     outer = _open.bodies
     _open_body(body)
-    with tracing(graph), in_body_of(graph) as arrays:
+    with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
             with holding():
                 values = body(*make_values())

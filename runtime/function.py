@@ -23,7 +23,7 @@ from autograph.codes import until_gone
 from autograph.frames import prune
 from autograph.reach import meet_all
 from autograph.restoring import restored
-from runtime.arrays import Hazard, origins_of, tracing_arrays, unwritable
+from runtime.arrays import Hazard, check_results, origins_of, tracing_arrays
 from runtime.bodies import trace_function
 from runtime.concrete import ConcreteFunction
 from runtime.config import check_executor, settings
@@ -42,6 +42,7 @@ from runtime.tensor import EagerTensor
 from runtime.trace import _state as _tracing_state
 from runtime.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.types import TensorSpec, TensorType, Type
+from runtime.unwritable import unwritable
 from runtime.variable import Creation
 from runtime.verification import verified_call
 
@@ -372,6 +373,7 @@ class Function(Called):
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                     finally:
                         outside.leave()
+                check_results(outputs)
                 set_outputs(graph, outputs)
                 return returned, pack, hazards, [origins_of(x) for x in outputs]
 

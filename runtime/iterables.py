@@ -17,6 +17,7 @@ import numpy as np
 from autograph.backend import Backend, backend_of
 from runtime import nest
 from runtime import types as t
+from runtime.arrays import with_memories
 from runtime.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import staging_error
 from runtime.op import CAST
@@ -260,7 +261,7 @@ def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
 def _column(values: list[Any]) -> Callable[[Any], Any]:
     if all(value is values[0] for value in values) and not isinstance(values[0], (int, float, Tensor)):
         return lambda i: values[0]
-    rows = stacked(values)
+    rows = with_memories(stacked(values), values)
     return lambda i: rows[i]
 
 
@@ -369,7 +370,8 @@ class StagedEnumerate(_Lazy):
     def __iterable__(self) -> Iterable_:
         found, start = self._found, self._start
         if isinstance(found, Counted):
-            return Counted(found.length, lambda i: (start + i, found.item(i)), found.lists)
+            from_zero = type(start) is int and start == 0
+            return Counted(found.length, lambda i: (i if from_zero else start + i, found.item(i)), found.lists)
 
         def pack(tensors: Sequence[Any]) -> Any:
             return start + tensors[0], found.pack(tensors[1:])

@@ -19,6 +19,7 @@ from autograph.restoring import of_trace
 from runtime import held
 from runtime import types as t
 from runtime.aliases import Way, settle
+from runtime.arrays import Leaving
 from runtime.bodies import Branch, checkpoint, rollback, trace_body
 from runtime.errors import subject
 from runtime.graph import Graph, Value, staging_error, user_position
@@ -100,6 +101,8 @@ class _Loop:
         self.specs = [self._start(i) for i in range(len(init))]
         self.test: Graph | None = None
         self.over = Over((), None)
+        self.leaving = Leaving()
+        self.leaving.is_loop = True
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -159,6 +162,7 @@ class _Loop:
 
     def _trace(self, make_items: MakeItems) -> None:
         self.graph = graph = Graph("body", parent=current_graph())
+        self.leaving.written = []
         self.origins: Origins = {}
         with tracing(graph):
             items = make_items(graph)
@@ -179,7 +183,7 @@ class _Loop:
             with self.over.as_now(self.origins):
                 return [*(item() for item in items), *self.entry]
 
-        out = trace_body(graph, self.body_fn, values)
+        out = trace_body(graph, self.body_fn, values, self.leaving)
         with tracing(graph):
             if out is not None:
                 self.over.check(out)
@@ -384,7 +388,7 @@ class _Loop:
             return made
 
         self.test = graph
-        going = trace_body(graph, _Test(test_fn, truth), values)
+        going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
         with tracing(graph):
             set_outputs(graph, [False if going is None else going])
         return graph
@@ -551,6 +555,7 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            loop.leaving.counter = index.value
             return [lambda: items.item(index)]
     else:
         operands = list(items.sources)

@@ -46,7 +46,7 @@ class Outside:
     def arrays(self) -> list[Any]:
         """The NumPy arrays that can be written."""
         return [held.value for held in self.reach.held
-                if isinstance(held.value, np.ndarray) and held.value.flags.writeable]
+                if issubclass(type(held.value), np.ndarray) and held.value.flags.writeable]
 
     def existed(self, value: Any) -> bool:
         """Whether an object was there before the trace, and is no copy of an argument."""

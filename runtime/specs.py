@@ -20,7 +20,7 @@ import numpy as np
 from autograph.backend import UNBOUND, kind_of
 from autograph.heap import fields_of, is_container
 from runtime import nest
-from runtime.arrays import Memory, memories_of
+from runtime.arrays import Memory, in_one_list, memories_of
 from runtime.chosen import one_of_both, same_objects
 from runtime.errors import DTypeError, subject
 from runtime.graph import Graph, staging_error
@@ -36,7 +36,7 @@ from runtime.types import ListType, TensorType, Type, as_dtype, join_shapes, pro
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
-    "remedy_for_lists", "same_types", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -331,21 +331,6 @@ def join(a: Spec, b: Spec) -> Spec:
     return Leaf(joined, fixed, _memories(a) | _memories(b))
 
 
-def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
-    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
-    return [*map(_without_memories, a)] == [*map(_without_memories, b)]
-
-
-def _without_memories(spec: Spec) -> Spec:
-    if isinstance(spec, Leaf):
-        return dataclasses.replace(spec, memories=frozenset())
-    if isinstance(spec, Optional):
-        return dataclasses.replace(spec, child=_without_memories(spec.child))
-    if isinstance(spec, (Nested, Custom)):
-        return dataclasses.replace(spec, children=tuple(map(_without_memories, spec.children)))
-    return spec
-
-
 def _memories(spec: Spec) -> frozenset[Memory]:
     if isinstance(spec, Leaf):
         return frozenset([memory for memory in spec.memories if not memory.is_over])
@@ -459,9 +444,9 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     target, replaces = (None, same) if type(same) is list else (same, None)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
-        return Custom(StagedList, (Leaf(ListType(_element_type(a, b, a.children, b.children))),), target, replaces)
+        return Custom(StagedList, (_elements(a, b, a.children, b.children),), target, replaces)
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
-    leaves = [Leaf(ListType(_element_type(a, b, mine, theirs))) for mine, theirs in columns]
+    leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(StagedRecords((), structure), tuple(leaves), target, replaces)
 
 
@@ -503,6 +488,12 @@ def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tu
 
 def _item(spec: Spec) -> Any:
     return spec.like if isinstance(spec, Nested) else spec.value if isinstance(spec, Static) else spec
+
+
+def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
+    """The leaf of a staged list that is either. Conflict if there is none."""
+    memories = in_one_list(map(_memories, mine)) | in_one_list(map(_memories, theirs))
+    return Leaf(ListType(_element_type(a, b, mine, theirs)), False, memories)
 
 
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:

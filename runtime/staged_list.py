@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from runtime import trace
+from runtime.arrays import element_of, put_in, with_memories, written_back
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.graph import Position, staging_error
 from runtime.iterables import Counted, Staged, as_iterable
@@ -85,12 +86,12 @@ class StagedList(StagedSequence):
             element = x.type if element is None else join_elements(element, x.type)
         if element is None:
             raise StagingError("an empty list has no type: nothing tells what its elements will be")
-        return cls(list_new(tensors, element))
+        return cls(put_in(list_new(tensors, element), items))
 
     @classmethod
     def from_tensor(cls, x: Any) -> StagedList:
         """The rows of a tensor."""
-        return cls(list_from_tensor(x))
+        return cls(with_memories(list_from_tensor(x), [x]))
 
     # What staging and the executors see.
 
@@ -108,7 +109,7 @@ class StagedList(StagedSequence):
         return result
 
     def __iterable__(self) -> Counted:
-        return Counted(list_length(self._list), lambda i: list_get(self._list, i), (self,))
+        return Counted(list_length(self._list), lambda i: self._get(i), (self,))
 
     @property
     def element(self) -> TensorType:
@@ -127,14 +128,14 @@ class StagedList(StagedSequence):
     # What Python's list has.
 
     def append(self, x: Any, /) -> None:
-        self._list = list_append(self._list, _element(x))
+        self._list = put_in(list_append(self._list, _element(x)), [self._list, x])
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or what `for` runs over."""
         if isinstance(iterable, StagedList):
-            self._list = list_extend(self._list, iterable._list)
+            self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
         elif isinstance(iterable, Tensor):
-            self._list = list_extend(self._list, list_from_tensor(iterable))
+            self.extend(StagedList.from_tensor(iterable))
         elif as_iterable(iterable) is not None:
             self.extend(collect(iterable))
         else:
@@ -142,12 +143,13 @@ class StagedList(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        self._list = list_insert(self._list, index, _element(x))
+        self._list = put_in(list_insert(self._list, index, _element(x)), [self._list, x])
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if there is none."""
         last = type(index) is int and index == -1
-        self._list, x = list_pop(self._list, *(() if last else (index,)))
+        rest, x = list_pop(self._list, *(() if last else (index,)))
+        x, self._list = element_of(x, self._list, index), with_memories(rest, [self._list])
         return x
 
     def clear(self) -> None:
@@ -157,17 +159,23 @@ class StagedList(StagedSequence):
         return StagedList(self._list)
 
     def reverse(self) -> None:
-        self._list = list_slice(self._list, step=-1)
+        self._list = with_memories(list_slice(self._list, step=-1), [self._list])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return StagedList(list_slice(self._list, index.start, index.stop, index.step))
-        return list_get(self._list, index)
+            part = list_slice(self._list, index.start, index.stop, index.step)
+            return StagedList(with_memories(part, [self._list]))
+        return self._get(index)
+
+    def _get(self, index: Any) -> Any:
+        return element_of(list_get(self._list, index), self._list, index)
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
-        self._list = list_set(self._list, index, _element(x))
+        changed = written_back(self._list, index, x)
+        before, together = (self._list, put_in) if changed is None else (changed, with_memories)
+        self._list = together(list_set(before, index, _element(x)), [before, x])
 
     def __delitem__(self, index: Any) -> None:
         if isinstance(index, slice):

@@ -586,10 +586,12 @@ class EagerList:
 class GraphList:
     """A growable list inside a graph: stands for a `value` of a ListType."""
 
-    __slots__ = ("value",)
+    __slots__ = ("memory", "value")
 
     def __init__(self, value: Value) -> None:
         self.value = value
+        self.memory: tuple[tuple[Any, int], ...] = ()
+        """What memory its elements would be in as NumPy arrays, and the versions of that (`runtime.arrays`)."""
 
     @property
     def type(self) -> ListType:

@@ -372,7 +372,7 @@ def capture(graph: Graph, x: Any) -> Value:
     x = _convert(x)
     if isinstance(x, (GraphTensor, GraphList)):
         value = x.value
-        if type(x) is GraphTensor and x.memory:
+        if x.memory:
             OPERATORS["current"](x)
         if value.graph is graph:
             return value

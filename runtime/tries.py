@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
 from runtime.aliases import Point, meetings, settle, unified
+from runtime.arrays import Leaving, written_by
 from runtime.bodies import Branch, Unreachable, checkpoint, rollback
 from runtime.branches import Traced
 from runtime.caught import error_for, is_caught
@@ -18,6 +19,7 @@ from runtime.graph import Graph, staging_error
 from runtime.held import Bodies, bodies_open, may_be
 from runtime.op import Errors
 from runtime.ops.tries import KEEP, TRY, Region, may_catch
+from runtime.spec_memories import left, same_types
 from runtime.specs import (
     Conflict,
     Origins,
@@ -28,7 +30,6 @@ from runtime.specs import (
     describe,
     join,
     leaf_types,
-    same_types,
     shared,
     text,
 )
@@ -84,6 +85,7 @@ class _Try:
         self.left: tuple[BaseException | None, Values, Bodies] | None = None
         """What left a body last, and the state there."""
         self.around = len(bodies_open())
+        self.leaving = Leaving()
         self.kept: tuple[Graph, int, list[Spec]]
         """Where the last node is that keeps the state, and what it keeps."""
 
@@ -97,9 +99,10 @@ class _Try:
             body = _Body(self._run, self.body_fn)
             with watching(self):
                 self.body = Traced("body", body, self.init, self.names, self._enter)
-            if same_types(self.widened, self.specs):
-                return
+            settled = same_types(self.widened, self.specs)
             self.specs = self.widened
+            if settled:
+                return
             self.region.types = tuple(type for spec in self.specs for type, _ in leaf_types(spec))
             rollback(mark)
         raise staging_error(
@@ -137,7 +140,7 @@ class _Try:
         where, index, before = self.kept
         if where is graph and specs == before and index < len(graph.nodes) and graph.nodes[index].op is KEEP:
             return
-        carried = [self._carried(spec, graph) for spec in specs]
+        carried = left([self._carried(spec, graph) for spec in specs], self.leaving)
         self.widened = [self._widen(i, values, carried) for i in range(len(values))]
         if same_types(self.widened, self.specs) and self.region.types:
             apply(KEEP, *self._leaves(values), region=self.region)
@@ -178,10 +181,12 @@ class _Try:
         self.traced: list[Traced] = []
         raised = self.body.graph.errors
         self.region.caught = tuple(e for e in raised if any(may_catch(kind, e) for kind in self.kinds))
-        for handler in self.handlers:
-            for kinds in self._cases(handler, raised):
-                self.caught.append(kinds)
-                self.traced.append(self._trace(handler, kinds))
+        cases = [(handler, kinds) for handler in self.handlers for kinds in self._cases(handler, raised)]
+        if cases:
+            written_by([self.body.graph])
+        for handler, kinds in cases:
+            self.caught.append(kinds)
+            self.traced.append(self._trace(handler, kinds))
 
     def _cases(self, handler: Handler, raised: Errors) -> list[Errors]:
         found = {(error if issubclass(error, kind) else kind): None
