@@ -56,6 +56,12 @@ def sparse(size: int) -> Callable[[Path, bytes], None]:
     return place
 
 
+def too_large(entry: Path, data: bytes) -> None:
+    """It says itself, rightly, how large it is."""
+    plain(entry, entries._begin(entries.LIMIT + 1))
+    os.truncate(entry, HEADER + entries.LIMIT + 1)
+
+
 TRUSTED: dict[str, Callable[[Path, bytes], None]] = {
     "as it is written": plain,
     "others read it": lambda entry, data: plain(entry, data, 0o644),
@@ -77,7 +83,7 @@ PLACED: dict[str, Any] = {
     "directory": lambda entry, data: entry.mkdir(),
     "device": lambda entry, data: os.mknod(entry, stat.S_IFCHR | 0o600, os.makedev(1, 5)),
     "1 TB": sparse(1 << 40),
-    "too large": sparse(entries.LIMIT + HEADER + 1),
+    "too large": too_large,
     "as large as may be": sparse(entries.LIMIT + HEADER),
 }
 NEEDS_ROOT = {"of another user", "of another user, set-uid", "device"}
