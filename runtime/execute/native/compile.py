@@ -20,6 +20,7 @@ from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
 from runtime.execute.native.packed import FUNCTIONS, function_text
+from runtime.execute.native.signals import SIGNAL_SYMBOLS
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -32,7 +33,7 @@ def _host() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    for name, address in (*SYMBOLS.items(), *FRONT_SYMBOLS.items(), *blas_symbols().items()):
+    for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
         llvm.add_symbol(name, address)
     return llvm.Target.from_default_triple()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from runtime.execute.numpy import kernel_of, refusal
 from runtime.graph import Node
 from runtime.types import ListType, TensorType
 
-__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "RaiseSite", "ReloadSite",
-           "Site", "StreamSite", "UnboxSite", "result_array"]
+__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "ReloadSite", "Site",
+           "StreamSite", "UnboxSite", "result_array"]
 
 
 class Call:
@@ -31,6 +31,10 @@ class Call:
         self.objects: list[Any] = [None] * objects
         self.kept: dict[Any, Any] = {}
         self.error: BaseException | None = None
+
+    def ask(self, site: int, words: int) -> None:
+        """What native code calls."""
+        self.sites[site].run(self, words)
 
 
 class Site:
@@ -260,18 +264,6 @@ class FlushSite(Site):
         for array in arrays:
             array.setflags(write=False)
         any(map(setattr, self.storages, repeat("array"), arrays))
-
-
-class RaiseSite(Site):
-    """Raise what the handler of a signal raised, as CPython fetched it."""
-
-    def run(self, call: Call, words: int) -> None:
-        _restore(*words_at(words, 3))  # and so raises
-
-
-_restore: Final = ctypes.pythonapi.PyErr_Restore
-_restore.argtypes = [ctypes.c_void_p] * 3
-_restore.restype = None
 
 
 class ReloadSite(Site):

@@ -15,8 +15,8 @@ from runtime.execute.native.control import captured, changed, joined, pack
 from runtime.execute.native.emit import Val, const
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
-from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
-from runtime.execute.native.sites import Call, RaiseSite, Site, words_at
+from runtime.execute.native.signals import INTERRUPTED, RAISE
+from runtime.execute.native.sites import Call, Site, words_at
 from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
@@ -190,9 +190,8 @@ class Exit:
     def __call__(self, status: int) -> None:
         w = self.w
         if status == INTERRUPTED:
-            words = [w.word(ERROR_WORDS + k, "i64") for k in range(3)]
-            w.b.store(const("i64", 0), w.b.offset(w.frame, ERROR_WORDS, "i64"))  # it does not wait any more
-            w.ask(RaiseSite(), words)
+            w.module.declare(RAISE, "void", "ptr")
+            w.b.call("void", RAISE, w.frame)
         elif status == NO_MEMORY:
             w.ask(MemorySite(), ())
         w.b.jump(self.label)
