@@ -21,7 +21,7 @@ from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.op import Errors
-from runtime.ops.tries import Region
+from runtime.ops.tries import Region, Run
 from runtime.types import ListType, TensorType, Type
 
 __all__: list[str] = []
@@ -33,7 +33,7 @@ NO_MEMORY: Final = 2
 
 class CatchSite(Site):
     """Which handler is for the exception, if there is a state for it to start with: its number, and the region's run
-    then is open; or -1."""
+    then is open; or -1. A run that an interrupted call of the site has opened is over."""
 
     def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
         self.region = region
@@ -42,11 +42,13 @@ class CatchSite(Site):
     def run(self, call: Call, words: int) -> None:
         error = call.error
         assert error is not None
-        given = words_at(words, 1)
-        found = next((k for k, caught in enumerate(self.kinds) if given[0] and isinstance(error, caught)), -1)
-        given[0] = found
-        if found >= 0:
-            self.region.begin(error)
+        space = words_at(words, 2)
+        region = self.region
+        depth = call.kept.setdefault(region, len(region.runs))
+        found = [k for k, caught in enumerate(self.kinds) if space[0] and isinstance(error, caught)]
+        region.runs[depth:] = [Run((), error)] if found else []
+        space[1] = found[0] if found else -1
+        if found:
             call.error = None
 
 
@@ -57,13 +59,14 @@ class EndSite(Site):
         self.region = region
 
     def run(self, call: Call, words: int) -> None:
-        handled = self.region.end()
+        runs, depth = self.region.runs, call.kept[self.region]
+        handled = runs[depth].error if len(runs) > depth else None  # none: an interrupted call of the site
         last = call.error
-        while last is not None and last is not handled:
+        while handled is not None and last is not None and last is not handled:
             if last.__context__ is None:
                 last.__context__ = handled
-                return
             last = last.__context__
+        del runs[depth:]
 
 
 class MemorySite(Site):
@@ -224,8 +227,15 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
                 ends.append((vals, b.block, results, dict(w.dirty)))
                 b.jump(after)
 
-    def over() -> None:
-        w.insist(EndSite(region), ())
+    def over() -> Val:
+        return w.insist(EndSite(region), ())[0]
+
+    def ended() -> None:
+        interrupted = b.icmp("ne", over(), const("i32", 1))
+        w.exits.pop()
+        with b.when(interrupted):
+            w.leave(1)
+        w.exits.append(failed)
 
     caught, failed = Exit(w, "caught"), Exit(w, "failed")
     w.exits.append(caught)
@@ -235,8 +245,8 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
         b.start(caught.label)
         w.variables, w.dirty = dict(before), {}  # Python has them
         there = b.convert("zext", b.load("i8", kept.there), "i64")
-        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 1)
-        number = b.load("i64", space)
+        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 2)
+        number = b.load("i64", b.offset(space, 1, "i64"))
         with b.when(b.icmp("slt", number, const("i64", 0))):
             w.fail(1)
         w.exits.append(failed)
@@ -246,7 +256,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
             with b.when(b.icmp("eq", number, const("i64", k))):
                 w.variables, w.dirty = dict(here), {}
                 part(graph, {**env, **dict(zip(graph.inputs, kept.values(w), strict=True))},
-                     over)
+                     ended)
         w.exits.pop()
         b.line("unreachable")
         if failed.used:
