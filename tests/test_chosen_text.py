@@ -244,8 +244,8 @@ def test_what_is_kept_outside_is_no_text() -> None:
 
     rename(rt.constant(1))
     for use in (str, lambda text: text == "other", lambda text: f"{text}", len, hash):
-        with pytest.raises(StagingError, match="this text has the value of a tensor of a function that was traced: it "
-                                               "was kept somewhere outside of it, where there is no such value"):
+        with pytest.raises(rt.errors.InaccessibleTensorError, match=r"the tensor 'settings.name' .* belongs to graph "
+                                                                    r"'rename' .* and is used outside of it"):
             use(settings.name)
 
     @rt.function

@@ -18,7 +18,7 @@ PLANTED = {
     "read beyond the end": ("x.ctypes.data + 12", "ctypes.c_float.from_address(a).value"),
     "read after it was freed": ("freed", "ctypes.c_float.from_address(a).value"),
     "written before its begin": ("x.ctypes.data - 4", "ctypes.c_float.from_address(a).value = 1.0; del x"),
-    "freed twice": ("pair.ctypes.data", "executor._free(a, 1); executor._free(a, 1)"),
+    "freed twice": ("pair.ctypes.data", "executor._free(a, 1, None); executor._free(a, 1, None)"),
 }
 HEAD = """
 import sys, ctypes

@@ -106,6 +106,7 @@ def interrupting(moment: int, work: Callable[[], object]) -> bool:
         return True
     finally:
         sys.setprofile(before)
+    assert places < moment, "it was lost"
     return False
 
 
@@ -122,6 +123,45 @@ def test_a_trace_that_is_left_anywhere_is_put_back() -> None:
         assert ambient.backend is None
         moment += 1
     assert moment > 30
+
+
+def test_a_call_that_is_left_anywhere_in_what_native_code_asks_of_python(capfd: pytest.CaptureFixture[str]) -> None:
+    """From the first instruction of Python on; what has to come to its end does; the next call is as ever."""
+    total = rt.Variable(0)
+
+    @rt.function(executor="native")
+    def doubled(n):
+        return n + rt.py_function(lambda x: x, [n], rt.int32)
+
+    @rt.function(executor="native")
+    def f(n):
+        total.assign(0)
+        for i in range(n):
+            try:
+                total.assign_add(12 // (i % 3))
+                total.assign_add(rt.py_function(doubled, [i], rt.int32))
+            except ZeroDivisionError:
+                total.assign_add(1000)
+        return total.read_value()
+
+    n = rt.constant(4)
+    assert int(f(n)) == 2000 + 12 + 6 + 2 + 4
+    doors = 0
+
+    def count(frame, event, arg):
+        nonlocal doors
+        doors += event == "call" and frame.f_code.co_name == "ask"
+
+    sys.setprofile(count)
+    f(n)
+    sys.setprofile(None)
+    assert doors > 15
+    moment = 1
+    while interrupting(moment, lambda: f(n)):
+        moment += 1
+        assert int(f(n)) == 2024, moment
+    assert moment > 5 * doors
+    assert capfd.readouterr().err == ""
 
 
 def test_a_wait_for_a_compilation_is_left_at_once() -> None:

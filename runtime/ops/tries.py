@@ -38,7 +38,8 @@ from runtime.ops.control import join_types
 from runtime.tensor import EagerTensor
 from runtime.types import TensorType, Type
 
-__all__ = ["ERROR_PART", "ERROR_TEXT", "KEEP", "RERAISE", "TRY", "Region", "caught_by", "mark_caught", "may_catch"]
+__all__ = ["ERROR_PART", "ERROR_TEXT", "KEEP", "RERAISE", "TRY", "Region", "Run", "caught_by", "mark_caught",
+           "may_catch"]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
 
@@ -48,14 +49,14 @@ def may_catch(kind: type[BaseException], error: type[BaseException]) -> bool:
     return issubclass(error, kind) or (error in ANY and issubclass(kind, error))
 
 
-class _Run:
+class Run:
     """One run of a region: the state that a handler would start with, and the error that one handles."""
 
     __slots__ = ("error", "state")
 
-    def __init__(self, state: Sequence[Any] | None) -> None:
+    def __init__(self, state: Sequence[Any] | None, error: BaseException | None = None) -> None:
         self.state = state  # None: nothing was kept yet
-        self.error: BaseException | None = None
+        self.error = error
 
 
 _MARK: Final = "__region__"
@@ -95,7 +96,7 @@ def _place(traceback: TracebackType | None) -> Position | None:
 
 class _Runs(threading.local):
     def __init__(self) -> None:
-        self.open: list[_Run] = []
+        self.open: list[Run] = []
 
 
 class Region:
@@ -116,7 +117,7 @@ class Region:
         self._runs = _Runs()
 
     @property
-    def runs(self) -> list[_Run]:
+    def runs(self) -> list[Run]:
         """The runs of the region that this thread is in, the innermost last."""
         return self._runs.open
 
@@ -127,16 +128,6 @@ class Region:
         assert error is not None, "only a handler asks for its error"
         return error
 
-    def begin(self, error: BaseException) -> None:
-        """A handler begins, in this thread, for `error`."""
-        run = _Run(())
-        run.error = error
-        self.runs.append(run)
-
-    def end(self) -> BaseException | None:
-        """The handler is over; what it was for."""
-        return self.runs.pop().error
-
     def __repr__(self) -> str:
         return f"line {self.line}"
 
@@ -144,7 +135,7 @@ class Region:
 def _try_kernel(
     *, body: Function, region: Region, kinds: tuple[Errors, ...], **handlers: Function
 ) -> tuple[Any, ...]:
-    run = _Run(None if region.types else ())
+    run = Run(None if region.types else ())
     region.runs.append(run)
     try:
         return tuple(body())

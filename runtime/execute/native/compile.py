@@ -13,13 +13,14 @@ import llvmlite.binding as llvm
 
 from runtime.config import held_memory
 from runtime.execute.native import cache, pool
-from runtime.execute.native.apart import apart, close_after, lock, step
+from runtime.execute.native.apart import apart, close_after, step
 from runtime.execute.native.blas import blas_symbols
 from runtime.execute.native.emit import BY_ITEMS, PARALLEL, Module
 from runtime.execute.native.entry import ENTRY, SYMBOLS
 from runtime.execute.native.front import FRONT_SYMBOLS
 from runtime.execute.native.memory import MEMORY
 from runtime.execute.native.packed import FUNCTIONS, function_text
+from runtime.execute.native.signals import SIGNAL_SYMBOLS
 from runtime.execute.native.support import SUPPORT, support_text
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -32,7 +33,7 @@ def _host() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    for name, address in (*SYMBOLS.items(), *FRONT_SYMBOLS.items(), *blas_symbols().items()):
+    for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
         llvm.add_symbol(name, address)
     return llvm.Target.from_default_triple()
 
@@ -117,6 +118,9 @@ def _engine_of(text: str, level: int, known: bytes | None = None,
     return engine
 
 
+_addresses: Final[dict[str, int]] = {}
+
+
 @functools.lru_cache(maxsize=1)
 def _support() -> _MethodDef:
     """The function that CPython calls; what code calls that is made from now on, is found by name then."""
@@ -125,7 +129,8 @@ def _support() -> _MethodDef:
     llvm.add_symbol(MEMORY, held_memory.ctypes.data)
     engine = _engine_of(support_text(), 0)
     for name in SUPPORT:
-        llvm.add_symbol(name, engine.get_function_address(name))
+        _addresses[name] = engine.get_function_address(name)
+        llvm.add_symbol(name, _addresses[name])
     reset = ctypes.CFUNCTYPE(None)(engine.get_function_address(pool.RESET))
     reset()
     os.register_at_fork(after_in_child=reset)
@@ -154,7 +159,7 @@ def parsed(text: str, machine: Any) -> Any:
 
 def address_of(name: str) -> int:
     """Of a function of `SUPPORT`."""
-    return int(llvm.address_of_symbol(name))
+    return _addresses[name]
 
 
 def optimized(text: str, machine: Any) -> Any:
@@ -226,5 +231,4 @@ _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
-with lock:
-    _support()  # not part of the first call of a function
+apart(_support)  # not part of the first call of a function

@@ -42,8 +42,8 @@ from runtime.execute.native.list_memory import FIRST_SLOT, REFUSAL_WORD
 from runtime.execute.native.lower import Lowering
 from runtime.execute.native.memory import RELEASE
 from runtime.execute.native.report import report
-from runtime.execute.native.signals import RAISE
-from runtime.execute.native.sites import Call, RaiseSite, new_array
+from runtime.execute.native.signals import CALL_WORD
+from runtime.execute.native.sites import Call, new_array
 from runtime.execute.native.variables import ASSIGN, variables_of
 from runtime.graph import Graph
 from runtime.persistent import Items
@@ -54,50 +54,26 @@ __all__ = ["Native"]
 _ = (control, convolutions, effects, einsum, gathers, joining, list_rows, lists, pointwise, pooling, products, randoms,
      reductions, shapes, sorting, systems, texts, tries)  # they register lowerings
 
-_Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
 """It leaves its last argument, the weak reference whose callback it is, alone."""
 _LARGE: Final = 1 << 24  # bytes: for an array of less there is memory
 
 
 class Frame:
-    """The words of one call at a time: memory that is kept for the next call, and the way back to Python."""
+    """The words of one call at a time: memory that is kept for the next call."""
 
-    __slots__ = ("__weakref__", "call", "words")
+    __slots__ = ("__weakref__", "words")
 
     def __init__(self, slots: int, constants: int) -> None:
         self.words = np.zeros(FIRST_SLOT + 2 * slots, np.int64)
-        assert _callback_address is not None
-        self.words[0] = _callback_address
         self.words[1] = constants
         self.words[2] = threads.ctypes.data
-        self.call: Any = None  # the Call that it is used for, if it asks anything of Python
         address = self.words.ctypes.data
         free = partial(_free, self.words[FIRST_SLOT:].ctypes.data, slots)
         _frames[address] = until_gone(self, _frames, address), weakref.ref(self, free)
 
 
-_frames: Final[dict[int, tuple[Any, object]]] = {}  # weak references to frames, by address
-
-
-_raise: Final = RaiseSite()
-
-
-def _call_back(frame: int, site: int, words: int) -> int:
-    call: Any = None
-    try:
-        call = _frames[frame][0]().call
-        (_raise if site == RAISE else call.sites[site]).run(call, words)
-    except BaseException as exc:
-        if call is None:
-            call = _frames[frame][0]().call
-        call.error = exc  # with no call before it: a signal could meet that, and take the place of an ordinary error
-        return 0
-    return 1  # anything else, such as 0 for an exception that came before `try`, is an error
-
-
-_callback: Final = _Callback(_call_back)
-_callback_address: Final = ctypes.cast(_callback, ctypes.c_void_p).value
+_frames: Final[dict[int, tuple[object, object]]] = {}  # weak references to frames, by address
 
 
 def _large_array(nodes: dict[Any, Any], shape: Sequence[int], dtype: Any) -> Any:
@@ -177,15 +153,16 @@ class Native:
 
         def fail(status: int, call: Call | None, words: Any) -> BaseException:
             if status == 1:
-                assert call is not None
-                return call.error or KeyboardInterrupt()
+                assert call is not None and call.error is not None
+                return call.error
             return w.refusals[int(words[REFUSAL_WORD])].error()
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
             call = None
             if needs_call:
-                call = frame.call = Call(w.objects, sites)
+                call = Call(w.objects, sites)
+                frame.words[CALL_WORD] = id(call)
                 for place, k in enumerate(lists):
                     call.objects[place] = inputs[k]
                 if lists:
@@ -198,7 +175,6 @@ class Native:
                 if status == NOT_PLAIN:
                     status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *written, objects)
             finally:
-                frame.call = None
                 frames.append(frame)
             if status is not None:
                 raise fail(status, call, frame.words)

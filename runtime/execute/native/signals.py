@@ -1,4 +1,4 @@
-"""How native code lets Python handle the signals that came.
+"""How native code calls Python, and lets it handle the signals that came.
 
 To look whether some came takes the GIL, which other threads of Python may hold for milliseconds. So a call looks no
 more often than 60 times a second, and asks a clock before.
@@ -7,47 +7,61 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Final
 
 from runtime.execute.native.emit import Builder, Index, Module, Val, const
 
-__all__ = ["ASK", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE", "SIGNALS", "define_signals",
-           "poll", "watched"]
+__all__ = ["ASK", "CALL_WORD", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE", "SIGNALS",
+           "SIGNAL_SYMBOLS", "define_signals", "poll", "watched"]
 
 SIGNALS: Final = "runtime_signals"
 ASK: Final = "runtime_ask"
 INSIST: Final = "runtime_insist"
+RAISE: Final = "runtime_raise"
+CALL_WORD: Final = 0  # of the frame: the `Call` that it is used for, if it asks anything of Python
 ERROR_WORDS: Final = 3  # of the frame: an exception that a handler of a signal raised
 LOOKED_WORD: Final = 6  # of the frame: when the last look was
 _APART: Final = 1 << 24  # ns between two looks
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
-RAISE: Final = -1  # the site that raises an exception, which three words are
 _TIMES: Final = 8  # that a site is called
 PIECE: Final = 1 << 16  # iterations of a loop that is watched
 _CREDIT: Final = 1 << 20
 INTERRUPTED: Final = 4  # the status of code that stopped for it
+_METHOD: Final = intern("ask")
+_ATTRIBUTE: Final = intern("error")
+_ASK_NAME, _ERROR_NAME = "runtime_name_of_ask", "runtime_name_of_error"
+SIGNAL_SYMBOLS: Final = {_ASK_NAME: id(_METHOD), _ERROR_NAME: id(_ATTRIBUTE)}
+"""Addresses of objects of Python that this code uses."""
 
 
 def define_signals(module: Module) -> None:
-    """`runtime_signals(frame)`, `runtime_ask(frame, site, words)` and `runtime_insist(frame, site, words)`, of i32.
+    """`runtime_signals(frame)`, `runtime_ask(frame, site, words)`, `runtime_insist(frame, site, words)`, of i32, and
+    `runtime_raise(frame)`.
 
     The first is not 0 if a handler raised an exception, which waits in the frame then; it does not look if the frame is
-    null. The second calls a site, whose status is 1 if it came to its end. Signals are handled before, so that none
-    meets Python at the door of a callback, where an exception is lost; one of a handler becomes that of the call. The
-    third calls a site again if it did not come to its end, as a handler may have raised something within it; gives the
-    status of the first time.
+    null. The second calls a site: 1 if it came to its end, else 0, and the exception that left it, from its first
+    instruction on, is that of the call. The third calls a site again if it did not come to its end, as a handler may
+    have raised something within it; gives the status of the first time. The last makes the exception that waits in
+    the frame that of the call.
 
     Handlers run on the main thread of Python. Threads of the pool, which work for a call of it, are none of Python's:
     they look only whether an exception waits.
     """
     for name, result, *types in (
             ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
-            ("PyGILState_GetThisThreadState", "ptr"),
-            ("clock_gettime", "i32", "i32", "ptr"), ("PyErr_Fetch", "void", "ptr", "ptr", "ptr")):
+            ("PyGILState_GetThisThreadState", "ptr"), ("clock_gettime", "i32", "i32", "ptr"),
+            ("PyErr_Fetch", "void", "ptr", "ptr", "ptr"), ("PyErr_NormalizeException", "void", "ptr", "ptr", "ptr"),
+            ("PyException_SetTraceback", "i32", "ptr", "ptr"), ("PyObject_SetAttr", "i32", "ptr", "ptr", "ptr"),
+            ("PyObject_VectorcallMethod", "ptr", "ptr", "ptr", "i64", "ptr"), ("PyLong_FromLongLong", "ptr", "i64"),
+            ("Py_DecRef", "void", "ptr")):
         module.declare(name, result, *types)
+    for name in SIGNAL_SYMBOLS:
+        module.globals[name] = "external global i8"
     module.define(SIGNALS, "i32", ["ptr"], _signals, "nounwind", linkage="")
     module.define(ASK, "i32", ["ptr", "i32", "ptr"], _ask, "nounwind", linkage="")
     module.define(INSIST, "i32", ["ptr", "i32", "ptr"], _insist, "nounwind", linkage="")
+    module.define(RAISE, "void", ["ptr"], _raise, "nounwind", linkage="")
 
 
 def _signals(b: Builder, frame: Val) -> Val:
@@ -79,19 +93,51 @@ def _looked(b: Builder, frame: Val) -> Val:
 
 
 def _ask(b: Builder, frame: Val, site: Val, words: Val) -> Val:
-    waits = b.icmp("ne", b.load("ptr", b.offset(frame, ERROR_WORDS, "i64")), Val("ptr", "null"))
-    (status,) = b.either(waits, lambda: [const("i32", 0)], lambda: [_handled(b, frame)])  # it leaves already
-    raised = b.icmp("ne", status, const("i32", 0))
+    null = Val("ptr", "null")
+    state = b.call("i32", "PyGILState_Ensure")
+    call = b.load("ptr", b.offset(frame, CALL_WORD, "i64"))
+    address = b.op("i64", f"ptrtoint {words} to i64")
+    numbers = [b.call("ptr", "PyLong_FromLongLong", x) for x in (b.convert("sext", site, "i64"), address)]
+    given = b.alloca("ptr", 3)
+    for k, obj in enumerate([call, *numbers]):
+        b.store(obj, b.offset(given, k, "ptr"))
+    lacking = b.or_(*[b.icmp("eq", number, null) for number in numbers])
+    (result,) = b.either(lacking, lambda: [null], lambda: [
+        b.call("ptr", "PyObject_VectorcallMethod", Val("ptr", f"@{_ASK_NAME}"), given, const("i64", 3), null)])
+    failed = b.icmp("eq", result, null)
+    with b.when(failed):
+        error = b.alloca("ptr", 3)
+        b.call("void", "PyErr_Fetch", *_parts(b, error))
+        _keep(b, call, error)
+    for obj in (*numbers, result):
+        b.call("void", "Py_DecRef", obj)  # or null
+    b.call("void", "PyGILState_Release", state)
+    return b.select(failed, const("i32", 0), const("i32", 1))
 
-    def fail() -> list[Val]:
-        error = b.alloca("i64", 3)
-        for k in range(3):
-            b.store(b.load("i64", b.offset(frame, ERROR_WORDS + k, "i64")), b.offset(error, k, "i64"))
-        b.store(const("i64", 0), b.offset(frame, ERROR_WORDS, "i64"))
-        return [const("i32", RAISE), error]
 
-    number, space = b.either(raised, fail, lambda: [site, words])
-    return b.call_pointer("i32", b.load("ptr", frame), frame, number, space)
+def _parts(b: Builder, error: Val) -> list[Val]:
+    return [b.offset(error, k, "ptr") for k in range(3)]
+
+
+def _keep(b: Builder, call: Val, error: Val) -> None:
+    """Make the exception that CPython fetched, three words, that of the call."""
+    b.call("void", "PyErr_NormalizeException", *_parts(b, error))
+    type, value, trace = (b.load("ptr", part) for part in _parts(b, error))
+    with b.when(b.icmp("ne", trace, Val("ptr", "null"))):
+        b.call("i32", "PyException_SetTraceback", value, trace)
+    b.call("i32", "PyObject_SetAttr", call, Val("ptr", f"@{_ERROR_NAME}"), value)
+    for obj in (type, value, trace):
+        b.call("void", "Py_DecRef", obj)
+
+
+def _raise(b: Builder, frame: Val) -> None:
+    state = b.call("i32", "PyGILState_Ensure")
+    waiting, error = b.offset(frame, ERROR_WORDS, "i64"), b.alloca("ptr", 3)
+    for source, part in zip(_parts(b, waiting), _parts(b, error), strict=True):
+        b.store(b.load("ptr", source), part)
+    b.store(Val("ptr", "null"), waiting)
+    _keep(b, b.load("ptr", b.offset(frame, CALL_WORD, "i64")), error)
+    b.call("void", "PyGILState_Release", state)
 
 
 def _insist(b: Builder, frame: Val, site: Val, words: Val) -> Val:

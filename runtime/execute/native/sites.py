@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,22 +18,8 @@ from runtime.graph import Node, Position
 from runtime.op import better_error
 from runtime.types import ListType, TensorType, check_room, dtype_of
 
-__all__ = [
-    "AllocateSite",
-    "BoxSite",
-    "Call",
-    "FlushSite",
-    "KernelSite",
-    "MoveSite",
-    "RaiseSite",
-    "Refusal",
-    "ReloadSite",
-    "Site",
-    "StreamSite",
-    "UnboxSite",
-    "new_array",
-    "result_array",
-]
+__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal", "ReloadSite", "Site",
+           "StreamSite", "UnboxSite", "new_array", "result_array"]
 
 
 class Call:
@@ -46,6 +32,10 @@ class Call:
         self.objects: list[Any] = [None] * objects
         self.kept: dict[Any, Any] = {}
         self.error: BaseException | None = None
+
+    def ask(self, site: int, words: int) -> None:
+        """What native code calls."""
+        self.sites[site].run(self, words)
 
 
 class Site:
@@ -305,18 +295,6 @@ class FlushSite(Site):
         for array in arrays:
             array.setflags(write=False)
         any(map(setattr, self.storages, repeat("array"), arrays))
-
-
-class RaiseSite(Site):
-    """Raise what the handler of a signal raised, as CPython fetched it."""
-
-    def run(self, call: Call, words: int) -> None:
-        _restore(*words_at(words, 3))  # and so raises
-
-
-_restore: Final = ctypes.pythonapi.PyErr_Restore
-_restore.argtypes = [ctypes.c_void_p] * 3
-_restore.restype = None
 
 
 class ReloadSite(Site):

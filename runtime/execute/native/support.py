@@ -5,6 +5,7 @@
     runtime_parallel                a loop on several threads (pool.py)
     runtime_signals                 lets Python handle the signals that came (signals.py)
     runtime_ask, runtime_insist     call what is asked of Python (signals.py)
+    runtime_raise                   makes what a handler raised the exception of the call (signals.py)
     runtime_grow, runtime_extend, runtime_release    memory (memory.py)
 """
 from __future__ import annotations
@@ -16,11 +17,11 @@ from runtime.execute.native.entry import ENTRY, define_entry
 from runtime.execute.native.front import FRONT, define_front
 from runtime.execute.native.memory import EXTEND, GROW, RELEASE, define_memory
 from runtime.execute.native.pool import RUN, define_pool
-from runtime.execute.native.signals import ASK, INSIST, SIGNALS, define_signals
+from runtime.execute.native.signals import ASK, INSIST, RAISE, SIGNALS, define_signals
 
 __all__ = ["SUPPORT", "support_text"]
 
-SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, GROW, EXTEND, RELEASE)
+SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE)
 """The names of the functions."""
 
 

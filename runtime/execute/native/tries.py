@@ -15,13 +15,13 @@ from runtime.execute.native.emit import Val, const
 from runtime.execute.native.list_memory import REFUSAL_WORD, REFUSED
 from runtime.execute.native.lower import Lowering, NotNative, Value, listed, lowers
 from runtime.execute.native.scalars import llvm_type
-from runtime.execute.native.signals import ERROR_WORDS, INTERRUPTED
-from runtime.execute.native.sites import Call, RaiseSite, Refusal, Site, words_at
+from runtime.execute.native.signals import INTERRUPTED, RAISE
+from runtime.execute.native.sites import Call, Refusal, Site, words_at
 from runtime.execute.native.variables import Variable
 from runtime.graph import Graph, Node
 from runtime.graph import Value as GraphValue
 from runtime.op import Errors
-from runtime.ops.tries import Region
+from runtime.ops.tries import Region, Run
 from runtime.types import ListType, TensorType, Type
 
 __all__: list[str] = []
@@ -31,7 +31,7 @@ __all__: list[str] = []
 
 class CatchSite(Site):
     """Which handler is for the exception, if there is a state for it to start with: its number, and the region's run
-    then is open; or -1."""
+    then is open; or -1. A run that an interrupted call of the site has opened is over."""
 
     def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
         self.region = region
@@ -40,11 +40,13 @@ class CatchSite(Site):
     def run(self, call: Call, words: int) -> None:
         error = call.error
         assert error is not None
-        given = words_at(words, 1)
-        found = next((k for k, caught in enumerate(self.kinds) if given[0] and isinstance(error, caught)), -1)
-        given[0] = found
-        if found >= 0:
-            self.region.begin(error)
+        space = words_at(words, 2)
+        region = self.region
+        depth = call.kept.setdefault(region, len(region.runs))
+        found = [k for k, caught in enumerate(self.kinds) if space[0] and isinstance(error, caught)]
+        region.runs[depth:] = [Run((), error)] if found else []
+        space[1] = found[0] if found else -1
+        if found:
             call.error = None
 
 
@@ -55,13 +57,14 @@ class EndSite(Site):
         self.region = region
 
     def run(self, call: Call, words: int) -> None:
-        handled = self.region.end()
+        runs, depth = self.region.runs, call.kept[self.region]
+        handled = runs[depth].error if len(runs) > depth else None  # none: an interrupted call of the site
         last = call.error
-        while last is not None and last is not handled:
+        while handled is not None and last is not None and last is not handled:
             if last.__context__ is None:
                 last.__context__ = handled
-                return
             last = last.__context__
+        del runs[depth:]
 
 
 class RefusalSite(Site):
@@ -191,9 +194,8 @@ class Exit:
     def __call__(self, status: int) -> None:
         w = self.w
         if status == INTERRUPTED:
-            words = [w.word(ERROR_WORDS + k, "i64") for k in range(3)]
-            w.b.store(const("i64", 0), w.b.offset(w.frame, ERROR_WORDS, "i64"))  # it does not wait any more
-            w.ask(RaiseSite(), words)
+            w.module.declare(RAISE, "void", "ptr")
+            w.b.call("void", RAISE, w.frame)
         elif status == REFUSED:
             w.ask(RefusalSite(w.refusals), [w.word(REFUSAL_WORD, "i64")])
         w.b.jump(self.label)
@@ -226,8 +228,15 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
                 ends.append((vals, b.block, results, dict(w.dirty)))
                 b.jump(after)
 
-    def over() -> None:
-        w.insist(EndSite(region), ())
+    def over() -> Val:
+        return w.insist(EndSite(region), ())[0]
+
+    def ended() -> None:
+        interrupted = b.icmp("ne", over(), const("i32", 1))
+        w.exits.pop()
+        with b.when(interrupted):
+            w.leave(1)
+        w.exits.append(failed)
 
     caught, failed = Exit(w, "caught"), Exit(w, "failed")
     w.exits.append(caught)
@@ -237,8 +246,8 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
         b.start(caught.label)
         w.variables, w.dirty = dict(before), {}  # Python has them
         there = b.convert("zext", b.load("i8", kept.there), "i64")
-        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 1)
-        number = b.load("i64", space)
+        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 2)
+        number = b.load("i64", b.offset(space, 1, "i64"))
         with b.when(b.icmp("slt", number, const("i64", 0))):
             w.fail(1)
         w.exits.append(failed)
@@ -248,7 +257,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
             with b.when(b.icmp("eq", number, const("i64", k))):
                 w.variables, w.dirty = dict(here), {}
                 part(graph, {**env, **dict(zip(graph.inputs, kept.values(w), strict=True))},
-                     over)
+                     ended)
         w.exits.pop()
         b.line("unreachable")
         if failed.used:
