@@ -93,8 +93,6 @@ def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exc
                 check_room(f"the result of {op.name}", result.shape, result.dtype)  # type: ignore[arg-type]
     except OpError as error:
         return error
-    except Exception:
-        pass  # it takes sub-graphs
     if isinstance(exc, OpError):
         return None
     return OutOfMemoryError(f"{op.name} got no memory: {exc}") if isinstance(exc, MemoryError) else None
