@@ -21,18 +21,15 @@ from runtime.graph import Graph, Value, user_position
 from runtime.text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
 from runtime.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
-__all__ = [
-    "OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
-    "not_iterable",
-]
+__all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
+           "not_iterable"]
 
 OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 """By name: add subtract multiply truediv floordiv mod pow matmul and or xor left_shift right_shift invert negative abs
 less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
 conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
-NotImplemented where that is arithmetic, and the methods index, count, remove and sort of lists (`runtime.sequences`);
-and reach, which raises InaccessibleTensorError for a graph tensor that cannot be used here (`runtime.trace`); made,
-item_of, in_place, copied and current of what would be NumPy arrays (`runtime.arrays`)."""
+NotImplemented where that is arithmetic, and index, count, remove and sort of lists (`runtime.sequences`); reach, which
+raises for a graph tensor out of reach (`runtime.trace`); made, item_of, in_place, copied, current (`runtime.arrays`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
