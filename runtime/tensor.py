@@ -29,7 +29,7 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
 conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
 NotImplemented where that is arithmetic, and index, count, remove and sort of lists (`runtime.sequences`); reach, which
-raises for a graph tensor out of reach (`runtime.trace`); made, item_of, in_place, copied, current (`runtime.arrays`)."""
+raises for a tensor out of reach (`runtime.trace`); made, item_of, in_place, copied, current (`runtime.arrays`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
