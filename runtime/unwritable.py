@@ -31,14 +31,15 @@ class unwritable(AbstractContextManager[None]):
     each call. Nor can other threads write them."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
-        self.arrays = sorted(arrays, key=_depth)
+        self.arrays = [*arrays]
 
     def __enter__(self) -> None:
         _trace.locked = (*_trace.locked, self)
         with _lock:
-            for array in self.arrays:
-                _unwritable.setdefault(id(array), (array, set()))[1].add(self)
-                array.flags.writeable = False
+            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view may be written if what it shows may
+                if id(array) in _unwritable or _can_be_put_back(array):
+                    _unwritable.setdefault(id(array), (array, set()))[1].add(self)
+                    array.flags.writeable = False
 
     def __exit__(self, *_: object) -> None:
         self.leave()
@@ -47,13 +48,20 @@ class unwritable(AbstractContextManager[None]):
     def leave(self) -> None:
         """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
         with _lock:
-            for array in self.arrays:  # what others are views of comes first
-                known = _unwritable.get(id(array))
-                if known is not None:
-                    known[1].discard(self)
-                    if not known[1]:
-                        array.flags.writeable = True
-                        _unwritable.pop(id(array), None)
+            for array in self.arrays:
+                if id(array) in _unwritable:
+                    _unwritable[id(array)][1].discard(self)
+            for array, needed_by in sorted(_unwritable.values(), key=lambda entry: _depth(entry[0])):
+                # a view of what another trace needs goes with that
+                if not needed_by and _can_be_put_back(array):
+                    array.flags.writeable = True
+                    _unwritable.pop(id(array), None)
+
+
+def _can_be_put_back(array: Any) -> bool:
+    """Whether NumPy lets an array be writeable: all that it is a view of is."""
+    base = array.base
+    return not isinstance(base, np.ndarray) or (bool(base.flags.writeable) and _can_be_put_back(base))
 
 
 def _leave_all() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
+from runtime.unwritable import unwritable
 
 GRID = np.zeros(3)
 HOLDER = SimpleNamespace(grid=np.zeros(3))
@@ -538,3 +539,25 @@ def test_dtype_hint() -> None:
     assert found(np.array([3]), rt.int8) is rt.int8
     assert found(rt.constant([1.0]), rt.float64) is rt.float32
     assert rt.convert_to_tensor(np.ones(2), rt.float64, dtype_hint=rt.float32).dtype is rt.float64
+
+
+def test_arrays_that_several_traces_need_can_be_written_after_the_last() -> None:
+    whole = np.zeros(4)
+    view = whole[1:]
+
+    def writeable() -> tuple[bool, bool]:
+        return whole.flags.writeable, view.flags.writeable
+
+    for first, second in (([whole], [view]), ([view], [whole]), ([whole, view], [view]), ([view], [view, whole])):
+        outer, inner = unwritable(first), unwritable(second)
+        outer.__enter__()
+        inner.__enter__()
+        assert not any(x.flags.writeable for x in (*first, *second))
+        outer.__exit__()
+        assert not any(x.flags.writeable for x in second)
+        inner.__exit__()
+        assert writeable() == (True, True)
+    whole.flags.writeable = False  # of what is read-only, a view that is not stays so
+    with unwritable([view]):
+        assert view.flags.writeable
+    assert writeable() == (False, True)
