@@ -5,7 +5,7 @@ What wrote them would do it once, while the function is traced, and not at each 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, Final
@@ -37,7 +37,7 @@ class unwritable(AbstractContextManager[None]):
         _trace.locked = (*_trace.locked, self)
         with _lock:
             for array in sorted(self.arrays, key=_depth, reverse=True):  # a view may be written if what it shows may
-                if id(array) in _unwritable or _can_be_put_back(array):
+                if id(array) in _unwritable or _can_be_put_back(array, _unwritable):
                     _unwritable.setdefault(id(array), (array, set()))[1].add(self)
                     array.flags.writeable = False
 
@@ -58,10 +58,11 @@ class unwritable(AbstractContextManager[None]):
                     _unwritable.pop(id(array), None)
 
 
-def _can_be_put_back(array: Any) -> bool:
-    """Whether NumPy lets an array be writeable: all that it is a view of is."""
+def _can_be_put_back(array: Any, later: Container[int] = ()) -> bool:
+    """Whether NumPy lets an array be writeable: all that it is a view of is, or is `later`, by id."""
     base = array.base
-    return not isinstance(base, np.ndarray) or (bool(base.flags.writeable) and _can_be_put_back(base))
+    return not isinstance(base, np.ndarray) or (
+        (bool(base.flags.writeable) or id(base) in later) and _can_be_put_back(base, later))
 
 
 def _leave_all() -> None:

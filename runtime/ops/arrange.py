@@ -9,12 +9,14 @@ import numpy as np
 from runtime.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.op import Op, Sample, unknown_shape
 from runtime.ops.creation import range as range_
+from runtime.ops.effects import raise_unless
 from runtime.ops.families import apply_one, named
 from runtime.ops.gather import gather
 from runtime.ops.known import axis_of, merge_shapes, static_int, static_ints
 from runtime.ops.lists import list_concat, list_stack
+from runtime.ops.logic import greater_equal
 from runtime.ops.math import cast, maximum, mod
-from runtime.ops.reduction import cumsum
+from runtime.ops.reduction import cumsum, reduce_all
 from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
 from runtime.ops.sorting import searchsorted
 from runtime.tensor import OPERATORS, EagerList, GraphList, GraphTensor, Tensor
@@ -285,6 +287,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     counts = convert_to_tensor(repeats)
     size = dim(x, place)
     if counts.ndim and counts.type.shape[0] != 1:
+        if not counts.dtype.is_unsigned:
+            raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
         ends = cumsum(counts)
         return gather(x, searchsorted(ends, range_(ends[-1]), side="right"), axis=place, name=name)
     scalar = reshape(counts, []) if counts.ndim else counts

@@ -168,9 +168,13 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
     if None not in known:
         return tuple(known), None
     kinds = {item.dtype for item in items if isinstance(item, Tensor)}
-    if len(kinds) > 1:  # sizes of any int dtypes make one shape
+    if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # any ints make one shape
         items = [_as_dtype(item, t.int64) if isinstance(item, Tensor) else item for item in items]
     return tuple(known), stack(items)
+
+
+def _fits(size: int | None, dtype: DType) -> bool:
+    return size is None or dtype.limits[0] <= size <= dtype.limits[1]
 
 
 def numbers(what: str, values: Any) -> list[Any]:
