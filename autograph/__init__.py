@@ -13,8 +13,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .cache import set_cache
-from .errors import (
+from autograph.codegen.disk_cache import set_cache
+from autograph.core.allowlist import do_not_convert, include
+from autograph.core.errors import (
     AmbiguousLambdaError,
     ConversionError,
     NoSourceError,
@@ -22,12 +23,11 @@ from .errors import (
     UnsupportedError,
     VerificationError,
 )
-from .policy import do_not_convert, include
 
 if TYPE_CHECKING:
-    from .api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
-    from .importing import install, uninstall
-    from .text import convert_source, explain_source, to_code
+    from autograph.api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
+    from autograph.printing.to_code import convert_source, explain_source, to_code
+    from autograph.tools.import_hook import install, uninstall
 
 __all__ = [
     "AmbiguousLambdaError", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError", "UnsupportedError",
@@ -39,8 +39,8 @@ __version__ = "0.1.0"
 
 _PLACES = {
     **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), ".api"),
-    **dict.fromkeys(("convert_source", "explain_source", "to_code"), ".text"),
-    **dict.fromkeys(("install", "uninstall"), ".importing"),
+    **dict.fromkeys(("convert_source", "explain_source", "to_code"), ".printing.to_code"),
+    **dict.fromkeys(("install", "uninstall"), ".tools.import_hook"),
 }
 """Where the names are that are loaded when they are first asked for."""
 

@@ -17,24 +17,26 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import gast
 
-from . import cache, calls, operators
-from .analysis import Decision, classify, differs_traced, reads_frame, tested
-from .assigned import mark_all_unsure, mark_unsure
-from .capture import capture, is_current
-from .debugger import pass_over_internal_frames
-from .emit import Template, compile_function
-from .errors import ConversionError, NoSourceError, UnsupportedError
-from .expressions import convert_expressions, name_operators
-from .frames import CONVERTED
-from .jumps import lower_jumps
-from .names import Scope
-from .policy import left_alone
-from .recursion import TooDeep, with_room
-from .sites import embed, extract
-from .statements import convert_statements
-from .tree import functions_in, walk
-from .unseen import unseen
-from .verification import verified
+from autograph import operators
+from autograph.analysis.definite_assignment import mark_all_unsure, mark_unsure
+from autograph.analysis.scopes import Scope
+from autograph.analysis.staging_candidates import Decision, classify, differs_traced, reads_frame, tested
+from autograph.codegen import disk_cache
+from autograph.codegen.compile import Template, compile_function
+from autograph.codegen.dual_path.inline_caches import embed, extract
+from autograph.core.allowlist import left_alone
+from autograph.core.debugger import pass_over_internal_frames
+from autograph.core.deep_stack import TooDeep, with_room
+from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
+from autograph.core.tracebacks import CONVERTED
+from autograph.core.untraced import unseen
+from autograph.differential_check import verified
+from autograph.dispatch import converted_call
+from autograph.frontend.source import capture, is_current
+from autograph.frontend.tree import functions_in, walk
+from autograph.passes.expressions import convert_expressions, name_operators
+from autograph.passes.functionalize import convert_statements
+from autograph.passes.jumps import lower_jumps
 
 __all__ = [
     "PASSES", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
@@ -129,20 +131,20 @@ def without_collection(work: Callable[[], T]) -> T:
 @unseen
 def _template(fn: FunctionType, recursive: bool, tracing: bool) -> Template:
     for differs in False, True:
-        kept = cache.load(fn.__code__, (recursive, tracing) if differs else recursive)
+        kept = disk_cache.load(fn.__code__, (recursive, tracing) if differs else recursive)
         if kept is not None:
             return Template(embed(kept[0]), fn.__code__, kept[1], operators, differs)
     try:
-        template, name = calls.at_work.run(
+        template, name = converted_call.at_work.run(
             lambda: without_collection(lambda: with_room(lambda: _compiled(fn, recursive, tracing))))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
             lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
-    if cache.cache_directory() is not None:
+    if disk_cache.cache_directory() is not None:
         options = (recursive, tracing) if template.differs else recursive
-        cache.store(fn.__code__, options, extract(template.code), name)
+        disk_cache.store(fn.__code__, options, extract(template.code), name)
     return template
 
 
@@ -159,14 +161,14 @@ def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Templat
         template.differs = differs
         return template, name
 
-    return calls.at_work.run(compiled)
+    return converted_call.at_work.run(compiled)
 
 
-def _maker(fn: FunctionType, tracing: bool) -> tuple[calls.Maker | None, bool]:
+def _maker(fn: FunctionType, tracing: bool) -> tuple[converted_call.Maker | None, bool]:
     """For `ag__.call`: what makes the converted form of functions of this code, and whether that is another while
     something traces (or nothing does). None if they stand for themselves: a rule leaves them alone, or conversion
     changes nothing in them."""
-    def made() -> tuple[calls.Maker | None, bool]:
+    def made() -> tuple[converted_call.Maker | None, bool]:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None, False  # code made by exec (a dataclass's methods) has no text to read, see `explain`
         try:
@@ -176,10 +178,10 @@ def _maker(fn: FunctionType, tracing: bool) -> tuple[calls.Maker | None, bool]:
             return None, False
         return template if template.changes else None, template.differs
 
-    return calls.at_work.run(made)
+    return converted_call.at_work.run(made)
 
 
-calls.hooks.convert = _maker
+converted_call.hooks.convert = _maker
 _unused: dict[tuple[bool, bool], dict[int, tuple[Template, object]]] = {
     (recursive, tracing): {} for recursive in (False, True) for tracing in (False, True)}
 """Templates that no call uses, by `recursive`, `tracing` and the id of the code object: those that are not recursive,
@@ -200,7 +202,8 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     class methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` the
     functions that it calls are called as they are. With `verify=True` each call runs the original, too, on copies
     of the arguments, and raises VerificationError where printed text, exception, result or the arguments
-    after the call are not what they are in Python (see `verification`; for tests: it takes twice the time and more).
+    after the call are not what they are in Python (see `differential_check`; for tests: it takes twice the time and
+    more).
 
     Raises NoSourceError if there is no source to read, UnsupportedError for what is not a Python function,
     ConversionError for source that does not parse. What `do_not_convert` marks is returned as it is.
@@ -265,14 +268,14 @@ def _convert_function_object(fn: FunctionType, recursive: bool, tracing: bool) -
     code = fn.__code__
     with _lock:
         table = _unused[recursive, tracing]
-        entry: Any = (calls.makers_for(tracing).get(id(code)) if recursive else None) or (None,)
+        entry: Any = (converted_call.makers_for(tracing).get(id(code)) if recursive else None) or (None,)
         template = entry[0] or table.get(id(code), (None,))[0]
         if template is None:
             template = _template(fn, recursive, tracing)
             if recursive and template.changes:
-                calls.remember(code, template, tracing, template.differs)
+                converted_call.remember(code, template, tracing, template.differs)
             else:
-                table[id(code)] = template, calls.watch(code, table)
+                table[id(code)] = template, converted_call.watch(code, table)
     made = cast(FunctionType, template(fn))
     for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
         if hasattr(fn, name):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import autograph as ag
-from autograph.cache import cache_directory, load
+from autograph.codegen.disk_cache import cache_directory, load
 from benchmarks import nested as nested_module
 from benchmarks.measure import OURS, Budget, Row, in_turns, once_each
 from benchmarks.nested import nested

@@ -1,16 +1,42 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-from autograph.frames import hide_package
+from autograph.core.tracebacks import hide_package
 from runtime import autograph, bitwise, config, data, debugging, dtypes, errors, linalg, math, nest, nn, random
-from runtime.concrete import ConcreteFunction
-from runtime.control import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
+from runtime.core.graph import Graph, UnrollingWarning
+from runtime.core.tensor import Tensor
+from runtime.core.trace import init_scope
+from runtime.core.types import (
+    DType,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from runtime.core.types import (
+    bool_ as bool,
+)
 from runtime.debugging import Assert, print
-from runtime.function import Function, function
-from runtime.graph import Graph, UnrollingWarning
-from runtime.module import Module
-from runtime.ops.arrange import concat, pad, repeat, roll, split, tile, unstack
+from runtime.function.concrete import ConcreteFunction
+from runtime.function.function import Function, function
+from runtime.function.module import Module
+from runtime.function.retracing import RetracingWarning
+from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
+from runtime.function.variable import IndexedSlices, Variable, name_scope
 from runtime.ops.complex_numbers import complex
+from runtime.ops.concat_split import concat, pad, repeat, roll, split, tile, unstack
 from runtime.ops.creation import (
     constant,
     eye,
@@ -117,34 +143,8 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
-from runtime.retracing import RetracingWarning
-from runtime.static import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
-from runtime.tensor import Tensor
-from runtime.tensor_array import TensorArray
-from runtime.trace import init_scope
-from runtime.types import (
-    DType,
-    TensorShape,
-    TensorSpec,
-    as_dtype,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from runtime.types import (
-    bool_ as bool,
-)
-from runtime.variable import IndexedSlices, Variable, name_scope
+from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
+from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
 

@@ -3,6 +3,6 @@ from __future__ import annotations
 
 import sys
 
-from runtime.cli import main
+from runtime.tools.cli import main
 
 sys.exit(main())

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError, locate
-from runtime.op import Op
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
+from runtime.core.op import Op
+from runtime.core.symbolic_text import Template, show
+from runtime.core.tensor import Tensor
+from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.types import TensorType, Type, as_dtype, broadcast_shapes
 from runtime.ops.effects import plain_text, print_text
-from runtime.tensor import Tensor
-from runtime.text import Template, show
-from runtime.trace import apply, convert_to_tensor, current_graph, user_position, wrap
-from runtime.types import TensorType, Type, as_dtype, broadcast_shapes
 
 __all__ = [
     "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",

@@ -1,9 +1,7 @@
 """The dtypes (`tf.dtypes`)."""
 from __future__ import annotations
 
-from runtime.ops.complex_numbers import complex
-from runtime.ops.math import cast, saturate_cast
-from runtime.types import (
+from runtime.core.types import (
     DType,
     as_dtype,
     bool_,
@@ -21,6 +19,8 @@ from runtime.types import (
     uint32,
     uint64,
 )
+from runtime.ops.complex_numbers import complex
+from runtime.ops.math import cast, saturate_cast
 
 bool = bool_
 double = float64

@@ -11,12 +11,12 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from autograph import cache as conversions
-from autograph import entries
-from autograph.importing import compile_module
-from runtime.execute.native import cache as native
+from autograph.codegen import disk_cache as conversions
+from autograph.core import cache_entries
+from autograph.tools.import_hook import compile_module
+from runtime.backends.native.jit import object_cache as native
 
-HEADER = entries._HEADER
+HEADER = cache_entries._HEADER
 
 
 class Conversions:
@@ -57,7 +57,7 @@ def cache_in_use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.param is Machine:
         pytest.importorskip("llvmlite")
     monkeypatch.setattr(native, "_told", set())
-    monkeypatch.setattr(entries, "_swept", set())
+    monkeypatch.setattr(cache_entries, "_swept", set())
     before = conversions.cache_directory(), rt.config.native_cache()
     ag.set_cache(None)
     rt.config.set_native_cache(None)
@@ -78,7 +78,7 @@ def forgery(cache: Any, tmp_path: Path) -> tuple[str, bytes]:
         assert cache.run(answer) == answer
     name = only(tmp_path / "apart 1").name
     held = only(tmp_path / "apart 2").read_bytes()[HEADER:]
-    return name, entries._header(name, held) + held
+    return name, cache_entries._header(name, held) + held
 
 
 @pytest.fixture(name="forged")

@@ -76,7 +76,7 @@ def _guard_numpy() -> None:
 
 def _fresh(native: Any) -> Any:
     """A frame of its own for each call, so that memory has no room from calls before."""
-    from runtime.execute.native.executor import Frame
+    from runtime.backends.native.jit.executor import Frame
     native.frames.clear()
     return Frame(native.lowering.slots, native.addresses.ctypes.data)
 
@@ -88,20 +88,24 @@ def install(at_start: bool = False, most: int = 1 << 26, address_space: int = 6 
     faulthandler.enable()
     _library().guard_configure(ctypes.c_int(at_start), ctypes.c_size_t(most))
     _guard_numpy()
-    from runtime.execute.native import compile, memory
+    from runtime.backends.native.abi import allocator
+    from runtime.backends.native.jit import compile
     llvm: Any = compile.llvm
-    for name, mine in ((memory.GROW, "guard_grow"), (memory.EXTEND, "guard_extend"), (memory.RELEASE, "guard_release")):
+    for name, mine in ((allocator.GROW, "guard_grow"), (allocator.EXTEND, "guard_extend"), (allocator.RELEASE,
+                                                                                            "guard_release")):
         llvm.add_symbol(name, _address(mine))
-    from runtime.execute.native import executor, lower
+    from runtime.backends.native.codegen import context
+    from runtime.backends.native.jit import executor
     free: Any = executor._free
     executor._free = type(free)(_address("guard_release"))  # type: ignore[misc]
-    lower._STACK = -1  # type: ignore[misc]
+    context._STACK = -1  # type: ignore[misc]
     executor.Native.frame = _fresh  # type: ignore[method-assign]
     resource.setrlimit(resource.RLIMIT_AS, (address_space, resource.RLIM_INFINITY))
 
 
 def main(options: list[str]) -> int:
-    """`python tests/guard.py test_native_ops.py -q`: tests with guarded memory. GUARD=start: see `at_start`."""
+    """`python tests/guard.py native/kernels/test_native_ops.py -q`: tests with guarded memory. GUARD=start: see
+    `at_start`."""
     install(at_start=os.environ.get("GUARD") == "start", most=1 << 31, address_space=16 << 30)
     import pytest
     return int(pytest.main(options))

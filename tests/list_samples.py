@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.op import Sample
-from runtime.tensor import EagerList
-from runtime.text import Hole, Template
-from runtime.types import ListType, TensorType, float32, float64
+from runtime.core.op import Sample
+from runtime.core.symbolic_text import Hole, Template
+from runtime.core.tensor import EagerList
+from runtime.core.types import ListType, TensorType, float32, float64
 
 ROW: Final = TensorType(float32, (2,))
 ANY_ROW: Final = TensorType(float32, (None,))

@@ -1,6 +1,6 @@
 """What must hold between the kernel and the rule of every op: one function for each property, given a sample.
 
-`tests/test_ops_registry.py` holds all ops to them; `tests/test_planted_op_faults.py` sees that they catch faults.
+`tests/ops/test_ops_registry.py` holds all ops to them; `tests/test_planted_op_faults.py` sees that they catch faults.
 """
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import numpy as np
 from list_samples import LIST_SAMPLES
 
 import runtime  # noqa: F401  registers every op
-from runtime.execute.numpy import run
-from runtime.graph import Graph, Node, Value
-from runtime.op import REGISTRY, Op, Sample
-from runtime.tensor import EagerList
-from runtime.trace import add_input, apply, set_outputs, tracing
-from runtime.types import ListType, Type, type_of_array
+from runtime.backends.numpy import run
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.op import REGISTRY, Op, Sample
+from runtime.core.tensor import EagerList
+from runtime.core.trace import add_input, apply, set_outputs, tracing
+from runtime.core.types import ListType, Type, type_of_array
 
 NEED_A_PLACE = {
-    "accumulate_variable": "its param is a variable: test_variable.py",
-    "assert_compare": "it raises: test_effects.py",
-    "assign_variable": "its param is a variable: test_variable.py",
-    "check": "it raises: test_effects.py",
-    "check_bound": "it raises: test_staging.py",
-    "cond": "its params are graphs: test_staging.py",
-    "error_part": "it belongs to a try_: test_tries.py",
-    "error_text": "it belongs to a try_: test_tries.py",
-    "iterator_next": "its param is a dataset's iterator: test_data.py",
-    "iterator_start": "its param is a dataset: test_data.py",
-    "keep": "it belongs to a try_: test_tries.py",
-    "numpy_function": "it runs the user's code: test_effects.py",
-    "print": "it prints: test_effects.py",
-    "py_function": "it runs the user's code: test_effects.py",
-    "raise": "it raises: test_effects.py",
-    "raise_unless": "it raises: test_effects.py",
-    "read_variable": "its param is a variable: test_variable.py",
-    "reduce": "its params are graphs: test_staging.py",
-    "reraise": "it belongs to a try_: test_tries.py",
-    "try_": "its params are graphs: test_tries.py",
-    "while_loop": "its params are graphs: test_staging.py",
+    "accumulate_variable": "its param is a variable: function/test_variable.py",
+    "assert_compare": "it raises: ops/test_effects.py",
+    "assign_variable": "its param is a variable: function/test_variable.py",
+    "check": "it raises: ops/test_effects.py",
+    "check_bound": "it raises: staging/test_staging.py",
+    "cond": "its params are graphs: staging/test_staging.py",
+    "error_part": "it belongs to a try_: staging/control/test_exceptions.py",
+    "error_text": "it belongs to a try_: staging/control/test_exceptions.py",
+    "iterator_next": "its param is a dataset's iterator: data/test_dataset.py",
+    "iterator_start": "its param is a dataset: data/test_dataset.py",
+    "keep": "it belongs to a try_: staging/control/test_exceptions.py",
+    "numpy_function": "it runs the user's code: ops/test_effects.py",
+    "print": "it prints: ops/test_effects.py",
+    "py_function": "it runs the user's code: ops/test_effects.py",
+    "raise": "it raises: ops/test_effects.py",
+    "raise_unless": "it raises: ops/test_effects.py",
+    "read_variable": "its param is a variable: function/test_variable.py",
+    "reduce": "its params are graphs: staging/test_staging.py",
+    "reraise": "it belongs to a try_: staging/control/test_exceptions.py",
+    "try_": "its params are graphs: staging/control/test_exceptions.py",
+    "while_loop": "its params are graphs: staging/test_staging.py",
 }
 """Ops that cannot have samples, and where they are tested."""
 

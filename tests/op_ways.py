@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 import runtime as rt
-from runtime.execute.numpy import run
-from runtime.graph import Graph, prune
-from runtime.python_numbers import with_python_numbers
-from runtime.tensor import EagerTensor
-from runtime.trace import add_input, set_outputs, tracing
-from runtime.types import TensorType, type_of_array
+from runtime.backends.numpy import run
+from runtime.core.graph import Graph, prune
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import add_input, set_outputs, tracing
+from runtime.core.types import TensorType, type_of_array
+from runtime.numbers.widen_python_numbers import with_python_numbers
 
 
 def eager(function: Callable[..., Any], *arrays: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A module with state of its own, for test_reach.py."""
+"""A module with state of its own, for conversion/state/test_reachability.py."""
 from __future__ import annotations
 
 

@@ -1,4 +1,4 @@
-"""Graphs for the tests of `runtime.rewrite`: how they are made, run and compared."""
+"""Graphs for the tests of `runtime.optimize`: how they are made, run and compared."""
 from __future__ import annotations
 
 import contextlib
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import runtime as rt
-from runtime import types as t
-from runtime.execute.numpy import executable
-from runtime.graph import Graph
-from runtime.rewrite import RULES, Fired, rewrite
-from runtime.types import TensorType
+from runtime.backends.numpy import executable
+from runtime.core import types as t
+from runtime.core.graph import Graph
+from runtime.core.types import TensorType
+from runtime.optimize import RULES, Fired, rewrite
 
 SPECIAL = {
     "b": [False, True], "i": [0, 1, -1, 2, -2, 3, 7, 127, -128], "u": [0, 1, 2, 3, 255, 128],

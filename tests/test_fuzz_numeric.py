@@ -13,8 +13,8 @@ from fuzz.numeric import campaign, judge, unexplained
 from fuzz.numeric_programs import NumericProgram, generate
 from fuzz.numeric_values import Argument
 
-from runtime.execute.native.emit import const
-from runtime.execute.native.scalars import ELEMENTWISE
+from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE
+from runtime.backends.native.llvm.builder import const
 
 COUNT = 120
 FOUND = (2145, 3513, 3812, 100783, 101354, 4471, 1602)

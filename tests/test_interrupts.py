@@ -19,11 +19,11 @@ import pytest
 from interrupts import interrupted, left_over
 
 import runtime as rt
-from autograph.backend import ambient
-from autograph.codes import until_gone
-from autograph.restoring import restored
-from runtime.execute.native import apart
-from runtime.trace import tracing
+from autograph.core.backend import ambient
+from autograph.core.code_cache import until_gone
+from autograph.core.trace_cleanup import restored
+from runtime.backends.native.abi import interruptible
+from runtime.core.trace import tracing
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 ROOT = Path(__file__).parents[1]
@@ -173,7 +173,7 @@ def test_a_wait_for_a_compilation_is_left_at_once() -> None:
         while not ended.wait(0.01):  # as in LLVM: it sees no signals
             pass
         steps.append("before")
-        apart.step()
+        interruptible.step()
         steps.append("after")
 
     def stop(*_: object) -> None:
@@ -184,18 +184,18 @@ def test_a_wait_for_a_compilation_is_left_at_once() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         start = time.perf_counter()
         with pytest.raises(Stop):
-            apart.apart(slow)
+            interruptible.apart(slow)
         assert started.is_set() and time.perf_counter() - start < PATIENT
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         ended.set()
-    assert apart.apart(lambda: 3) == 3  # after the other has left
+    assert interruptible.apart(lambda: 3) == 3  # after the other has left
     assert steps == ["before"]
     with pytest.raises(ValueError, match="no such"):
-        apart.apart(lambda: int("no such"))
+        interruptible.apart(lambda: int("no such"))
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(apart.apart(threading.get_ident)))
+    thread = threading.Thread(target=lambda: found.append(interruptible.apart(threading.get_ident)))
     thread.start()
     thread.join()
     assert found == [thread.ident]
@@ -210,12 +210,12 @@ def test_what_an_object_owned_is_closed_with_the_next_work() -> None:
 
     owner = Stop()
     reference = weakref.ref(owner)
-    apart.close_after(owner, Owned())
-    apart.apart(bool)
+    interruptible.close_after(owner, Owned())
+    interruptible.apart(bool)
     assert not closed
     del owner
     assert reference() is None
-    apart.apart(bool)
+    interruptible.apart(bool)
     assert closed and closed[0] != threading.get_ident()
 
 
@@ -288,7 +288,7 @@ def test_a_process_that_was_left_while_it_compiles_forks_and_ends(tmp_path: Path
     text = """
 import os, signal, sys
 import runtime as rt
-from runtime.execute.native import compile as native
+from runtime.backends.native.jit import compile as native
 
 original = native.optimized
 def stopped(text, machine):

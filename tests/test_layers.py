@@ -1,4 +1,5 @@
-"""Imports run one way: autograph knows nothing of runtime, no package has a cycle, no import hides in a function."""
+"""Imports run one way: autograph knows nothing of runtime, folders import those above them, no package has a cycle, no
+import hides in a function."""
 from __future__ import annotations
 
 import ast
@@ -11,15 +12,60 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("autograph", "runtime")
 INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {}
 """(module, imported): why this import has to run inside a function. Empty is the aim."""
+FOLDERS = """
+autograph/core
+autograph/frontend
+autograph/analysis
+autograph/passes
+autograph/dispatch
+autograph/codegen/dual_path
+autograph/state
+autograph/operators
+autograph/codegen
+autograph
+autograph/printing
+autograph/tools
+runtime/core
+runtime/ops
+runtime/optimize
+runtime/numbers
+runtime/backends
+runtime/backends/native/llvm
+runtime/backends/native/abi
+runtime/backends/native/libm
+runtime/backends/native/codegen
+runtime/backends/native/kernels
+runtime/backends/native/kernels/matmul
+runtime/backends/native/kernels/convolution
+runtime/backends/native/loops
+runtime/backends/native/control
+runtime/backends/native/jit
+runtime/staging/values
+runtime/staging/containers
+runtime/staging/control
+runtime/staging/python
+runtime/staging
+runtime/function
+runtime/data
+runtime
+runtime/tools
+""".split()
+"""Each imports only from itself and from those above it. The folder of a package has its public modules: of autograph,
+what converts; of runtime, the names that users import, which nothing below imports."""
+UPWARD: set[tuple[str, str]] = set()
+"""Pairs of folders of which the first imports the second though that is not above it: each is to be removed."""
+UPWARD_FOR_TYPES: set[tuple[str, str]] = set()
+"""The same, of imports for annotations alone (`if TYPE_CHECKING`)."""
 
 
 def modules(package: str) -> dict[str, ast.Module]:
     """The modules of a package by dotted name."""
-    found = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
-    return found
+    return {dotted(path): ast.parse(path.read_text()) for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 MODULES = {name: tree for package in PACKAGES for name, tree in modules(package).items()}
@@ -32,12 +78,16 @@ def imports(name: str, body: list[ast.stmt] | None = None) -> Iterator[tuple[str
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for target in targets(name, node):
                 yield target, node
-        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        elif is_for_types(node):
             yield from imports(name, node.orelse)
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for _, block in ast.iter_fields(node):
                 if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
                     yield from imports(name, block)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
 def targets(name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -52,8 +102,35 @@ def targets(name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
     return submodules if len(submodules) == len(node.names) else [base, *submodules]
 
 
+def folder(name: str) -> str:
+    """The folder that a module is in."""
+    return (name if name in IS_PACKAGE else name.rpartition(".")[0]).replace(".", "/")
+
+
+def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """Pairs of folders that import against the order, with the modules that do, wherever in these the import stands.
+
+    The face of a package imports what it likes, and importing anything of a package imports its face: `__init__` and
+    `__main__` of `autograph` and `runtime` are left out.
+    """
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for name, tree in MODULES.items():
+        if name in PACKAGES or name.endswith(".__main__"):
+            continue
+        kept = {id(each) for node in ast.walk(tree) if is_for_types(node) for each in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and (id(node) in kept) is for_types:
+                for target in targets(name, node):
+                    if target not in MODULES or target in PACKAGES:
+                        continue
+                    pair = folder(name), folder(target)
+                    if FOLDERS.index(pair[1]) > FOLDERS.index(pair[0]):
+                        found.setdefault(pair, set()).add((name, target))
+    return found
+
+
 def test_the_rule_sees_the_packages() -> None:
-    assert {"autograph", "autograph.api", "autograph.operators", "runtime", "runtime.trace"} <= set(MODULES)
+    assert {"autograph", "autograph.api", "autograph.operators", "runtime", "runtime.core.trace"} <= set(MODULES)
     assert "autograph.operators" in {target for target, _ in imports("autograph.api")}
 
 
@@ -63,6 +140,30 @@ def test_autograph_knows_no_runtime() -> None:
         if target.split(".")[0] in ("runtime", "numpy", "tests")
     }
     assert not outward
+
+
+def test_every_folder_has_its_place() -> None:
+    """Folders of nothing but a docstring have none, and need none."""
+    assert len(FOLDERS) == len(set(FOLDERS))
+    with_code = {folder(name) for name, tree in MODULES.items() if name not in IS_PACKAGE or len(tree.body) > 1}
+    assert with_code == set(FOLDERS)
+
+
+@pytest.mark.parametrize("for_types, listed", [(False, UPWARD), (True, UPWARD_FOR_TYPES)], ids=["runs", "for types"])
+def test_folders_import_those_above_them(for_types: bool, listed: set[tuple[str, str]]) -> None:
+    found = upward(for_types)
+    new = {pair: sorted(found[pair]) for pair in sorted(found.keys() - listed)}
+    assert not new, f"folders that import against the order, and their modules: {new}"
+    assert listed <= found.keys(), f"listed, but no longer there: {sorted(listed - found.keys())}"
+
+
+def test_an_import_against_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant: an import in a function, and one for types."""
+    text = "if TYPE_CHECKING:\n    import runtime.function.variable\ndef f():\n    import runtime.data.dataset\n"
+    monkeypatch.setitem(MODULES, "runtime.core.op", ast.parse(text))
+    assert ("runtime/core", "runtime/data") in upward(False)
+    assert ("runtime/core", "runtime/function") in upward(True)
+    assert ("runtime/core", "runtime/function") not in upward(False)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -9,10 +9,13 @@ import pytest
 from programs import Program, load
 from ways import EXACT, difference, reference, run
 
-from autograph import expressions, jumps, names, operators, statements, tree
-from autograph.state import State
-from runtime.op import REGISTRY
-from runtime.staging import BACKEND
+from autograph import operators
+from autograph.analysis import scopes as names
+from autograph.frontend import tree
+from autograph.passes import expressions, functionalize, jumps
+from autograph.state.statement_state import State
+from runtime.core.op import REGISTRY
+from runtime.staging.backend import BACKEND
 
 PROGRAMS = load()
 
@@ -243,7 +246,7 @@ def forget_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_liveness_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a loop leaves behind is taken for dead."""
-    original = statements.annotate
+    original = functionalize.annotate
 
     def annotate(body: list[Any], *rest: Any) -> None:
         original(body, *rest)
@@ -251,7 +254,7 @@ def no_liveness_after(monkeypatch: pytest.MonkeyPatch) -> None:
             if isinstance(node, tree.LOOPS) and hasattr(node, "live_head"):
                 node.live_head = node.head_gen
 
-    monkeypatch.setattr(statements, "annotate", annotate)
+    monkeypatch.setattr(functionalize, "annotate", annotate)
 
 
 def break_is_continue(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from op_checks import check_forgetting, check_kernel, check_silence, check_staged, samples
 
-from runtime.op import REGISTRY
-from runtime.types import TensorType, float64, int32
+from runtime.core.op import REGISTRY
+from runtime.core.types import TensorType, float64, int32
 
 
 def planted(name: str, **changed: Any) -> Any:

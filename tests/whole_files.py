@@ -33,9 +33,9 @@ from typing import NamedTuple, TypeVar
 
 import gast
 
-from autograph.recursion import with_room
-from autograph.text import convert_source
-from autograph.unparse import unparse
+from autograph.core.deep_stack import with_room
+from autograph.printing.to_code import convert_source
+from autograph.printing.unparse import unparse
 
 __all__ = ["conversion_fault", "files", "import_fault", "modules", "printing_fault", "read"]
 

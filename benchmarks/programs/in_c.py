@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.execute.native.blas import blas_symbols
+from runtime.backends.native.abi.blas import blas_symbols
 
 __all__ = ["BUILDS", "in_c"]
 

@@ -80,6 +80,6 @@ def load(subject: str) -> None:
     if subject in _NEEDS:
         peer(_NEEDS[subject])
     elif subject in (OURS, "fast_math"):
-        importlib.import_module("runtime.execute.native.executor")
+        importlib.import_module("runtime.backends.native.jit.executor")
     elif subject == REFERENCE:
         importlib.import_module("runtime")

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from runtime import types as t
-from runtime.op import Op, Sample
-from runtime.ops.families import COMPLEX, apply_one, check_dtype, named, random_array, unary
+from runtime.core import types as t
+from runtime.core.op import Op, Sample
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorType, broadcast_shapes
 from runtime.ops.logic import less, where
 from runtime.ops.math import atan2
-from runtime.tensor import OPERATORS, Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import TensorType, broadcast_shapes
+from runtime.ops.op_makers import COMPLEX, apply_one, check_dtype, named, random_array, unary
 
 _real = unary("real", np.real, COMPLEX, real=True, doc="The real part.")
 _imag = unary("imag", np.imag, COMPLEX, real=True, doc="The imaginary part.")

@@ -10,11 +10,11 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, ShapeError
-from runtime.graph import Graph
-from runtime.op import Op, Sample
-from runtime.types import ListType, TensorType, Type, join_shapes
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.graph import Graph
+from runtime.core.op import Op, Sample
+from runtime.core.types import ListType, TensorType, Type, join_shapes
 
 __all__ = ["COND", "REDUCE", "UNDEFINED", "WHILE_LOOP", "Streaming", "join_types"]
 

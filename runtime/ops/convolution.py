@@ -19,16 +19,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, ShapeError
-from runtime.op import Errors, Op, Sample
-from runtime.ops import windows
-from runtime.ops.families import FLOATS, apply_one, check_dtype, named, random_array
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.op import Errors, Op, Sample
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import Shape, TensorType, shape_text
+from runtime.ops import sliding_windows
+from runtime.ops.op_makers import FLOATS, apply_one, check_dtype, named, random_array
 from runtime.ops.shape import dims, numbers, product, reshape, shape_argument
-from runtime.ops.windows import Padding, Plan, located
-from runtime.tensor import Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import Shape, TensorType, shape_text
+from runtime.ops.sliding_windows import Padding, Plan, located
 
 __all__ = [
     "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
@@ -59,7 +59,7 @@ def _related(x: Shape, filters: Shape, out: Shape | None, *, strides: tuple[int,
         if features is not None and features % groups:
             raise ShapeError(f"{features} features do not divide into {groups} groups: filters {shape_text(filters)} "
                              f"take {taken} of {channels} channels")
-    counts = windows.window_counts(x[1:-1], filters[:-2], strides, dilations, padding)
+    counts = sliding_windows.window_counts(x[1:-1], filters[:-2], strides, dilations, padding)
     for what, a, c in (("batch sizes", x[:1], out[:1]), ("features", filters[-1:], out[-1:]),
                        ("numbers of windows", counts, out[1:-1])):
         if not t.compatible_shapes(a, c):
@@ -99,7 +99,8 @@ class _Run:
         self.groups = max(self.x[-1] // max(self.filters[-2], 1), 1)
         self.window = self.filters[:-2]
         self.before, self.after = zip(*[
-            windows.bounds(size, window, stride, dilation, padding, axis) for axis, (size, window, stride, dilation)
+            sliding_windows.bounds(size, window, stride, dilation, padding, axis) for axis, (size, window, stride,
+                                                                                             dilation)
             in enumerate(zip(self.x[1:-1], self.window, strides, dilations, strict=True))], strict=True)
         self.dtype = dtype
         self.sums = np.dtype(np.float32 if dtype == np.float16 else dtype)
@@ -125,12 +126,12 @@ class _Run:
         return (slice(None), *[slice(a, a + b) for a, b in zip(self.before, self.x[1:-1], strict=True)])
 
     def view(self, padded: Any) -> Any:
-        return windows.view(padded, self.out[1:-1], self.window, self.strides, self.dilations)
+        return sliding_windows.view(padded, self.out[1:-1], self.window, self.strides, self.dilations)
 
     def blocks(self) -> Iterable[tuple[slice, slice]]:
         """Parts of y whose windows fit the cache, or nearly."""
         taken = int(np.prod(self.out[2:-1])) * int(np.prod(self.window)) * self.x[-1] * self.sums.itemsize
-        return windows.blocks(self.out[0], self.out[1], taken)
+        return sliding_windows.blocks(self.out[0], self.out[1], taken)
 
     def parts(self) -> Iterable[tuple[Any, Any]]:
         """Each group's channels and features, as indices of the last axis."""
@@ -297,9 +298,9 @@ CONV_FILTERS: Final = Op(
 @located
 def _convolved(op: str, rank: int, input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None,
                dilations: Any, name: str | None) -> Tensor:
-    images = windows.tensor(op, "images", input, rank, more=True)
-    w = windows.tensor(op, "filters", filters, rank, hint=images.dtype)
-    plan = windows.plan(op, rank, strides, padding, data_format, dilations)
+    images = sliding_windows.tensor(op, "images", input, rank, more=True)
+    w = sliding_windows.tensor(op, "filters", filters, rank, hint=images.dtype)
+    plan = sliding_windows.plan(op, rank, strides, padding, data_format, dilations)
     x, leading = plan.inward(images)
     y = apply_one(CONV, x, w, **plan.params)
     return named(plan.outward(y, leading), name)
@@ -316,9 +317,9 @@ def conv2d(input: Any, filters: Any, strides: Any, padding: Any, data_format: st
     """Images [..., h, w, c] convolved with filters [window h, window w, c, f]: [..., h', w', f] (`tf.nn.conv2d`).
 
     As in TF nothing is flipped (a cross-correlation), and filters that take c / g channels are g groups of filters.
-    strides, dilations: a number, or a list of 1, 2 or 4. padding: "SAME", "VALID" (see `runtime.ops.windows`), or a
-    pair (before, after) for each axis of the input. data_format: "NHWC", or "NCHW": [..., c, h, w] to [..., f, h', w'].
-    float16, float32 and float64; products of float16 are added up in float32. ShapeError, InvalidArgumentError.
+    strides, dilations: a number, or a list of 1, 2 or 4. padding: "SAME", "VALID" (see `runtime.ops.sliding_windows`),
+    or a pair (before, after) for each axis of the input. data_format: "NHWC", or "NCHW": [..., c, h, w] to [..., f, h',
+    w']. float16, float32 and float64; products of float16 are added up in float32. ShapeError, InvalidArgumentError.
     """
     return _convolved("conv2d", 2, input, filters, strides, padding, data_format, dilations, name)
 
@@ -354,10 +355,10 @@ def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, data_f
     c * m], where feature q * m + r is channel q by filter r (`tf.nn.depthwise_conv2d`). For the rest see `conv2d`.
     """
     op = "depthwise_conv2d"
-    images = windows.tensor(op, "images", input, 2, more=True)
-    plan = windows.plan(op, 2, strides, padding, data_format, dilations)
+    images = sliding_windows.tensor(op, "images", input, 2, more=True)
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)
     x, leading = plan.inward(images)
-    w = _depthwise(op, windows.tensor(op, "filters", filter, 2, hint=x.dtype), dims(x)[-1])
+    w = _depthwise(op, sliding_windows.tensor(op, "filters", filter, 2, hint=x.dtype), dims(x)[-1])
     return named(plan.outward(apply_one(CONV, x, w, **plan.params), leading), name)
 
 
@@ -373,9 +374,9 @@ def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, s
 @located
 def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any,
                 data_format: str | None, dilations: Any, name: str | None) -> Tensor:
-    images = windows.tensor(op, "images", input, rank)
-    w = windows.tensor(op, "filters", filters, rank, hint=images.dtype)
-    plan = windows.plan(op, rank, strides, padding, data_format, dilations)
+    images = sliding_windows.tensor(op, "images", input, rank)
+    w = sliding_windows.tensor(op, "filters", filters, rank, hint=images.dtype)
+    plan = sliding_windows.plan(op, rank, strides, padding, data_format, dilations)
     y, _ = plan.inward(images)
     sizes = numbers(f"the output_shape of {op}", output_shape)
     if len(sizes) == rank:  # those of the spatial axes, as TF takes them, too
@@ -434,9 +435,9 @@ def conv2d_backprop_input(input_sizes: Any, filters: Any, out_backprop: Any, str
     by its result (`tf.compat.v1.nn.conv2d_backprop_input`).
     """
     op = "conv2d_backprop_input"
-    w = windows.tensor(op, "filters", filters, 2)
-    plan = windows.plan(op, 2, strides, padding, data_format, dilations)
-    y, _ = plan.inward(windows.tensor(op, "gradients", out_backprop, 2, hint=w.dtype))
+    w = sliding_windows.tensor(op, "filters", filters, 2)
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)
+    y, _ = plan.inward(sliding_windows.tensor(op, "gradients", out_backprop, 2, hint=w.dtype))
     sizes = plan.ordered(_shape(op, input_sizes))
     return named(plan.outward(_sized(CONV_INPUT, w, y, sizes, plan), []), name)
 
@@ -448,9 +449,9 @@ def conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, str
     `out_backprop` by its result (`tf.compat.v1.nn.conv2d_backprop_filter`).
     """
     op = "conv2d_backprop_filter"
-    plan = windows.plan(op, 2, strides, padding, data_format, dilations)
-    x, _ = plan.inward(windows.tensor(op, "images", input, 2))
-    y, _ = plan.inward(windows.tensor(op, "gradients", out_backprop, 2, hint=x.dtype))
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)
+    x, _ = plan.inward(sliding_windows.tensor(op, "images", input, 2))
+    y, _ = plan.inward(sliding_windows.tensor(op, "gradients", out_backprop, 2, hint=x.dtype))
     sizes = _shape(op, filter_sizes)
     return named(_sized(CONV_FILTERS, x, y, sizes, plan), name)
 
@@ -461,10 +462,10 @@ def depthwise_conv2d_backprop_input(input_sizes: Any, filter: Any, out_backprop:
                                     ) -> Tensor:
     """As `conv2d_backprop_input`, for `depthwise_conv2d` (`tf.nn.depthwise_conv2d_backprop_input`)."""
     op = "depthwise_conv2d_backprop_input"
-    plan = windows.plan(op, 2, strides, padding, data_format, dilations)
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)
     sizes = plan.ordered(_shape(op, input_sizes))
-    w = _depthwise(op, windows.tensor(op, "filters", filter, 2), sizes[-1])
-    y, _ = plan.inward(windows.tensor(op, "gradients", out_backprop, 2, hint=w.dtype))
+    w = _depthwise(op, sliding_windows.tensor(op, "filters", filter, 2), sizes[-1])
+    y, _ = plan.inward(sliding_windows.tensor(op, "gradients", out_backprop, 2, hint=w.dtype))
     return named(plan.outward(_sized(CONV_INPUT, w, y, sizes, plan), []), name)
 
 
@@ -474,9 +475,9 @@ def depthwise_conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop
                                      ) -> Tensor:
     """As `conv2d_backprop_filter`, for `depthwise_conv2d` (`tf.nn.depthwise_conv2d_backprop_filter`)."""
     op = "depthwise_conv2d_backprop_filter"
-    plan = windows.plan(op, 2, strides, padding, data_format, dilations)
-    x, _ = plan.inward(windows.tensor(op, "images", input, 2))
-    y, _ = plan.inward(windows.tensor(op, "gradients", out_backprop, 2, hint=x.dtype))
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)
+    x, _ = plan.inward(sliding_windows.tensor(op, "images", input, 2))
+    y, _ = plan.inward(sliding_windows.tensor(op, "gradients", out_backprop, 2, hint=x.dtype))
     h, w, channels, many = _shape(op, filter_sizes)
     have = dims(x)[-1]
     if isinstance(have, int) and isinstance(channels, int) and have != channels:

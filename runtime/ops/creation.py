@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
-from runtime.op import Errors, Op, Sample
-from runtime.ops.families import REAL, apply_one, check_dtype, named
-from runtime.ops.known import axis_of
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
+from runtime.core.op import Errors, Op, Sample
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
 from runtime.ops.logic import equal, less, where
 from runtime.ops.math import add, cast, divide, multiply, subtract
+from runtime.ops.op_makers import REAL, apply_one, check_dtype, named
 from runtime.ops.reduction import reduce_max
 from runtime.ops.shape import BROADCAST_TO, broadcast_to, dims, expand_dims, reshape, shape_argument
-from runtime.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.trace import convert_to_tensor, current_graph
-from runtime.types import DType, TensorType, as_dtype, check_room, dtype_of
+from runtime.ops.static_arguments import axis_of
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:

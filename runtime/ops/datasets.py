@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from runtime.op import Op
-from runtime.types import TensorType, Type
+from runtime.core.op import Op
+from runtime.core.types import TensorType, Type
 
 __all__ = ["NEXT", "START", "Iteration"]
 

@@ -1,7 +1,7 @@
 """Effects: print, assertions, staged `raise`, and calls of Python functions. They run in program order.
 
-A message may hold placeholders of graph tensors (see `runtime.text`) and exceptions may hold graph tensors; both
-are resolved when the effect runs.
+A message may hold placeholders of graph tensors (see `runtime.core.symbolic_text`) and exceptions may hold graph
+tensors; both are resolved when the effect runs.
 """
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from weakref import ref
 
 import numpy as np
 
-from autograph.backend import HEAP_TYPE
-from autograph.codes import until_gone
-from autograph.paths import name_of, path_of
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
-from runtime.graph import Position
-from runtime.op import Op
-from runtime.ops.tries import RERAISE, Region, caught_by
-from runtime.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.text import Show, Template, show
-from runtime.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
-from runtime.trails import raise_at, trail
-from runtime.types import (
+from autograph.core.access_paths import name_of, path_of
+from autograph.core.backend import HEAP_TYPE
+from autograph.core.code_cache import until_gone
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
+from runtime.core.graph import Position
+from runtime.core.op import Op
+from runtime.core.symbolic_text import Show, Template, show
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
+from runtime.core.traceback_replay import raise_at, trail
+from runtime.core.types import (
     DType,
     TensorSpec,
     TensorType,
@@ -38,6 +37,7 @@ from runtime.types import (
     shape_text,
     type_of_array,
 )
+from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
     "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Raised", "check_bound",

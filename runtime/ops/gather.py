@@ -6,19 +6,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import DTypeError, IndexOutOfRangeError, ShapeError
-from runtime.op import Op, Sample
+from runtime.core.errors import DTypeError, IndexOutOfRangeError, ShapeError
+from runtime.core.op import Op, Sample
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import TensorType, bool_, float32, int32, shape_text
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
-from runtime.ops.families import apply_one, named, random_array
-from runtime.ops.known import axis_of, merge_shapes
 from runtime.ops.logic import NONZERO, equal
 from runtime.ops.math import cast, negative
+from runtime.ops.op_makers import apply_one, named, random_array
 from runtime.ops.shape import broadcast_to, dims, product, reshape
-from runtime.tensor import OPERATORS, Tensor
-from runtime.trace import apply, convert_to_tensor
-from runtime.types import TensorType, bool_, float32, int32, shape_text
+from runtime.ops.static_arguments import axis_of, merge_shapes
 
 
 def _check_indices(op: str, indices: TensorType) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.errors import (
+from runtime.core.errors import (
     DTypeError,
     IndexOutOfRangeError,
     InvalidArgumentError,
@@ -19,18 +19,18 @@ from runtime.errors import (
     ShapeError,
     locate,
 )
-from runtime.graph import user_position
-from runtime.op import Errors, Op, Sample
+from runtime.core.graph import user_position
+from runtime.core.op import Errors, Op, Sample
+from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, shape_text
 from runtime.ops.creation import range as range_
-from runtime.ops.families import apply_one, named
 from runtime.ops.gather import boolean_mask, gather, scatter
-from runtime.ops.known import axes_of, known_elements
 from runtime.ops.logic import less, where
 from runtime.ops.math import add, cast
+from runtime.ops.op_makers import apply_one, named
 from runtime.ops.shape import broadcast_to, dim, numbers, reshape, shape, size, stack
-from runtime.tensor import OPERATORS, GraphTensor, Tensor
-from runtime.trace import apply, convert_to_tensor
-from runtime.types import Shape, TensorType, broadcast_shapes, int32, shape_text
+from runtime.ops.static_arguments import axes_of, known_elements
 
 Part = int | str | None  # of a slice: "?" is an operand
 Entry = int | str | None | tuple[Part, Part, Part]

@@ -6,21 +6,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import InvalidArgumentError, ShapeError
-from runtime.op import Errors, Op, Sample, unknown_shape
+from runtime.core import types as t
+from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.op import Errors, Op, Sample, unknown_shape
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import Shape, TensorType, broadcast_shapes, shape_text
 from runtime.ops import math
 from runtime.ops.creation import eye
 from runtime.ops.creation import range as range_
-from runtime.ops.families import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
 from runtime.ops.indexing import getitem
-from runtime.ops.known import axes_of, axis_of, static_ints
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
+from runtime.ops.op_makers import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
 from runtime.ops.reduction import reduce_max, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, product, reshape, squeeze, transpose
-from runtime.tensor import OPERATORS, Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import Shape, TensorType, broadcast_shapes, shape_text
+from runtime.ops.static_arguments import axes_of, axis_of, static_ints
 
 # Products.
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from runtime.errors import (
+from runtime.core.errors import (
     DTypeError,
     IndexOutOfRangeError,
     InvalidArgumentError,
@@ -18,11 +18,11 @@ from runtime.errors import (
     OutOfMemoryError,
     ShapeError,
 )
-from runtime.op import CAST, Op
-from runtime.persistent import Items, versions
-from runtime.tensor import EagerList, GraphList
-from runtime.trace import apply
-from runtime.types import (
+from runtime.core.op import CAST, Op
+from runtime.core.persistent_list import Items, versions
+from runtime.core.tensor import EagerList, GraphList
+from runtime.core.trace import apply
+from runtime.core.types import (
     ListType,
     TensorType,
     Type,

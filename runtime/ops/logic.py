@@ -6,10 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidNumberError, NumberOverflowError
-from runtime.op import Op, Sample
-from runtime.ops.families import (
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidNumberError, NumberOverflowError
+from runtime.core.op import Op, Sample
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorType, broadcast_shapes
+from runtime.ops.op_makers import (
     ALL,
     BOOL,
     INTS,
@@ -22,9 +25,6 @@ from runtime.ops.families import (
     random_array,
     unary,
 )
-from runtime.tensor import OPERATORS, Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import TensorType, broadcast_shapes
 
 # Comparison.
 

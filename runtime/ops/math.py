@@ -9,12 +9,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
-from runtime.graph import user_position
-from runtime.op import CAST, Errors, Sample
+from runtime.core import types as t
+from runtime.core.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
+from runtime.core.graph import user_position
+from runtime.core.op import CAST, Errors, Sample
+from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
-from runtime.ops.families import (
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, not_equal, where
+from runtime.ops.op_makers import (
     FLOATS,
     INEXACT,
     NUMERIC,
@@ -27,10 +31,6 @@ from runtime.ops.families import (
     random_array,
     unary,
 )
-from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, not_equal, where
-from runtime.tensor import OPERATORS, GraphTensor, Tensor
-from runtime.trace import apply, convert_to_tensor
-from runtime.types import DType, as_dtype
 
 # Kernels that are not just a NumPy function.
 

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
 from runtime.ops import math
-from runtime.ops.families import FLOATS, REAL, check_dtype, named, unary
 from runtime.ops.gather import gather
-from runtime.ops.known import axes_of, axis_of
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import greater, greater_equal, where
 from runtime.ops.math import sigmoid, softplus, tanh
+from runtime.ops.op_makers import FLOATS, REAL, check_dtype, named, unary
 from runtime.ops.random import uniform
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from runtime.ops.shape import dims, reshape, squeeze
 from runtime.ops.sorting import in_top_k, top_k
-from runtime.tensor import Tensor
-from runtime.trace import convert_to_tensor
+from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
     "batch_normalization", "bias_add", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",

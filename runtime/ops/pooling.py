@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample, unknown_shape
-from runtime.ops import math, windows
+from runtime.core import types as t
+from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.op import Op, Sample, unknown_shape
+from runtime.core.tensor import Tensor
+from runtime.core.types import Shape, TensorType
+from runtime.ops import math, sliding_windows
 from runtime.ops.convolution import CONV
 from runtime.ops.creation import ones
 from runtime.ops.creation import range as range_
-from runtime.ops.families import FLOATS, REAL, apply_one, check_dtype, named, random_array
+from runtime.ops.op_makers import FLOATS, REAL, apply_one, check_dtype, named, random_array
 from runtime.ops.shape import dims, product, reshape
-from runtime.ops.windows import Padding, Plan, located
-from runtime.tensor import Tensor
-from runtime.types import Shape, TensorType
+from runtime.ops.sliding_windows import Padding, Plan, located
 
 __all__ = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d", "max_pool2d",
            "max_pool3d", "max_pool_with_argmax"]
@@ -40,7 +40,7 @@ def _counts(shape: Shape, window: Ints, strides: Ints, padding: Padding) -> Shap
             max(pair) >= size for pair, size in zip(padding, window, strict=True)):
         raise ShapeError(f"pooling takes a padding of less than its windows, {list(window)}, not "
                          f"{[list(pair) for pair in padding]}")
-    found = windows.window_counts(shape[1:-1], window, strides, (1,) * len(window), padding)
+    found = sliding_windows.window_counts(shape[1:-1], window, strides, (1,) * len(window), padding)
     return tuple(0 if size == 0 else count for size, count in zip(shape[1:-1], found, strict=True))
 
 
@@ -52,7 +52,7 @@ def _taps(x: Any, window: Ints, strides: Ints, padding: Padding) -> Iterable[tup
     counts = _counts(x.shape, window, strides, padding)
     axes = []  # for each axis, the index of each window's element at each place
     for axis, (size, count, many, stride) in enumerate(zip(x.shape[1:-1], counts, window, strides, strict=True)):
-        low, _ = windows.bounds(size, many, stride, 1, padding, axis)
+        low, _ = sliding_windows.bounds(size, many, stride, 1, padding, axis)
         first = np.arange(count or 0, dtype=np.int64) * stride - low
         axes.append([np.clip(first + k, 0, max(size - 1, 0)) for k in range(many)])
     for place in np.ndindex(window):
@@ -141,12 +141,12 @@ Pool = Callable[[Tensor, Ints, Plan], Tensor]
 def _pooled(op: str, rank: int | None, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None,
             name: str | None, how: Pool, dtypes: tuple[t.DType, ...]) -> Tensor:
     if rank is None:
-        images = windows.tensor(op, "images", input, 1, dtypes, more=True)
+        images = sliding_windows.tensor(op, "images", input, 1, dtypes, more=True)
         rank = images.ndim - 2
     else:
-        images = windows.tensor(op, "images", input, rank, dtypes)
-    plan = windows.plan(op, rank, strides, padding, data_format)
-    window = windows.positive(op, "ksize", ksize, rank, plan.channels_first)
+        images = sliding_windows.tensor(op, "images", input, rank, dtypes)
+    plan = sliding_windows.plan(op, rank, strides, padding, data_format)
+    window = sliding_windows.positive(op, "ksize", ksize, rank, plan.channels_first)
     x, leading = plan.inward(images)
     return named(plan.outward(how(x, window, plan), leading), name)
 
@@ -238,9 +238,9 @@ def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any, dat
         raise InvalidArgumentError(f"{op} takes the data_format 'NHWC', not {data_format!r}")
     dtype = t.as_dtype(output_dtype)
     check_dtype(op, dtype, (t.int32, t.int64))
-    x = windows.tensor(op, "images", input, 2, REAL)
-    plan = windows.plan(op, 2, strides, padding, data_format)
-    window = windows.positive(op, "ksize", ksize, 2, False)
+    x = sliding_windows.tensor(op, "images", input, 2, REAL)
+    plan = sliding_windows.plan(op, 2, strides, padding, data_format)
+    window = sliding_windows.positive(op, "ksize", ksize, 2, False)
     places = apply_one(MAX_POOL_ARGMAX, x, window=window, strides=plan.strides, padding=plan.padding)
     if include_batch_in_index:
         count, *sizes = dims(x)

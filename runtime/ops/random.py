@@ -11,18 +11,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.op import Op, Sample
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
 from runtime.ops import math
-from runtime.ops.families import FLOATS, INTS, apply_one, check_dtype, named
 from runtime.ops.gather import gather
+from runtime.ops.op_makers import FLOATS, INTS, apply_one, check_dtype, named
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim, shape_argument
 from runtime.ops.sorting import argsort
-from runtime.tensor import Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import DType, TensorType, as_dtype, check_room, dtype_of
 
 __all__ = [
     "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",

@@ -6,11 +6,15 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import NumberOverflowError, ShapeError
-from runtime.op import Errors, Op, Sample
+from runtime.core import types as t
+from runtime.core.errors import NumberOverflowError, ShapeError
+from runtime.core.op import Errors, Op, Sample
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import DType, TensorType
 from runtime.ops import math
-from runtime.ops.families import (
+from runtime.ops.logic import where
+from runtime.ops.op_makers import (
     BOOL,
     INEXACT,
     INTS,
@@ -23,12 +27,8 @@ from runtime.ops.families import (
     of_ints,
     random_array,
 )
-from runtime.ops.known import axes_of, axis_of
-from runtime.ops.logic import where
 from runtime.ops.shape import along, dim, product, squeeze
-from runtime.tensor import Tensor
-from runtime.trace import convert_to_tensor
-from runtime.types import DType, TensorType
+from runtime.ops.static_arguments import axes_of, axis_of
 
 Axes = tuple[int, ...]
 

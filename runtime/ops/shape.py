@@ -7,14 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import DTypeError, ShapeError
-from runtime.op import CAST, Errors, Op, Sample, unknown_shape
-from runtime.ops.families import apply_one, named
-from runtime.ops.known import axes_of, axis_of, known_elements, static_int, static_ints
-from runtime.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
-from runtime.trace import apply, convert_to_tensor
-from runtime.types import (
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.op import CAST, Errors, Op, Sample, unknown_shape
+from runtime.core.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import (
     DType,
     Shape,
     TensorShape,
@@ -24,6 +22,8 @@ from runtime.types import (
     dtype_of,
     shape_text,
 )
+from runtime.ops.op_makers import apply_one, named
+from runtime.ops.static_arguments import axes_of, axis_of, known_elements, static_int, static_ints
 
 Dims = tuple[int | None, ...]
 

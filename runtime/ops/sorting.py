@@ -6,21 +6,21 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from runtime import types as t
-from runtime.errors import InvalidArgumentError, ShapeError
-from runtime.op import Op, Sample
+from runtime.core import types as t
+from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.op import Op, Sample
+from runtime.core.tensor import Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import DType, TensorType
 from runtime.ops.effects import raise_unless
-from runtime.ops.families import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem
-from runtime.ops.known import axis_of, merge_shapes
 from runtime.ops.logic import greater, greater_equal, less, logical_and
 from runtime.ops.math import cast
+from runtime.ops.op_makers import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim, transpose
-from runtime.tensor import Tensor
-from runtime.trace import apply, convert_to_tensor
-from runtime.types import DType, TensorType
+from runtime.ops.static_arguments import axis_of, merge_shapes
 
 # Sorting, along the last axis.
 

@@ -6,9 +6,9 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from runtime.errors import DTypeError, ShapeError
-from runtime.op import Op, unknown_shape
-from runtime.types import DType, Shape, TensorType, compatible_shapes, shape_text
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.op import Op, unknown_shape
+from runtime.core.types import DType, Shape, TensorType, compatible_shapes, shape_text
 
 __all__ = ["ACCUMULATE", "ASSIGN", "READ", "Storage"]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 import runtime as rt
 from fuzz.numeric_values import DTYPES, FLOATS, INTS, SIZES, Argument, random_argument
-from runtime.op import REGISTRY
-from runtime.tensor import EagerTensor
-from runtime.trace import apply
+from runtime.core.op import REGISTRY
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import apply
 
 __all__ = ["NAMESPACE", "NumericProgram", "generate"]
 

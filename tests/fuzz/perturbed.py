@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.graph import Graph, Node
+from runtime.core.graph import Graph, Node
 
 __all__ = ["Moved", "run_graph"]
 

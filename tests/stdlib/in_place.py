@@ -16,12 +16,12 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from autograph import api, operators
-from autograph.capture import capture
-from autograph.emit import compile_function
-from autograph.errors import ConversionError
-from autograph.expressions import name_operators
-from autograph.frames import is_converted
-from autograph.unseen import unseen
+from autograph.codegen.compile import compile_function
+from autograph.core.errors import ConversionError
+from autograph.core.tracebacks import is_converted
+from autograph.core.untraced import unseen
+from autograph.frontend.source import capture
+from autograph.passes.expressions import name_operators
 
 __all__ = ["Converter", "converted_code", "lazy_values"]
 

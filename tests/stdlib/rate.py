@@ -12,7 +12,7 @@ from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
 from autograph import api
-from autograph.errors import ConversionError
+from autograph.core.errors import ConversionError
 
 from .in_place import lazy_values
 

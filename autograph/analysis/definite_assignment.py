@@ -1,0 +1,169 @@
+"""Which reads of a variable, attribute or item may find nothing there, by the ways through a function.
+
+Where a staged branch assigns a variable, only the graph knows whether it is bound, and Python raises where it is read.
+What computes with the value asks for that by itself; what only hands it on (`y = x`, `return x`, `f(x)`, `del x`) does
+not, and is marked here. To mark more than need be costs a call while a backend traces, and changes nothing: so all
+attributes and items are, and the variables of functions around.
+"""
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import gast
+
+from autograph.analysis.scopes import Scope, scan
+from autograph.analysis.staging_candidates import takes_item
+from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, functions_in, outside
+
+__all__ = ["mark_all_unsure", "mark_unsure"]
+
+Sure = frozenset[str] | None
+"""The variables that are assigned on all ways that come here; None if none does."""
+
+_ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscript, gast.FormattedValue, gast.AugAssign)
+"""What computes with a variable that is directly in it."""
+
+
+def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> bool:
+    """Leave `unsure` on each name, attribute and item that is read in the frame of a function, or name that it
+    deletes, that may not be there, and is only handed on. Whether there is one. `around`: the variables of the
+    functions around it."""
+    ways = _Ways(scope.locals, (around - scope.locals - scope.globals) | scope.nonlocals)
+    if isinstance(function, gast.Lambda):
+        ways.reads(function.body, frozenset(scope.parameters))
+    else:
+        ways.block(function.body, frozenset(scope.parameters))
+    return ways.found
+
+
+def mark_all_unsure(function: Any, used: frozenset[str], class_name: str | None, around: Set[str]) -> bool:
+    """`mark_unsure` for a function and those made in it."""
+    scope = Scope(function, used, class_name)
+    found = mark_unsure(function, scope, around)
+    for child, owner in functions_in(function, class_name):
+        found |= mark_all_unsure(child, used, owner, around | scope.locals)
+    return found
+
+
+class _Ways:
+    def __init__(self, names: Set[str], free: Set[str]) -> None:
+        self.names, self.free = names, free
+        self.found = False
+        self.left: list[list[Sure]] = []
+        """For each loop around: what is sure at each `break`."""
+
+    def block(self, body: list[Any], sure: Sure) -> Sure:
+        for node in body:
+            sure = self.statement(node, sure)
+        return sure
+
+    def statement(self, node: Any, sure: Sure) -> Sure:
+        if sure is None:
+            return None
+        cls = type(node)
+        if cls is gast.If:
+            self.reads(node.test, sure, asks=True)
+            return _both(self.block(node.body, sure), self.block(node.orelse, sure))
+        if cls in LOOPS:
+            return self.loop(node, sure)
+        if cls.__name__ in ("Try", "TryStar"):
+            return self.guard(node, sure)
+        if cls is gast.With or cls is gast.AsyncWith:
+            for item in node.items:
+                self.reads(item.context_expr, sure)
+                sure |= self.bound(item.optional_vars)
+            self.block(node.body, sure)
+            return sure - self.deleted(node.body)  # an error may end the body, and its manager the error
+        if cls is gast.Match:
+            self.reads(node.subject, sure)
+            found: Sure = sure
+            for case in node.cases:
+                inner = sure | self.bound(case.pattern)
+                self.reads(case.guard, inner, asks=True)
+                found = _both(found, self.block(case.body, inner))
+            return found
+        if isinstance(node, FUNCTIONS) or cls is gast.ClassDef:
+            for part in outside(node):
+                self.reads(part, sure)
+            return sure | ({node.name} & self.names)
+        if cls is gast.Delete:
+            for target in node.targets:
+                self.reads(target, sure)
+            return sure - self.deleted([node])
+        self.reads(node, sure)
+        if cls is gast.Break:
+            self.left[-1].append(sure)
+        if cls in (gast.Break, gast.Continue, gast.Return, gast.Raise):
+            return None
+        return sure | self.bound(node)
+
+    def loop(self, node: Any, sure: frozenset[str]) -> Sure:
+        is_while = isinstance(node, gast.While)
+        if not is_while:
+            self.reads(node.iter, sure)
+        sure -= self.deleted(node.body)
+        if is_while:
+            self.reads(node.test, sure, asks=True)
+        self.left.append([])
+        self.block(node.body, sure if is_while else sure | self.bound(node.target))
+        breaks = self.left.pop()
+        ends = is_while and isinstance(node.test, gast.Constant) and bool(node.test.value)
+        found = None if ends else self.block(node.orelse, sure)
+        for left in breaks:
+            found = _both(found, left)
+        return found
+
+    def guard(self, node: Any, sure: frozenset[str]) -> Sure:
+        found = self.block(node.orelse, self.block(node.body, sure))
+        caught = sure - self.deleted(node.body)
+        for handler in node.handlers:
+            self.reads(handler.type, caught)
+            own = set() if handler.name is None else {handler.name.id} & self.names
+            ended = self.block(handler.body, caught | own)
+            found = _both(found, None if ended is None else ended - own)
+        before = caught - self.deleted([*node.handlers, *node.orelse])
+        after = self.block(node.finalbody, before)
+        if found is None or after is None:
+            return None
+        return (found - self.deleted(node.finalbody)) | (after - before)
+
+    def bound(self, node: Any) -> frozenset[str]:
+        return frozenset() if node is None else frozenset(scan(node).binds & self.names)
+
+    def deleted(self, nodes: list[Any]) -> frozenset[str]:
+        """Those that a `del` in these statements, or the end of a handler, takes away."""
+        stack, found = list(nodes), set()
+        while stack:
+            node = stack.pop()
+            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Del):
+                found.add(node.id)
+            if isinstance(node, gast.ExceptHandler) and node.name is not None:
+                found.add(node.name.id)
+            if isinstance(node, (gast.stmt, gast.ExceptHandler, gast.match_case)) and not isinstance(node, FUNCTIONS):
+                stack += children(node)
+        return frozenset(found & self.names)
+
+    def reads(self, node: Any, sure: frozenset[str], asks: bool = False) -> None:
+        """Mark the names in an expression, or a statement without blocks; it `asks` a name that it is."""
+        if node is None:
+            return
+        cls = type(node)
+        if cls is gast.Name:
+            unsure = not isinstance(node.ctx, (gast.Store, gast.Param)) and node.id not in sure and (
+                node.id in self.names or node.id in self.free)
+        else:
+            unsure = isinstance(getattr(node, "ctx", None), gast.Load) and (
+                cls is gast.Attribute or (cls is gast.Subscript and not takes_item(node)))
+        if unsure and not asks:
+            node.unsure = self.found = True
+        if isinstance(node, COMPREHENSIONS):  # what it binds is its own
+            sure = sure.union(*(scan(g.target).binds for g in node.generators))
+        within = outside(node) if isinstance(node, FUNCTIONS) else children(node)
+        callee = node.func if isinstance(node, gast.Call) else None
+        for child in within:
+            self.reads(child, sure, isinstance(node, _ASKING) or child is callee)
+
+
+def _both(one: Sure, other: Sure) -> Sure:
+    return other if one is None else one if other is None else one & other

@@ -1,0 +1,138 @@
+"""Liveness: what may still be read after a statement.
+
+Nothing here changes a tree. A statement is summarised by what it reads before it writes (`gen`) and what it writes
+on every way through (`kill`), from the leaves up; then what is live flows from the end of the function down.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from autograph.analysis.scopes import Names, header_names, names_of, scan
+from autograph.frontend.tree import LOOPS, escapes
+
+__all__ = ["annotate", "annotate_chain"]
+
+
+def annotate(body: list[Any]) -> None:
+    """Leave on each statement: `gen` (read before written in it), `kill` (written on every way through),
+    `live_out` (may be read after it) and, on loops, `live_head` (may be read when an iteration starts)."""
+    _summarise(body)
+    _propagate(body, frozenset(), frozenset())
+
+
+def annotate_chain(body: list[Any], origin: Any) -> None:
+    """`annotate` for statements made in place of the `match` statement `origin`, which has been annotated."""
+    _summarise(body)
+    _propagate(body, origin.live_out, origin.exceptional)
+
+
+Set = frozenset[str]
+_EMPTY: Set = frozenset()
+
+
+def _summarise(body: list[Any]) -> tuple[Set, Set]:
+    gen: set[str] = set()
+    kill: set[str] = set()
+    certain = True
+    for node in body:
+        _summarise_statement(node)
+        gen |= node.gen - kill
+        if certain:
+            kill |= node.kill
+        if escapes(node):  # a jump that stayed Python: what follows may be passed over
+            certain = False
+    return frozenset(gen), frozenset(kill)
+
+
+def _summarise_statement(node: Any) -> None:
+    if isinstance(node, gast.If):
+        test = header_names(node)
+        (g1, k1), (g2, k2) = _summarise(node.body), _summarise(node.orelse)
+        node.gen = frozenset(test.reads | ((g1 | g2) - test.binds))
+        node.kill = frozenset(test.binds | (k1 & k2))
+    elif isinstance(node, gast.While):
+        test = header_names(node)
+        (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
+        node.head_gen = frozenset(test.reads | ((g1 | g2) - test.binds))
+        node.gen, node.kill = node.head_gen, frozenset(test.binds)
+    elif isinstance(node, (gast.For, gast.AsyncFor)):
+        names = scan(node.iter)
+        target = scan(node.target)
+        extra = getattr(node, "test", None)
+        test_reads = scan(extra).reads if extra is not None else set()
+        (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
+        node.head_gen = frozenset(target.reads | (g1 - target.binds) | g2 | test_reads)
+        node.gen = frozenset(names.reads | (node.head_gen - names.binds))
+        node.kill = frozenset(names.binds)
+    elif isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+        (g1, k1), (g2, k2), (g3, k3) = (_summarise(b) for b in (node.body, node.orelse, node.finalbody))
+        gen, kill = set(g1), set(k1 | k2)
+        handled: set[str] = set(g3)
+        for handler in node.handlers:
+            type_names = scan(handler.type) if handler.type is not None else Names()
+            hg, hk = _summarise(handler.body)
+            own = {handler.name.id} if handler.name is not None else set()
+            handler.gen, handler.kill = frozenset(type_names.reads | (hg - own)), hk
+            handled |= handler.gen
+            kill &= hk | own
+        node.gen = frozenset(gen | handled | (g2 - k1)).union(getattr(node, "jumps", ()))
+        node.kill = frozenset(kill | k3)
+        node.handler_gen = frozenset(handled)
+        node.final_gen = g3
+    elif isinstance(node, (gast.With, gast.AsyncWith)):
+        names = scan(*node.items)
+        g, _k = _summarise(node.body)  # a context may swallow an exception, so its body kills nothing for sure
+        node.gen = frozenset(names.reads | (g - names.binds)).union(getattr(node, "jumps", ()))
+        node.kill = frozenset(names.binds)
+    elif type(node).__name__ == "Match":
+        subject = scan(node.subject)
+        gen = subject.reads
+        for case in node.cases:
+            pattern, guard = scan(case.pattern), scan(*([case.guard] if case.guard is not None else []))
+            gen |= pattern.reads | ((guard.reads | _summarise(case.body)[0]) - pattern.binds)
+        node.gen, node.kill = frozenset(gen), frozenset(subject.binds)
+    else:
+        names = names_of(node)
+        node.gen, node.kill = frozenset(names.reads), frozenset(names.binds - _deleted(node))
+
+
+def _deleted(node: Any) -> set[str]:
+    return {n.id for n in node.targets if isinstance(n, gast.Name)} if isinstance(node, gast.Delete) else set()
+
+
+def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
+    """`exceptional`: what the handlers around read, to where any statement may jump."""
+    for node in reversed(body):
+        out = live | exceptional
+        node.live_out = out
+        if isinstance(node, gast.If):
+            _propagate(node.body, out, exceptional)
+            _propagate(node.orelse, out, exceptional)
+        elif isinstance(node, LOOPS):
+            node.live_head = node.head_gen | out
+            _propagate(node.body, node.live_head, exceptional | (out if escapes_loop(node) else _EMPTY))
+            _propagate(node.orelse, out, exceptional)
+        elif isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+            after = out | node.final_gen
+            _propagate(node.finalbody, out | frozenset(getattr(node, "jumps", ())), exceptional)
+            _propagate(node.orelse, after, exceptional | node.final_gen)
+            orelse_gen = node.orelse[0].gen | node.gen if node.orelse else _EMPTY
+            handled = node.handler_gen.union(*(after - h.kill for h in node.handlers))
+            _propagate(node.body, after | orelse_gen, exceptional | handled)
+            for handler in node.handlers:
+                _propagate(handler.body, after, exceptional | node.final_gen)
+        elif isinstance(node, (gast.With, gast.AsyncWith)):
+            jumps = frozenset(getattr(node, "jumps", ()))
+            _propagate(node.body, out | jumps, exceptional | out | jumps)
+        elif type(node).__name__ == "Match":
+            node.exceptional = exceptional
+            for case in node.cases:
+                _propagate(case.body, out, exceptional)
+        live = node.gen | (out - node.kill)
+
+
+def escapes_loop(node: Any) -> bool:
+    """Whether a jump that stayed Python may leave this loop from within."""
+    return any(escapes(s) for s in node.body)

@@ -1,0 +1,321 @@
+"""The names that code reads, binds and captures, and the scope of a function. Nothing here changes a tree."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import gast
+
+from autograph.frontend.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    blocks_of,
+    body_of,
+    children,
+    functions_in,
+    own_of,
+    parameters_of,
+)
+
+__all__ = ["Names", "Scope", "bound_by", "header_names", "mangled", "names_of", "scan", "symbol"]
+
+# Calls that change the container they are called on: it is part of the state, though it is not assigned.
+MUTATORS = frozenset(
+    {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "reverse", "sort", "update", "setdefault"}
+)
+
+
+class Names:
+    """Names that a piece of code touches, in the scope it runs in."""
+
+    __slots__ = ("binds", "calls", "captured", "reads", "symbols")
+
+    def __init__(self) -> None:
+        self.reads: set[str] = set()
+        self.binds: set[str] = set()
+        self.captured: set[str] = set()
+        """Read or written by a function, lambda, class or generator expression made here, at any later time."""
+        self.symbols: dict[str, tuple[str, frozenset[str]]] = {}
+        """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of
+        their root and the names in their keys."""
+        self.calls = False
+        """Whether it calls anything, which may run a nested function that assigns `nonlocal` names."""
+
+    def include(self, other: Names) -> None:
+        self.reads |= other.reads
+        self.binds |= other.binds
+        self.captured |= other.captured
+        self.symbols.update(other.symbols)
+        self.calls |= other.calls
+
+
+def symbol(node: Any) -> tuple[str, str, frozenset[str]] | None:
+    """The text of a target that can be state (`self.x`, `d['k']`, `l[i]`), its root and the names in its keys."""
+    node = getattr(node, "part", node)  # for which a call of an operator stands
+    if isinstance(node, gast.Name):
+        return node.id, node.id, frozenset()
+    if isinstance(node, gast.Attribute):
+        base = symbol(node.value)
+        return base and (f"{base[0]}.{node.attr}", base[1], base[2])
+    if isinstance(node, gast.Subscript):
+        base = symbol(node.value)
+        if base and isinstance(node.slice, gast.Constant) and isinstance(node.slice.value, (str, int)):
+            return f"{base[0]}[{node.slice.value!r}]", base[1], base[2]
+        if base and isinstance(node.slice, gast.Name):
+            return f"{base[0]}[{node.slice.id}]", base[1], base[2] | {node.slice.id}
+    return None
+
+
+def scan(*nodes: Any) -> Names:
+    """Names touched by these statements or expressions, nested blocks included."""
+    names = Names()
+    for node in nodes:
+        _scan(node, names)
+    return names
+
+
+def bound_by(body: list[Any]) -> set[str]:
+    """The names that converted statements bind: bodies that conversion made are not looked into."""
+    names = Names()
+    for node in body:
+        if getattr(node, "synthetic", False):
+            names.binds.add(node.name)
+        else:
+            _scan(node, names)
+    return names.binds
+
+
+def mangled(name: str, class_name: str | None) -> str:
+    """What the compiler makes of an attribute's name in the body of a class."""
+    own = (class_name or "").lstrip("_")
+    return f"_{own}{name}" if own and name.startswith("__") and not name.endswith("__") else name
+
+
+def names_of(node: Any) -> Names:
+    """`scan(node)` for a statement that changes no more: kept on it."""
+    found: Names | None = getattr(node, "names_found", None)
+    if found is None:
+        blocks = [block for _, block in blocks_of(node)] if isinstance(node, gast.stmt) else []
+        if not blocks or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            found = scan(node)
+        else:
+            found = Names()
+            found.include(header_names(node))
+            for block in blocks:
+                for statement in block:
+                    found.include(names_of(statement))
+        node.names_found = found
+    return found
+
+
+def header_names(node: Any) -> Names:
+    """The names that a compound statement which changes no more touches outside its blocks: kept on it."""
+    found: Names | None = getattr(node, "header_names", None)
+    if found is None:
+        handlers = getattr(node, "handlers", ())
+        headers = [c for c in children(node) if not isinstance(c, (gast.stmt, gast.ExceptHandler))]
+        found = node.header_names = scan(*headers, *(c for h in handlers for c in (h.type, h.name) if c is not None))
+        found.reads |= {h.name.id for h in handlers if h.name is not None}
+    return found
+
+
+def _scan(root: Any, names: Names) -> None:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        cls = type(node)
+        if cls is gast.Name:
+            if isinstance(node.ctx, gast.Load):
+                names.reads.add(node.id)
+            else:
+                names.binds.add(node.id)
+                if isinstance(node.ctx, gast.Del):
+                    names.reads.add(node.id)
+            continue
+        if cls is gast.Constant:
+            continue
+        if cls is gast.Attribute or cls is gast.Subscript:
+            if not isinstance(node.ctx, gast.Load):
+                _record(node, names)
+        elif cls is gast.Call:
+            names.calls = True
+            function = node.func
+            bound = getattr(node, "binds", None)
+            if bound is not None:  # a walrus that may or may not run
+                names.binds.add(bound)
+                names.reads.add(bound)
+            if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
+                function = function.args[0]
+            if isinstance(function, gast.Attribute) and function.attr in MUTATORS:
+                _record(function.value, names)
+        elif cls is gast.AugAssign:
+            target = node.target
+            if isinstance(target, gast.Name):
+                names.reads.add(target.id)
+        elif cls is gast.AnnAssign and node.value is None and isinstance(node.target, gast.Name):
+            continue
+        elif cls in FUNCTIONS:
+            _scan_function(node, names)
+            continue
+        elif cls is gast.ClassDef:
+            _scan_class(node, names)
+            continue
+        elif cls in COMPREHENSIONS:
+            _scan_comprehension(node, names)
+            continue
+        elif cls is gast.MatchAs or cls is gast.MatchStar:
+            if node.name:
+                names.binds.add(node.name)
+        elif cls is gast.MatchMapping:
+            if node.rest:
+                names.binds.add(node.rest)
+        elif cls is gast.alias:
+            names.binds.add((node.asname or node.name).split(".")[0])
+        elif cls is gast.ExceptHandler and node.name is not None:
+            names.reads.add(node.name.id)  # it is deleted at the end
+        stack += children(node)
+
+
+def _record(target: Any, names: Names) -> None:
+    found = symbol(target)
+    if found is not None:
+        names.symbols[found[0]] = found[1:]
+    part = getattr(getattr(target, "value", None), "part", None)
+    if part is not None and (found := symbol(part)) is not None:
+        names.symbols[f"{found[0]}[:]"] = found[1:]
+
+
+def _scan_function(node: Any, names: Names) -> None:
+    outer = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    if not isinstance(node, gast.Lambda):
+        outer += node.decorator_list
+        names.binds.add(node.name)
+        annotations = [p.annotation for p in parameters_of(node.args) if p.annotation is not None]
+        outer += annotations + ([node.returns] if node.returns is not None else [])
+    for child in outer:
+        _scan(child, names)
+    free = free_names(node)
+    if getattr(node, "immediate", False):
+        inner = scan(node.body)
+        names.reads |= free
+        names.captured |= inner.captured & free
+        names.symbols.update(inner.symbols)
+        names.calls |= inner.calls
+        names.binds |= inner.binds
+        if getattr(node, "late", False):
+            names.captured |= free
+    else:
+        names.captured |= free
+
+
+def _scan_class(node: Any, names: Names) -> None:
+    names.binds.add(node.name)
+    for child in (*node.decorator_list, *node.bases, *node.keywords):
+        _scan(child, names)
+    inner = scan(*node.body)
+    names.captured |= inner.reads | inner.captured | _declared(node, gast.Nonlocal)
+
+
+def _scan_comprehension(node: Any, names: Names) -> None:
+    inner = Names()
+    for generator in node.generators:
+        for child in (generator.target, generator.iter, *generator.ifs):
+            _scan(child, inner)
+    for child in (node.key, node.value) if isinstance(node, gast.DictComp) else (node.elt,):
+        _scan(child, inner)
+    targets = set().union(*(scan(generator.target).binds for generator in node.generators))
+    names.reads |= (inner.reads - targets) | scan(node.generators[0].iter).reads
+    names.binds |= inner.binds - targets
+    names.reads |= inner.binds - targets  # a walrus, of an item that there may not be
+    names.captured |= inner.captured - targets
+    names.symbols.update({text: found for text, found in inner.symbols.items() if found[0] not in targets})
+    names.calls |= inner.calls
+    if isinstance(node, gast.GeneratorExp):
+        names.captured |= inner.reads - targets
+
+
+def _declared(node: Any, kind: Any) -> set[str]:
+    """Names that `global` or `nonlocal` statements of a function or class declare."""
+    if isinstance(node, gast.Lambda):
+        return set()
+    return {name for inner in own_of(node) if isinstance(inner, kind) for name in inner.names}
+
+
+def free_names(node: Any) -> set[str]:
+    """Names that a function takes from the scopes around it (globals and builtins included)."""
+    cached: set[str] | None = getattr(node, "free_names", None)
+    if cached is None:
+        inner = scan(*body_of(node))
+        bound = {p.id for p in parameters_of(node.args)}
+        if not getattr(node, "immediate", False):  # what that binds is not its own
+            bound |= inner.binds
+        declared = _declared(node, gast.Nonlocal)
+        bound -= declared | _declared(node, gast.Global)
+        cached = (inner.reads | inner.captured | declared) - bound
+        node.free_names = cached
+    return cached
+
+
+def nonlocals_below(node: Any) -> set[str]:
+    """Names that a function, or one in it, declares nonlocal."""
+    return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child, _ in functions_in(node, None)))
+
+
+def _made_once(node: Any) -> set[str]:
+    """Names that one `def` without decorators, or the assignment of one lambda, binds, and nothing else in a body."""
+    own = own_of(node)
+    made = {n.name for n in own if isinstance(n, (gast.FunctionDef, gast.AsyncFunctionDef)) and not n.decorator_list}
+    made |= {n.targets[0].id for n in own if isinstance(n, gast.Assign) and isinstance(n.value, gast.Lambda)
+             and len(n.targets) == 1 and isinstance(n.targets[0], gast.Name)}
+    if made:
+        bound = Counter(name for n in own for name in _bound_in(n))
+        made = {name for name in made if bound[name] == 1}
+    return made
+
+
+def _bound_in(node: Any) -> list[str]:
+    """The names that a node itself binds."""
+    cls = type(node)
+    if cls is gast.Name:
+        return [] if isinstance(node.ctx, gast.Load) else [node.id]
+    if cls is gast.alias:
+        return [(node.asname or node.name).split(".")[0]]
+    return [name for name in (getattr(node, "name", None), getattr(node, "rest", None)) if type(name) is str]
+
+
+class Scope:
+    """The names of one function."""
+
+    def __init__(self, node: Any, used: frozenset[str], class_name: str | None) -> None:
+        body = body_of(node)
+        names = scan(*body)
+        self.parameters = {p.id for p in parameters_of(node.args)}
+        self.globals = _declared(node, gast.Global)
+        self.nonlocals = _declared(node, gast.Nonlocal)
+        self.locals = (self.parameters | names.binds) - self.globals - self.nonlocals
+        self.shared = (names.captured & self.locals) | self.globals | self.nonlocals
+        """Names that code elsewhere may read or write at any time: always live."""
+        self.written = {name for child, _ in functions_in(node, None) for name in nonlocals_below(child)} & self.locals
+        """Locals that nested functions assign."""
+        self.declared: set[str] = set()
+        """Variables that conversion adds to the locals: flags."""
+        self.made_once = _made_once(node) & self.locals - self.parameters - self.written
+        """Locals that hold nothing but the function of one `def` or lambda."""
+        self.tracing = False
+        """Whether the function is to be as it is while a backend traces."""
+        self.asked: frozenset[str] = frozenset()
+        """What the function compares with None, and keys that it looks for, where a backend may know better."""
+        self.used = used
+        self.class_name = class_name
+        self.first_parameter: str | None = next(
+            (p.id for p in (*node.args.posonlyargs, *node.args.args)), None
+        )
+
+    def fresh(self, base: str, taken: Iterable[str] = ()) -> str:
+        """`base`, numbered if the user or `taken` has that name."""
+        name, number = base, 0
+        while name in self.used or name in taken:
+            number += 1
+            name = f"{base}{number}" if base.endswith("_") else f"{base}_{number}"
+        return name

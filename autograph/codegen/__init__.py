@@ -1,0 +1,1 @@
+"""From the converted tree to code that runs in the user's place."""

@@ -1,0 +1,491 @@
+"""The seam between converted code and an array framework.
+
+A framework plugs in by type: an `ag__` operator asks `type(value).__autograph__` for a `Backend`, or looks
+in the table that `register` fills for types of a foreign framework. Everything else is plain Python.
+
+The operators read the state of a converted statement from closure cells and hand the backend pure functions
+from state to state: `fn(*values) -> values`. Such a function may be called any number of times; each call
+leaves the user's cells as it found them.
+"""
+from __future__ import annotations
+
+import builtins
+import gc
+import threading
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from types import BuiltinFunctionType
+from typing import Any, Final, NamedTuple, Protocol
+
+from autograph.core.trace_cleanup import of_trace
+from autograph.core.untraced import unseen
+
+__all__ = [
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced",
+    "answered", "backend_of", "by_type", "deciding", "forget", "forget_after_collection", "has_backend", "is_plain",
+    "is_unchangeable", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "python",
+    "register", "replacing", "staging_backend",
+]
+
+HEAP_TYPE: Final = 1 << 9
+"""The flag of classes that are objects on the heap: those of Python code, and, with the next, some written in C."""
+_IMMUTABLE_TYPE: Final = 1 << 8
+"""The flag of classes whose attributes cannot be assigned."""
+
+
+def is_unchangeable(cls: type) -> bool:
+    """Whether a class is written in C, such that Python code cannot assign to its attributes."""
+    return not cls.__flags__ & HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
+
+
+class _Unbound:
+    """The value of a state variable that is not bound (an empty cell, a missing attribute or item)."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+UNBOUND: Final = _Unbound()
+
+Values = tuple[Any, ...]
+
+
+class Body(Protocol):
+    """A test or body of a converted statement as a pure function of the state.
+
+    A body returns the new values of the state, in the order of `names`; a test returns its predicate.
+    The body of a `for` takes the item before the state.
+    """
+
+    filename: str
+    lineno: int
+
+    def __call__(self, *values: Any) -> Any: ...
+
+
+class Handler(NamedTuple):
+    """What handles errors of a staged `try`: an `except` clause, or what `finally` or `__exit__` does before the error
+    is raised again."""
+
+    kinds: tuple[type[BaseException], ...]
+    """The classes that it catches; none if it catches nothing."""
+    body: Body
+    """Gives the state after it. Called while the error is being handled, so that a bare `raise` finds it."""
+    named: bool
+    """Whether the body takes the error, before the state."""
+
+
+class Backend(Protocol):
+    """What an array framework gives to run converted control flow as a graph.
+
+    State values are whatever the user's variables hold: tensors, Python values, containers of these, or
+    `UNBOUND`. Each control-flow method returns the final values of the state, in the order of `names`.
+    """
+
+    builtins: Mapping[Any, Callable[..., Any]]
+    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
+    and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
+
+    left_to_python: Set[str]
+    """Names of the builtins whose replacements do what Python's do as long as no backend traces: they are not asked
+    for then. A backend need not have this attribute: it is asked for all of them, at any time."""
+
+    @property
+    def unroll_budget(self) -> int:
+        """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
+
+    def stages(self, value: Any) -> bool:
+        """Whether control flow on `value` becomes graph (else Python runs it, by `bool` and `iter`)."""
+
+    def checkpoint(self) -> object:
+        """A mark in the graph being traced; called only while this backend is `ambient`."""
+
+    def rollback(self, mark: object) -> None:
+        """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
+
+    def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values: ...
+
+    def while_loop(
+        self, test_fn: Body, body_fn: Body, init: Values, names: tuple[str, ...], options: Mapping[str, Any]
+    ) -> Values: ...
+
+    def reduce(
+        self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Values: ...
+
+    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
+        """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
+        once, however often it runs."""
+
+    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
+
+    def left_iterator(self, iterator: Any, lineno: int) -> Any:
+        """What is to be in the place of an iterator after the loop in that line, which a staged value may leave: only
+        the graph knows where the iterator is."""
+
+    def outside_iterator(self, iterator: Any, name: str) -> Any:
+        """What is to be in the place of an iterator, which does not tell where it is, while a body is traced: it was
+        made outside of that."""
+
+    def refuse_in_body(self, what: str, remedy: str) -> None:
+        """An error that says so if a body is being traced."""
+
+    def try_(
+        self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
+    ) -> Values:
+        """The state after `try: body()` with handlers. `read` gives the state at any moment while the body runs."""
+
+    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
+        """Whether what was traced since `mark`, of `checkpoint`, may raise one of `kinds` when the graph runs."""
+
+    def stops(self, mark: Any) -> bool:
+        """Whether what was traced since `mark`, of `checkpoint`, may raise StopIteration when the graph runs."""
+
+    def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
+        """An error if the graph may raise one of `kinds` for what was traced in these lines of the user's."""
+
+    def left_by(self, error: BaseException | None) -> None:
+        """Told of each error that leaves a body while it is traced, and (None) of each end of a body, while the state
+        is what it was there."""
+
+    def leaves(self, value: Any, origin: Any) -> None:
+        """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
+        before, or a copy of it as it was at the end."""
+
+    def is_copy(self, value: Any, origin: Any) -> bool:
+        """Whether a list, dict or object with which a body begins is a copy of `origin` whenever the body runs: other
+        iterations of a loop may begin with copies of others."""
+
+    def may_be_others(self, value: Any) -> bool:
+        """Whether a list, dict or object is, for all that is known, one that another name has, too."""
+
+    def is_staged_error(self, error: BaseException) -> bool:
+        """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
+
+    def hides(self, error: BaseException) -> bool:
+        """Whether an error is about staging itself, so that no handler of the user's is to see it."""
+
+    def if_exp(self, pred: Any, then: Body, orelse: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """The value of the operand that is chosen, and the state after it. An operand is a body that gives both;
+        the state is what the operands turn out to change: most often nothing."""
+
+    def and_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
+
+    def or_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
+
+    def not_(self, value: Any) -> Any: ...
+
+    def check_keys(self, value: Any) -> None:
+        """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
+
+    def method_of_dict(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
+        keys."""
+
+    def method_of_sequence(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
+
+    def item(self, container: Any, index: Any) -> Any:
+        """`container[index]` for a Python list, tuple, range or dict; the index, or a bound of the slice, is the
+        backend's."""
+
+    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
+        """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
+        an item of in `around[i][index] = value`, else None."""
+
+    def compare(self, name: str, left: Any, right: Any) -> Any:
+        """`left < right` or the like, by its name in the module operator, of what may be containers of its values."""
+
+    def came_back(self, values: Sequence[Any]) -> None:
+        """These lists, in whose places something else was, are there again: what was traced since is taken back."""
+
+    def looks(self, fn: Any) -> bool:
+        """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
+        need not have these two methods."""
+
+    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+        """What to call in place of such a callee with these arguments, while this backend traces."""
+
+    def percent(self, text: Any, values: Any) -> Any:
+        """`text % values`, where one or the other is text that is put together."""
+
+    def check_attributes(self, value: Any) -> None:
+        """An error if only the graph knows which attributes an object has."""
+
+    def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
+        """Told of an item of a dict that is state, when it is set."""
+
+    def text(self, value: Any) -> Any:
+        """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
+
+    def is_none(self, value: Any) -> Any:
+        """`value is None`, for a value that a staged branch may have set to None."""
+
+    def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
+        """What `test` says of a value of the backend's, which may be None."""
+
+    def matched(self, value: Any) -> Any:
+        """The subject of a `match` whose patterns only Python can match: an error if it may be None."""
+
+    def read(self, value: Any) -> Any:
+        """The value of a variable that is read, to raise when the graph runs if it is not bound there."""
+
+    def check_attribute(self, value: Any, name: str) -> None:
+        """To raise when the graph runs if an attribute is not there, which staged code set on some ways only."""
+
+    def is_same(self, value: Any, other: Any) -> Any:
+        """`value is other`, of which one is the backend's, and may be None."""
+
+    def is_bool(self, value: Any, wanted: bool) -> Any:
+        """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
+
+    def contains(self, container: Any, value: Any) -> Any:
+        """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
+
+    def generator(self, clause: Any) -> Any:
+        """The staged form of a generator expression (a `clauses.Clause`), which has `__clause__`: a method that gives
+        the clause when a loop runs over it. Either its iterable is the backend's, or the backend is tracing."""
+
+    def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+        """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
+
+    def list_item(self, value: Any) -> Any:
+        """What stands for `value` in a list that a staged comprehension makes."""
+
+    def no_meaning(self, what: str, remedy: str) -> Exception:
+        """The error for what a staged value cannot be used for."""
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
+
+    def replaces(self, target: Any) -> bool:
+        """Whether a value does not change in place: what `setitem` gives for it is another."""
+
+    def setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """What `target` becomes by `target[index] = value`."""
+
+    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
+        """The error for a loop over Python values that went past `unroll_budget`."""
+
+
+class _Ambient(threading.local):
+    """The backend that is tracing in this thread, if any: `print` without a tensor asks it too."""
+
+    backend: Backend | None = None
+
+    def __setattr__(self, name: str, value: Backend | None) -> None:
+        with _lock:
+            # a signal may meet any call here: what is left undone, the same assignment does when it comes again
+            super().__setattr__(name, value)
+            me = threading.get_ident()
+            if value is None:
+                activity.threads.pop(me, None)
+            else:
+                activity.threads[me] = None
+            activity.tracing = tracing = bool(activity.threads) or None
+            if tracing is not activity.told:
+                activity.told = False
+                for run in on_trace:
+                    run()
+                activity.told = tracing
+
+
+class _Activity:
+    """Whether a backend is tracing in some thread (True, or None): quicker to ask than `ambient`."""
+
+    __slots__ = ("threads", "told", "tracing")
+
+    def __init__(self) -> None:
+        self.threads: dict[int, None] = {}
+        self.told: bool | None = None
+        """What `on_trace` was last told of; False: it is being told."""
+        self.tracing: bool | None = None
+
+
+activity: Final = _Activity()
+lengths: Final[set[type]] = {str, bytes, bytearray, list, tuple, dict, set, frozenset, range}
+"""Types of which `len` is what it is in Python. While a backend traces, lists and dicts are not among them: it may know
+more of these than Python does."""
+keyed: Final[set[type]] = {
+    dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
+"""Types of what has the keys of a dict. They are not `plain` while a backend traces."""
+kinds: Final[dict[type, type]] = {}
+"""By the class that a backend gives a dict of whose keys it alone knows whether they are there, the class it had."""
+_lock = threading.Lock()
+ambient: Final = of_trace(_Ambient())
+
+_foreign: dict[type, Backend] = {}
+
+
+def register(cls: type, backend: Backend) -> None:
+    """Make `backend` handle control flow on values of exactly the type `cls`, of a framework one cannot edit."""
+    _foreign[cls] = backend
+    plain.discard(cls)
+    announce(backend)
+
+
+plain: Final[set[type]] = {
+    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, enumerate, zip, map,
+    filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
+    type({}.items()),
+}
+"""Types seen to have no backend: converted code looks here first. Types that Python code makes are kept until the
+next full garbage collection, so that a class no longer in use can go."""
+_made: list[type] = []
+
+
+@unseen
+def is_plain(value: Any, /) -> bool:
+    """Whether Python decides on `value`; its type joins `plain` if that holds for all of its values."""
+    cls = type(value)
+    if cls in keyed:
+        return deciding(value) is None
+    backend = backend_of(value)
+    if backend is not None:
+        announce(backend)
+        return not backend.stages(value)
+    if cls.__flags__ & HEAP_TYPE:
+        forget_after_collection()
+        _made.append(cls)
+    plain.add(cls)
+    return True
+
+
+@unseen
+def has_backend(value: Any, /) -> bool:
+    """Whether the type of `value` has a backend; if not, it joins `plain`."""
+    if type(value) in keyed:
+        return False
+    is_plain(value)
+    return type(value) not in plain
+
+
+on_announce: Final[list[Callable[[], None]]] = []
+
+
+def announce(backend: Backend) -> None:
+    """Say that there is a backend: from now on builtins ask their arguments. A backend that puts `__autograph__`
+    on its types calls this when it does; `register` does it, and so does the first value that is seen to have one."""
+    if backend in announced:
+        return
+    with _lock:
+        announced.append(backend)
+        answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
+                        and fn.__self__ is not builtins)
+        asked = _meanings.keys() - by_type - _LOOKED_AT - getattr(backend, "left_to_python", frozenset())
+        if asked:
+            _asked.update(asked)
+            for run in on_trace:  # what stood for itself may not any more
+                run()
+    while on_announce:
+        on_announce.pop()()
+
+
+announced: Final[list[Backend]] = []
+answered: Final[set[BuiltinFunctionType]] = set()
+"""Functions of modules in C that a backend answers for while it traces."""
+on_trace: Final[list[Callable[[], None]]] = []
+"""What is to be done when a backend begins to trace, and none did, and when none traces any more."""
+
+
+def _ask_of_dicts() -> None:
+    """While a backend traces, it may know more of lists and dicts than Python does."""
+    (lengths.difference_update if activity.tracing else lengths.update)((list, dict))
+    (plain.difference_update if activity.tracing else plain.update)(keyed)
+
+
+on_trace.append(_ask_of_dicts)
+
+
+class _Python:
+    """By name, each builtin that backends may answer for, as long as Python does; else None. So one test tells that a
+    callee is such a builtin, and that nothing traces."""
+
+    __slots__ = (
+        "abs", "all", "any", "ascii", "bool", "bytearray", "bytes", "complex", "divmod", "enumerate", "filter", "float",
+        "format", "input", "int", "iter", "len", "list", "map", "max", "min", "next", "open", "ord", "pow", "range",
+        "repr", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
+    )
+
+
+python: Final = _Python()
+by_type: Final = frozenset({"filter", "map", "round", "sum"})
+"""Those of them whose arguments are asked at any time: Python answers if all are of types in `plain`."""
+_LOOKED_AT: Final = frozenset({"ascii", "bytearray", "bytes", "format", "input", "open", "ord", "repr", "str"})
+"""Those that backends do not replace: they look at the arguments (`Backend.looks`)."""
+_meanings: Final = {name: getattr(builtins, name) for name in _Python.__slots__}
+_asked: Final[set[str]] = set()
+"""Those that a backend wants to be asked for at any time."""
+
+
+def _let_python_answer() -> None:
+    for name, builtin in _meanings.items():
+        setattr(python, name, None if activity.tracing or name in _asked else builtin)
+
+
+_let_python_answer()
+on_trace.append(_let_python_answer)
+forget: Final[list[Callable[[], None]]] = []
+"""What to call after a full garbage collection: tables that keep users' classes and functions give them up."""
+_collections = 0
+
+
+def forget_after_collection() -> None:
+    """For what is about to keep a class or function: the tables give up what they keep, if garbage was collected fully
+    since they last did. (A callback of `gc` could do so before the collection; but if a signal meets it, the exception
+    of the signal's handler is lost.)"""
+    global _collections
+    now = gc.get_stats()[2]["collections"]
+    if now != _collections:
+        for clear in forget:
+            clear()
+        _collections = now
+
+
+def _forget_types() -> None:
+    plain.difference_update(_made)
+    _made.clear()
+
+
+forget.append(_forget_types)
+
+
+def kind_of(value: Any) -> Any:
+    """The type of a value; of a dict, its own methods, whatever a backend has in their place (`kinds`)."""
+    cls = type(value)
+    return kinds.get(cls, cls)
+
+
+def backend_of(value: Any) -> Backend | None:
+    """The backend that handles `value`, or None for a plain Python value."""
+    cls = type(value)
+    if cls in plain:
+        return None
+    found: Backend | None = getattr(cls, "__autograph__", None)
+    return found if found is not None or not _foreign else _foreign.get(cls)
+
+
+def replacing(value: Any) -> Backend | None:
+    """The backend of a value that does not change in place, such as a tensor; None for any other."""
+    found = backend_of(value)
+    return found if found is not None and found.replaces(value) else None
+
+
+def staging_backend(value: Any) -> Backend | None:
+    """The backend that stages control flow on `value`, or None if Python runs it."""
+    found = backend_of(value)
+    return found if found is not None and found.stages(value) else None
+
+
+def deciding(value: Any) -> Backend | None:
+    """`staging_backend`, where the truth of a value or its items are asked for: an error for a dict of whose keys only
+    the backend knows that is tracing whether they are there."""
+    if type(value) in keyed and ambient.backend is not None:
+        ambient.backend.check_keys(value)
+    return staging_backend(value)

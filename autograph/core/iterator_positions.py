@@ -1,0 +1,194 @@
+"""Iterators that a staged body advances: that happens once, while the body is traced.
+
+Python has no way to put an iterator back, and a graph none to advance it, so all that is done is to see it: by where
+an iterator is, and the iterators that it takes its items from, before the body and after it.
+"""
+from __future__ import annotations
+
+import dis
+import gc
+import io
+import itertools
+import re
+import sys
+import warnings
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from operator import length_hint
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodWrapperType,
+)
+from typing import Any, Final
+
+from autograph.core.slots import fields_in
+from autograph.core.tracebacks import is_opaque
+from autograph.core.untracked_mutables import IN_MEMORY, is_file
+
+__all__ = ["Place", "are_shared", "hides_place", "is_iterator", "line_of_use", "taken_by"]
+
+_REDUCED: Final = frozenset({*map(type, (
+    iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
+    reversed([]), reversed(()), enumerate(()), zip(), map(len, ()), filter(None, ()),
+))})
+"""Those whose `__reduce__` tells where they are."""
+_WARNING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
+"""Those whose `__reduce__` does, too, and warns that it will go."""
+_OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
+"""What is looked into for iterators."""
+_COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
+    iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
+    iter(deque(d)), reversed(deque(d))))})
+"""Those that tell how many items are left, if it is a number."""
+
+
+_CALLING: Final = type(iter(int, 1))
+_KNOWN: Final = _REDUCED | _WARNING | _COUNTED | {*IN_MEMORY, GeneratorType}
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether `next` takes items of `value` while code is traced. Of an iterator of a backend's, the graph does; but
+    for one with `__takes_from__`, a method that gives what it takes its items from."""
+    kind = type(value)
+    if is_file(value) and not value.readable():
+        return False
+    return hasattr(kind, "__next__") and (
+        getattr(kind, "__autograph__", None) is None or hasattr(kind, "__takes_from__"))
+
+
+class Place:
+    """Where an iterator is now."""
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+        self.parts = _position(iterator, set())
+
+    def is_left(self) -> bool:
+        """Whether the iterator has been advanced since."""
+        now = _position(self.iterator, set())
+        return len(now) != len(self.parts) or not all(map(_is_same, now, self.parts))
+
+
+def taken_by(iterator: Any) -> list[Any]:
+    """An iterator, and those that it takes its items from."""
+    return [iterator, *filter(is_iterator, _position(iterator, set()))]
+
+
+def are_shared(iterators: list[Any]) -> bool:
+    """Whether somebody has one of the iterators besides those that take items from it: each of these had `taken_by`
+    put it into the list once more."""
+    times = Counter(map(id, iterators))
+    counts = list(map(sys.getrefcount, iterators))
+    return any(count > 2 * times[id(each)] + _PASSED for each, count in zip(iterators, counts))
+
+
+_PASSED: Final = max(map(sys.getrefcount, [iter(())])) - 1
+"""How many references a call of `getrefcount` adds."""
+
+
+def hides_place(iterator: Any) -> bool:
+    """Whether an iterator does not tell where it is: one written in C that this file does not know, among them files
+    that are only read."""
+    kind = type(iterator)
+    if kind in _KNOWN or kind.__module__ == "itertools" or isinstance(kind.__next__, FunctionType):
+        return False
+    if isinstance(iterator, io.IOBase):
+        return not iterator.closed and iterator.readable() and not iterator.writable()
+    if kind is not _CALLING:
+        return True
+    called = [part for part in gc.get_referents(iterator) if isinstance(part, BuiltinMethodType)]
+    return any(not is_iterator(fn.__self__) for fn in called)
+
+
+def _position(iterator: Any, seen: set[int]) -> list[Any]:
+    """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
+    seen.add(id(iterator))
+    found: list[Any] = []
+    pending = list(_parts(iterator))
+    for part in pending:  # grows meanwhile
+        if isinstance(part, _OPEN):
+            pending += gc.get_referents(part)  # not the items of a tuple: those of C code may be missing
+            continue
+        if type(part) is FunctionType:
+            pending += (*(part.__closure__ or ()), *(part.__defaults__ or ()))
+        found.append(part)
+        if is_iterator(part) and id(part) not in seen:
+            found += _position(part, seen)
+    return found
+
+
+def _parts(iterator: Any) -> Iterable[Any]:
+    kind = type(iterator)
+    if kind is GeneratorType:
+        return _parts_of_generator(iterator)
+    if kind in _REDUCED:
+        return iterator.__reduce__()[1:]  # type: ignore[no-any-return]
+    if kind in _COUNTED:
+        return [length_hint(iterator, -1)]
+    if kind in IN_MEMORY:  # what is appended does not count
+        return [] if iterator.closed else [iterator.tell() - len(iterator.getvalue())]
+    if kind is itertools.count:
+        return [repr(iterator)]
+    if kind in _WARNING:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, made, *rest = iterator.__reduce__()
+        return [*(part for arg in made for part in (_parts(arg) if is_iterator(arg) else ())), *rest]
+    if hasattr(kind, "__takes_from__"):
+        return [iterator.__takes_from__()]
+    if isinstance(getattr(kind, "__next__", None), FunctionType):
+        return (fields_in(iterator) or {}).values()
+    return gc.get_referents(iterator)
+
+
+def _parts_of_generator(generator: Any) -> list[Any]:
+    frame = generator.gi_frame
+    if frame is None or generator.gi_running:  # what runs cannot be advanced
+        return [frame]
+    held = gc.get_referents(generator)
+    if sys.version_info < (3, 11):
+        held += gc.get_referents(frame)
+    return [frame.f_lasti, *(part for part in held if not isinstance(part, FrameType))]
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    return bool(a == b) if type(a) in (int, str, range) else type(a) is list and not (a or b)
+
+
+_READS: Final = frozenset({
+    "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD"})
+
+
+def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
+    """Where one of the functions first reads what a path such as `self.it` leads to: the last name in the path that is
+    read at all. If none of them does, then where one that they call does; else the line of the first."""
+    held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
+    callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
+    for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):
+        for name in reversed(re.findall(r"[^\W\d]\w*", path)):
+            lines = [(code.co_filename, line) for code in codes for line in _lines_reading(code, name)]
+            if lines:
+                return min(lines)
+    return functions[0].__code__.co_filename, functions[0].__code__.co_firstlineno
+
+
+def _lines_reading(code: CodeType, name: str) -> Iterator[int]:
+    lines = dict(dis.findlinestarts(code))
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = lines.get(instruction.offset) or line
+        if instruction.argval == name and instruction.opname in _READS:
+            yield line
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _lines_reading(constant, name)

@@ -1,0 +1,110 @@
+"""What the objects of users, classes, variables of modules, dicts, lists and cells have, and how it is put there."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections import OrderedDict
+from collections.abc import Hashable
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple, cast
+
+from autograph.core.backend import HEAP_TYPE, kind_of
+from autograph.core.tracebacks import is_internal
+
+__all__ = [
+    "Globals", "drop", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
+]
+
+
+class Globals(NamedTuple):
+    """Variables of a module that a function assigns, or names."""
+
+    namespace: dict[str, Any]
+    names: frozenset[str]
+
+
+def is_users_object(value: Any) -> bool:
+    """Whether `value` has attributes of its own, and is no class, module or function, and none of the tool's."""
+    if issubclass(type(value), (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
+        return False
+    return _may_be_users(type(value))
+
+
+def is_users_class(cls: type) -> bool:
+    """Whether a class was made by Python code, and not the tool's."""
+    return bool(cls.__flags__ & HEAP_TYPE) and _may_be_users(cls)
+
+
+def _may_be_users(cls: type) -> bool:
+    if getattr(cls, "__autograph__", None) is not None:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_internal(getattr(module, "__file__", None) or "")
+
+
+@functools.cache
+def slots_of(cls: Any) -> tuple[str, ...]:
+    """The attributes that instances of a class of the user's have in slots that no property of the name hides."""
+    if not (_may_be_users(cls) or hasattr(cls, "__stands_for__")):
+        return ()
+    return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
+                 if isinstance(member, MemberDescriptorType)
+                 and member is next(vars(each)[name] for each in cls.__mro__ if name in vars(each)))
+
+
+def fields_in(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object of the user's, by name; None for any other value."""
+    slots = slots_of(cast(Hashable, type(value)))
+    if not slots and not is_users_object(value):
+        return None
+    fields = dict(getattr(value, "__dict__", ()))
+    for name in slots:
+        if hasattr(value, name):
+            fields[name] = getattr(value, name)
+    return fields
+
+
+def put(holder: Any, key: Any, part: Any) -> None:
+    """Let an object, class, dict, list, namespace or cell have `part` where it has what `key` tells."""
+    kind = type(holder)
+    if kind is CellType:
+        holder.cell_contents = part
+    elif issubclass(kind, type):
+        type.__setattr__(holder, key, part)
+    elif _is_in_slot(holder, key):
+        object.__setattr__(holder, key, part)
+    else:
+        _parts_by_key(holder)[key] = part
+
+
+def take_out(holder: Any, key: Any) -> None:
+    """Let it have nothing there."""
+    kind = type(holder)
+    if kind is CellType:
+        del holder.cell_contents
+    elif issubclass(kind, type):
+        type.__delattr__(holder, key)
+    elif _is_in_slot(holder, key):
+        object.__delattr__(holder, key)
+    else:
+        drop(_parts_by_key(holder), key)
+
+
+def drop(holder: Any, key: Any) -> None:
+    """Take an item out of a dict or list."""
+    kind: Any = kind_of(holder)
+    if kind is type(holder):
+        del holder[key]
+    else:  # its class asks which keys there are
+        (OrderedDict if kind is OrderedDict else dict).__delitem__(holder, key)
+
+
+def _is_in_slot(holder: Any, key: Any) -> bool:
+    return not issubclass(type(holder), (list, dict)) and key in slots_of(cast(Hashable, type(holder)))
+
+
+def _parts_by_key(holder: Any) -> Any:
+    kind = type(holder)
+    if kind is Globals:
+        return holder.namespace
+    return holder if issubclass(kind, (list, dict)) else vars(holder)

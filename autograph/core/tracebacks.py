@@ -1,0 +1,182 @@
+"""Which frames are the user's, and tracebacks that show only those."""
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, TracebackType
+from typing import Final, ParamSpec, TypeVar
+
+if sys.version_info < (3, 11):
+    import ctypes
+
+__all__ = [
+    "BODY", "CONVERTED", "convert_file", "hide_package", "is_body", "is_converted", "is_internal", "is_opaque",
+    "own_errors", "prune", "settle", "shows_internal", "stand_in",
+]
+
+CONVERTED: Final = "autograph: converted"
+"""Last constant of every code object that conversion makes."""
+BODY: Final = "autograph: body"
+"""Last constant but one of the code of a body or operand that conversion made into a function."""
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether conversion made this code object."""
+    return CONVERTED in code.co_consts[-1:]
+
+
+def is_body(code: CodeType) -> bool:
+    """Whether a code object is a body that conversion made, not a function of the user's."""
+    return len(code.co_consts) > 1 and code.co_consts[-2] == BODY
+
+
+# Directories whose frames belong to the tool; `runtime` adds its own.
+_internal: list[str] = []
+_converting: set[str] = set()
+"""Files in these whose code converts nevertheless."""
+_full = os.environ.get("AUTOGRAPH_FULL_TRACEBACK", "") not in ("", "0")
+
+
+def hide_package(init_file: str) -> None:
+    """Count all code below the folder of `init_file` as internal, to be left out of tracebacks."""
+    folder = os.path.dirname(os.path.abspath(init_file)) + os.sep
+    if folder not in _internal:
+        _internal.append(folder)
+
+
+hide_package(os.path.dirname(__file__))  # all of autograph
+
+
+def is_internal(filename: str) -> bool:
+    """Whether code of this file is the tool's own."""
+    return any(filename.startswith(folder) for folder in _internal)
+
+
+def convert_file(filename: str) -> None:
+    """Let code of this file, which is the tool's own, convert when converted code calls it: it stands for code in C,
+    so that its frames are not shown."""
+    _converting.add(filename)
+
+
+def is_opaque(filename: str) -> bool:
+    """Whether code of this file is the tool's own and does not convert: what its frames and closures hold is no
+    state."""
+    return is_internal(filename) and filename not in _converting
+
+
+def shows_internal() -> bool:
+    """Whether the tool's own frames are to be shown (AUTOGRAPH_FULL_TRACEBACK)."""
+    return _full
+
+
+def prune(error: BaseException) -> None:
+    """Take the tool's own frames out of the traceback of `error`, which is being handled, and leave one entry
+    for each call of a function of the user's, at the line that it had come to.
+
+    After it a bare `raise` goes on without an entry for the frame that raises, so an error of the tool itself
+    ends at the user's line that caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
+    """
+    if _full:
+        return
+    shown = [entry for entry in _entries(error.__traceback__) if not is_internal(entry.tb_frame.f_code.co_filename)]
+    # A body stands for its function: the place where that function entered the body says nothing more.
+    kept = [entry for entry, inner in zip(shown, [*shown[1:], None])
+            if inner is None or not _entered_from(inner.tb_frame, entry.tb_frame)]
+    for entry, following in zip(kept, [*kept[1:], None]):
+        entry.tb_next = following
+    head = kept[0] if kept else None
+    error.__traceback__ = head
+    if sys.version_info < (3, 11):  # there a bare `raise` takes the traceback from the thread's state
+        references: list[object] = [ctypes.py_object(type(error)), ctypes.py_object(error)]
+        references.append(ctypes.py_object() if head is None else ctypes.py_object(head))
+        for reference in references if head is not None else references[:2]:
+            ctypes.pythonapi.Py_IncRef(reference)
+        ctypes.pythonapi.PyErr_SetExcInfo(*references)
+
+
+def _entered_from(frame: FrameType, owner: FrameType) -> bool:
+    """Whether `frame` is that of a body of the function, or of a body within the body, that runs in `owner`."""
+    current: FrameType | None = frame
+    while current is not None and (is_body(current.f_code) or is_internal(current.f_code.co_filename)):
+        current = current.f_back
+        if current is owner:
+            return True
+    return False
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
+    """Let what goes wrong in an operator look as if the user's code had run without it."""
+
+    @functools.wraps(operator)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return operator(*args, **kwargs)
+        except BaseException as error:
+            if (local := settle(error)) is not None:
+                try:
+                    raise local
+                except UnboundLocalError:
+                    stand_in(local, error)
+                    raise
+            raise
+
+    return run
+
+
+def settle(error: BaseException) -> UnboundLocalError | None:
+    """Prune the traceback of `error`, which an operator is handling; the error to raise in its place, if any.
+
+    A body sees a local of the function it is part of as a free variable. If that is not bound, Python's own error
+    is a NameError, and the user's function would have raised an UnboundLocalError.
+    """
+    local = _as_local(error) if type(error) is NameError else None
+    prune(error)
+    return local
+
+
+def stand_in(local: UnboundLocalError, error: BaseException) -> None:
+    """Let `local`, which an operator is about to raise again, have the place of `error`, which `settle` gave it for."""
+    local.__context__ = error.__context__
+    prune(local)
+
+
+def _keeps_operands(code: CodeType) -> bool:
+    """Whether this is the lambda of a chained comparison in the text of a converted module, `lambda middle_: ...`."""
+    return code.co_name == "<lambda>" and code.co_argcount == 2 and all(
+        name.rstrip("0123456789") in ("left_", "middle_") for name in code.co_varnames[:code.co_argcount])
+
+
+def _as_local(error: NameError) -> UnboundLocalError | None:
+    if "free variable" not in str(error):
+        return None
+    name = str(error).split("'")[1]
+    *_, last = _entries(error.__traceback__)
+    frame: FrameType | None = last.tb_frame if is_body(last.tb_frame.f_code) else None
+    while frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            if name in frame.f_code.co_cellvars:
+                break
+            if not is_body(frame.f_code) and not _keeps_operands(frame.f_code):
+                return None  # a function between them: the variable is a free one of that
+        frame = frame.f_back
+    else:
+        return None
+    if sys.version_info >= (3, 11):
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+    else:
+        text = f"local variable '{name}' referenced before assignment"
+    local = UnboundLocalError(text)
+    local.name = name
+    return local.with_traceback(error.__traceback__)

@@ -1,0 +1,1 @@
+"""Calls from converted code: which callees convert, and how they are called."""

@@ -1,0 +1,168 @@
+"""Properties and special methods, which run without a call that names them: converted while a backend traces.
+
+`obj.size`, `a + b` and `x in box` say nothing of the functions that they run. So while a function is traced, the
+classes of the objects that it meets have, in place of a property or special method, one that runs the converted form;
+when the trace is over, the classes are what they were. What another thread runs in the meantime means the same.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from autograph.core.allowlist import left_alone
+from autograph.core.backend import ambient, is_unchangeable, staging_backend
+from autograph.core.slots import is_users_class
+from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.dispatch.converted_call import call, hooks
+
+__all__ = ["meet", "meeting"]
+
+_BINARY = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
+    "or",
+)
+SPECIAL = frozenset(
+    [f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")]
+    + [f"__{name}__" for name in (
+        "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
+        "iter", "get", "set",
+    )])
+"""Methods that the interpreter calls by itself and whose result may be a tensor, besides `__next__`."""
+
+
+class _Met(threading.local):
+    """The classes that the traces of this thread have changed, or need not change, and how many traces are open."""
+
+    def __init__(self) -> None:
+        self.classes: set[type] = set()
+        self.depth = 0
+
+
+_met = of_trace(_Met())
+_lock = threading.Lock()
+_changed: dict[type, tuple[set[int], dict[str, Any]]] = {}
+"""The threads whose traces use a class as changed, and what it had (None: nothing of that name)."""
+
+
+def meet(cls: type) -> None:
+    """Let the properties and special methods of a class run converted, until the trace ends."""
+    if cls in _met.classes or not _met.depth:
+        return
+    for each in cls.__mro__:
+        if each in _met.classes:
+            continue
+        _met.classes.add(each)
+        if not is_unchangeable(each):
+            _change(each)
+            for value in list(vars(each).values()):
+                if is_users_class(type(value)):  # a descriptor
+                    meet(type(value))
+
+
+def _change(cls: type) -> None:
+    with _lock:
+        known = _changed.get(cls)
+        if known is not None:
+            known[0].add(threading.get_ident())
+        else:
+            new = {name: made for name, value in vars(cls).items() if (made := _converting(name, value)) is not None}
+            unequal: Any = cls.__ne__
+            if "__eq__" in new and unequal is object.__ne__:  # which takes the bool of what __eq__ gives
+                new["__ne__"] = _not_equal
+            _changed[cls] = {threading.get_ident()}, {name: vars(cls).get(name) for name in new}
+            for name, value in new.items():
+                type.__setattr__(cls, name, value)
+
+
+hooks.meet = meet
+
+
+class meeting:
+    """While a function is traced: the classes that are met are changed, as are those of the objects that calls make."""
+
+    def __enter__(self) -> None:
+        _met.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        _met.depth -= 1
+        if not _met.depth:
+            _put_back()
+
+
+def _put_back() -> None:
+    with _lock:
+        for cls in _met.classes:
+            users, saved = _changed.get(cls, (set(), {}))
+            users.discard(threading.get_ident())
+            if users or not saved:
+                continue
+            for name, value in saved.items():
+                if value is not None:
+                    type.__setattr__(cls, name, value)
+                elif name in vars(cls):
+                    type.__delattr__(cls, name)
+            _changed.pop(cls)
+    _met.classes.clear()
+
+
+at_end.append(_put_back)
+
+
+def _converting(name: str, value: Any) -> Any:
+    """What stands for an attribute of a class while a backend traces; None if that is the attribute itself."""
+    if type(value) is FunctionType:
+        make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
+        return make(value) if make is not None and left_alone(value) is None else None
+    if name == "__class__":  # to set it would be to change what the class is
+        return None
+    if type(value) is property:
+        parts = [value.fget, value.fset, value.fdel]
+        if not any(type(p) is FunctionType and left_alone(p) is None for p in parts):
+            return None
+        getter, setter, deleter = (p and _convert_when_called(p) for p in parts)
+        return property(getter, setter, deleter, value.__doc__)
+    if type(value) is functools.cached_property and type(value.func) is FunctionType and left_alone(value.func) is None:
+        made = functools.cached_property(_convert_when_called(value.func))
+        made.attrname = value.attrname
+        return made
+    return None
+
+
+def _convert_when_called(fn: Any) -> Callable[..., Any]:
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return call(fn)(*args, **kwargs)
+
+    return run
+
+
+def _not_equal(self: Any, other: Any, /) -> Any:
+    cls: Any = type(self)
+    equal = cls.__eq__(self, other)
+    if equal is NotImplemented:
+        return equal
+    backend = staging_backend(equal)
+    return not equal if backend is None else backend.not_(equal)
+
+
+def _convert_next(fn: Any) -> Callable[..., Any]:
+    """For `__next__`: whether there is an item, what asked for it decides in Python."""
+
+    @functools.wraps(fn)
+    def run(self: Any, /) -> Any:
+        backend = ambient.backend
+        if backend is None:
+            return call(fn)(self)
+        mark = backend.checkpoint()
+        item = call(fn)(self)
+        if backend.stops(mark):
+            raise backend.no_meaning(
+                f"whether {type(self).__name__!r} has another item is decided by a tensor, known only when the graph"
+                " runs, and Python asks for it while the function is traced",
+                "Let a Python value decide when to raise StopIteration, or write the loop as a `while` on the tensor.")
+        return item
+
+    return run

@@ -1,0 +1,596 @@
+"""The `ag__` of converted code: what each operator means in Python, and when a backend takes over.
+
+Every operator asks the type of one value. A plain Python value runs the body at once, so converted code keeps
+Python's meaning; a value whose type has a backend that stages it (`core/backend.py`) turns the bodies into pure
+functions of the state and hands them over.
+"""
+from __future__ import annotations
+
+import builtins as _builtins
+import functools as _functools
+import operator as _operator
+import sys as _sys
+import weakref as _weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType, GeneratorType, MethodType
+from typing import Any, cast
+
+from autograph.codegen.dual_path.inline_caches import as_method, find_callee, find_method, refuse
+from autograph.core.backend import (
+    Backend,
+    activity,
+    ambient,
+    backend_of,
+    deciding,
+    has_backend,
+    is_plain,
+    keyed,
+    plain,
+    staging_backend,
+)
+from autograph.core.tracebacks import own_errors, prune, settle, stand_in
+from autograph.core.untraced import unseen
+from autograph.dispatch.converted_call import call, functions, native, resolvers
+from autograph.operators import loop_rotation
+from autograph.operators.containers import eq, extended, ge, gt, imul, item, le, lt, ne
+from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
+from autograph.operators.generators import Clause, items_of, tracing, unpack
+from autograph.operators.loop_unrolling import Items, unroll
+from autograph.operators.lvalues import attribute, element, in_attribute, in_element, place
+from autograph.operators.strings import percent, shown, spec, text
+from autograph.state.bodies import Branch, Operand, Test
+from autograph.state.converted_text_bodies import part
+from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
+
+__all__ = [
+    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attribute", "attributes", "bind", "bool",
+    "call", "checkpoint", "cond", "dict_comp", "each", "element", "eq", "extended", "find_callee", "find_method",
+    "functions", "ge", "gen_exp", "gt", "has_backend", "hasattr", "if_exp", "imul", "in_", "in_attribute",
+    "in_element", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "le", "list_comp", "lt",
+    "matched", "members", "merged", "native", "ne", "nested", "not_", "note", "or_", "percent", "place", "plain",
+    "read", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec",
+    "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
+]
+
+slice = _builtins.slice
+iadd, isub, imatmul = _operator.iadd, _operator.isub, _operator.imatmul
+itruediv, ifloordiv, imod, ipow = _operator.itruediv, _operator.ifloordiv, _operator.imod, _operator.ipow
+ilshift, irshift, iand, ior, ixor = (
+    _operator.ilshift, _operator.irshift, _operator.iand, _operator.ior, _operator.ixor
+)
+Thunk = Callable[[], Any]
+
+
+# --- Statements ---------------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: str) -> None:
+    """`if pred: if_true() else: if_false()`; None is an empty branch."""
+    try:
+        if pred is True or (pred is not False and (backend := deciding(pred)) is None and pred):
+            if if_true is not None:
+                part(if_true)()
+        elif pred is False or backend is None:
+            if if_false is not None:
+                part(if_false)()
+        else:
+            _stage_cond(backend, pred, if_true, if_false, state)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None:
+    """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
+    try:
+        part(test), part(body)
+        tracing = ambient.backend
+        if tracing is None:
+            while True:
+                going = test()
+                if going is not True and (going is False or not going):
+                    return
+                body()
+        while True:
+            mark = checkpoint(test)
+            going = test()
+            backend = staging_backend(going)
+            if backend is not None:
+                rollback(mark)
+                _stage_while(backend, test, body, state, options)
+                return
+            if not going:
+                return
+            body()
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def reduce(
+    iterable: Any, body: Callable[[Any], Any], /, *state: str, test: Thunk | None = None, **options: Any
+) -> None:
+    """`for item in iterable: body(item)`, left when `test()` is false after an iteration."""
+    try:
+        part(body)
+        if test is not None:
+            part(test)
+        backend = deciding(iterable)
+        if backend is not None:
+            clause = getattr(type(iterable), "__clause__", None)
+            if clause is not None:  # a generator expression: the body goes into its loops
+                _reduce_clause(clause(iterable), body, test, state, options)
+            else:
+                _stage_reduce(backend, iterable, body, test, state, options)
+        elif test is None:
+            for item in iterable:
+                body(item)
+        else:
+            iterator = Items(iterable)
+            for item in iterator:
+                body(item)
+                going = test()
+                if going is True:
+                    continue
+                if going is False:
+                    break
+                backend = staging_backend(going)
+                if backend is not None:
+                    unroll(backend, iterator, body, test, state)
+                    break
+                if not going:
+                    break
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def try_(
+    body: Thunk, /, *state: str, handlers: Sequence[Except] = (), orelse: Thunk | None = None,
+    final: Thunk | None = None, jumps: Sequence[str] = (),
+) -> None:
+    """`try: body()` with its handlers, `else` and `finally`.
+
+    A handler is a pair: what gives the classes that it catches (None: all), and its body, which may take the error.
+    `jumps` are the flags by which `finally` says that it jumps: then an error ends there.
+    """
+    try:
+        backend = ambient.backend
+        if backend is None:
+            run_try(body, handlers, orelse, final, jumps)
+        else:
+            trace_try(backend, body, handlers, orelse, final, jumps, state)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
+    """At the end of the body of a `try` that stays Python, in these lines, while a backend traces: an error if the
+    graph may raise there what its handlers, of these classes, would not see. Without a handler it has a `finally`."""
+    try:
+        if ambient.backend is not None:
+            classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
+            ambient.backend.refuse_errors(_sys._getframe(1).f_code.co_filename, first, last, tuple(classes))
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequence[str] = ()) -> None:
+    """`with manager as value: body(value)`; the body need not take the value.
+
+    `jumps` are the flags of jumps out of the body: an error that the manager swallows ends them.
+    """
+    try:
+        backend = ambient.backend
+        if backend is None:
+            run_with(manager, body, jumps)
+        else:
+            trace_with(backend, manager, body, jumps, state, cond)
+    except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+
+
+# How a statement is staged: as pure functions of its state, and of what its bodies turn out to change besides.
+
+
+def _stage_cond(
+    backend: Backend, pred: Any, if_true: Thunk | None, if_false: Thunk | None, state: tuple[str, ...]
+) -> None:
+    if if_true is None and if_false is None:
+        return
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        true_fn, false_fn = Branch(if_true, variables, if_false), Branch(if_false, variables, if_true)
+        return backend.cond(pred, true_fn, false_fn, variables.read(), names)
+
+    staged(state, backend, (if_true, if_false), run)
+
+
+def _stage_while(
+    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any]
+) -> None:
+    staged(state, backend, (test, body), loop_rotation.Loop(backend, test, body, options))
+
+
+def _stage_reduce(
+    backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        test_fn = None if test is None else Test(test, variables)
+        return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
+
+    staged(state, backend, (body, test), run)
+
+
+# --- The plain lane -------------------------------------------------------------------------------------------
+
+
+bool, type, ref = _builtins.bool, _builtins.type, _weakref.ref
+function, method, partial = FunctionType, MethodType, _functools.partial
+
+
+@unseen
+def stages_any(value: Any, /) -> _builtins.bool:
+    """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
+    return _may_stage(value) or (type(value) in (tuple, list) and any(map(_may_stage, value)))
+
+
+def _may_stage(value: Any) -> _builtins.bool:
+    """Whether it is for a backend to say what equals a value: its own, or text in which it may have put values."""
+    return staging_backend(value) is not None or (
+        ambient.backend is not None and isinstance(value, str) and type(value) is not str)
+
+
+@own_errors
+def resume(
+    rest: Iterator[Any], body: Callable[[Any], Any], /, *state: str, test: Thunk, **options: Any
+) -> None:
+    """The rest of a `for` over Python values that a value to be staged on may leave."""
+    backend = staging_backend(test())
+    if backend is not None:
+        unroll(backend, rest, body, test, state)
+
+
+# --- Expressions --------------------------------------------------------------------------------------------
+
+
+@own_errors
+def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
+    """`then() if pred else orelse()`."""
+    backend = deciding(pred)
+    if backend is None:
+        return part(then)() if pred else part(orelse)()
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        return backend.if_exp(pred, Operand(then, variables), Operand(orelse, variables), variables.read(), names)
+
+    return staged((), backend, (then, orelse), run)[0]
+
+
+@own_errors
+def and_(value: Any, /, *others: Thunk) -> Any:
+    """`value and others[0]() and ...`."""
+    for other in others:
+        backend = deciding(value)
+        if backend is not None:
+            value = _stage_operand(backend, backend.and_, value, other)
+        elif value:
+            value = part(other)()
+        else:
+            return value
+    return value
+
+
+@own_errors
+def or_(value: Any, /, *others: Thunk) -> Any:
+    """`value or others[0]() or ...`."""
+    for other in others:
+        backend = deciding(value)
+        if backend is not None:
+            value = _stage_operand(backend, backend.or_, value, other)
+        elif value:
+            return value
+        else:
+            value = part(other)()
+    return value
+
+
+def _stage_operand(backend: Backend, operator: Callable[..., tuple[Any, ...]], left: Any, right: Thunk) -> Any:
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        return operator(left, Operand(right, variables), variables.read(), names)
+
+    return staged((), backend, (right,), run)[0]
+
+
+def not_(value: Any, /) -> Any:
+    """`not value`."""
+    if value is True:
+        return False
+    if value is False:
+        return True
+    try:
+        backend = deciding(value)
+        return not value if backend is None else backend.not_(value)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+@own_errors
+def in_(value: Any, container: Any, /) -> Any:
+    """`value in container`."""
+    backend = staging_backend(value) or staging_backend(container)
+    if backend is None and type(container) in (tuple, list):
+        if type(value) in (tuple, list):  # which may hold the backend's, as may the items
+            backend = ambient.backend
+        else:
+            backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+    if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str)):
+        backend = ambient.backend
+    if ambient.backend is not None and backend_of(container) is None:
+        method = getattr(type(container), "__contains__", None)
+        if type(method) is FunctionType:  # Python's `in` wants a bool of it
+            found = call(method)(container, value)
+            return found if staging_backend(found) is not None else _builtins.bool(found)
+    return value in container if backend is None else backend.contains(container, value)
+
+
+_ASKED = frozenset({GeneratorType, map, filter, zip, str})
+"""Whose items are known when they are taken, and text, which may have values of the graph in it, or be one of them."""
+
+
+def members(*items: Any) -> Any:
+    """`{a, b, ...}` of which `in` is asked: a tuple, if tensors are among them, which Python cannot hash."""
+    return set(items) if all(backend_of(item) is None for item in items) else items
+
+
+def is_sequence(value: Any, length: int, /) -> Any:
+    """Whether a sequence pattern of this length matches: of a tensor, never."""
+    backend = staging_backend(value)
+    return _is_sequence(value, length) if backend is None else backend.says(value, lambda x: _is_sequence(x, length))
+
+
+def matched(value: Any, /) -> Any:
+    """The subject of a `match` that stays Python."""
+    backend = staging_backend(value)
+    return value if backend is None else backend.matched(value)
+
+
+def _is_sequence(value: Any, length: int) -> _builtins.bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
+
+
+def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Clause:
+    """A further `for` of a comprehension."""
+    return Clause(iterable, element, test)
+
+
+@own_errors
+def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:
+    """`[element(*item) for item in iterable if test(*item)]`; `element` takes an item, or its parts."""
+    return _collect([], Clause(iterable, element, test))
+
+
+@own_errors
+def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> None:
+    """`[element(*item) for item in iterable if test(*item)]` as a statement, whose list nobody takes."""
+
+    def for_body(value: Any) -> None:
+        pass
+
+    cast(Any, for_body).place = element
+    _reduce_clause(_inlined(Clause(iterable, element, test)), for_body, None, (), {})
+
+
+def _inlined(clause: Clause) -> Clause:
+    """The clause of a comprehension: part of the user's function; before 3.12, Python makes one of its own of it."""
+    if _sys.version_info >= (3, 12):
+        part(clause.element)
+        if clause.test is not None:
+            part(clause.test)
+    return clause
+
+
+def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
+    # No variable of the user, which the element may change, has the names of these, which are looked for, too.
+    ag__element, ag__test = clause.element, clause.test
+    backend = staging_backend(_inlined(clause).iterable)
+
+    def for_body(item: Any) -> None:
+        arguments, stager = clause.arguments(item), backend
+
+        def if_true() -> None:
+            nonlocal ag__list
+            value = ag__element(*arguments)
+            if type(value) is Clause:
+                ag__list = _collect(ag__list, value)
+            else:
+                ag__list.append(value if stager is None else stager.list_item(value))
+
+        cast(Any, if_true).place = ag__element
+        if ag__test is None:
+            if_true()
+        else:
+            going = ag__test(*arguments)
+            stager = backend or staging_backend(going)
+            cond(going, if_true, None, "ag__list")
+
+    cast(Any, for_body).place = ag__element
+    reduce(clause.iterable, for_body, "ag__list")
+    return ag__list
+
+
+def _reduce_clause(
+    clause: Clause, ag__body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    """`reduce` over what a generator expression gives."""
+    ag__element, ag__test = clause.element, clause.test
+
+    def for_body(item: Any) -> None:
+        arguments = clause.arguments(item)
+
+        def if_true() -> None:
+            value = ag__element(*arguments)
+            if type(value) is Clause:
+                _reduce_clause(value, ag__body, test, state, options)
+            else:
+                ag__body(value)
+
+        cast(Any, if_true).place = getattr(ag__body, "place", ag__body)
+        if ag__test is None:
+            if_true()
+        else:
+            cond(ag__test(*arguments), if_true, None, *state)
+
+    cast(Any, for_body).place = getattr(ag__body, "place", ag__body)
+    reduce(clause.iterable, for_body, *state, test=test, **options)
+
+
+@own_errors
+def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> set[Any]:
+    """`{element(*item) for item in iterable if test(*item)}`: the items have to be Python values."""
+    items = items_of(_inlined(Clause(iterable, element, test)), "a set", _NO_SET)
+    return {_hashable(item, "a set", "items") for item in items}
+
+
+@own_errors
+def dict_comp(
+    iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /
+) -> dict[Any, Any]:
+    """`{key: value for item in iterable if test(*item)}`, from the pairs of `element`; the keys are Python values."""
+    pairs = items_of(_inlined(Clause(iterable, element, test)), "a dict", _NO_DICT)
+    return {_hashable(key, "a dict", "keys"): value for key, value in pairs}
+
+
+_NO_SET = "Make it a list: [... for ... in ...]."
+_NO_DICT = "Keep the values in a list, or loop over a known number of Python keys."
+
+
+def _hashable(key: Any, kind: str, what: str) -> Any:
+    backend = staging_backend(key)
+    if backend is not None:
+        raise backend.no_meaning(
+            f"{kind} tells its {what} apart in Python, and a tensor has its value only when the graph runs",
+            _NO_SET if kind == "a set" else _NO_DICT)
+    return key
+
+
+@own_errors
+def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Iterator[Any]:
+    """`(element(*item) for item in iterable if test(*item))`."""
+    if deciding(iterable) is None:
+        iterable = iter(iterable)
+    clause = Clause(iterable, element, test)
+    backend = tracing(clause)
+    return items_of(clause, "a generator", "") if backend is None else backend.generator(clause)
+
+
+def is_bool(value: Any, wanted: _builtins.bool, /) -> Any:
+    """`value is wanted`, which a bool tensor is that holds it."""
+    backend = backend_of(value)
+    return value is wanted if backend is None else backend.is_bool(value, wanted)
+
+
+def is_none(value: Any, /) -> Any:
+    """`value is None`, for a variable that a staged branch may have set to None."""
+    backend = staging_backend(value)
+    return value is None if backend is None else backend.is_none(value)
+
+
+def is_same(value: Any, other: Any, /) -> Any:
+    """`value is other`, of which a staged branch may have set one to None, or one may stand for a list."""
+    backend = staging_backend(value) or staging_backend(other)
+    if backend is None and ambient.backend is not None and any(
+            _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
+        backend = ambient.backend
+    return value is other if backend is None else backend.is_same(value, other)
+
+
+def read(value: Any, /) -> Any:
+    """`value`, of a variable that is read here, and that staged code may have bound on some ways only."""
+    return value if ambient.backend is None else ambient.backend.read(value)
+
+
+def to_delete(value: Any, name: str, /) -> None:
+    """Before `del value.name`, of an attribute that a staged branch may have set."""
+    if ambient.backend is not None:
+        ambient.backend.check_attribute(value, name)
+
+
+@own_errors
+def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
+    """`{**items, **other}`; nobody else has `items`."""
+    if ambient.backend is None or _builtins.type(other) not in keyed:
+        return {**items, **other}
+    ambient.backend.method_of_dict(items.update)(other)
+    return items
+
+
+def hasattr(value: Any, name: str, /) -> Any:
+    """`hasattr(value, name)`, for an attribute that a staged branch may have set."""
+    return (_builtins.hasattr if ambient.backend is None else ambient.backend.builtins[_builtins.hasattr])(value, name)
+
+
+def attributes(value: Any, /) -> Any:
+    """`value.__dict__`, of an object some of whose attributes a staged branch may have set."""
+    if (found := _builtins.getattr(ambient.backend, "check_attributes", None)) is not None:
+        found(value)
+    return value.__dict__
+
+
+@own_errors
+def assert_(test: Any, message: Thunk | None = None, /) -> None:
+    """`assert test, message()`."""
+    backend = staging_backend(test)
+    if backend is not None:
+        backend.assert_(test, message)
+    elif __debug__ and not test:
+        raise AssertionError() if message is None else AssertionError(part(message)())
+
+
+def setitem(target: Any, index: Any, value: Any, /) -> Any:
+    """What `target` is after `target[index] = value`: itself, or a new value where the backend's are immutable."""
+    try:
+        backend = backend_of(target)
+        if backend is not None:
+            return backend.setitem(target, index, value)
+        place(target)[index] = value
+        return target
+    except BaseException as error:
+        prune(error)
+        if _builtins.hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
+            frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
+            name = next((name for name, held in frame.f_locals.items() if held is target), "array")
+            raise backend.changed_unseen(
+                type(target), name, frame.f_code.co_filename, frame.f_lineno) from None
+        raise

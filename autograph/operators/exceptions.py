@@ -1,0 +1,410 @@
+"""`try` and `with` while a backend traces: what Python decides, and what the graph decides when it runs.
+
+The body is run first as it is. If nothing of what it traced can raise, when the graph runs, what a handler catches,
+Python has decided the statement. Else what the body did is taken back, and the statement is staged.
+"""
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType, GeneratorType
+from typing import Any, cast
+
+from autograph.core.allowlist import left_alone
+from autograph.core.backend import Backend, Handler, staging_backend
+from autograph.core.code_cache import per_code
+from autograph.core.tracebacks import is_internal, own_errors, prune, settle, stand_in
+from autograph.dispatch.converted_call import call
+from autograph.state.converted_text_bodies import part
+from autograph.state.reference_rewriting import within
+from autograph.state.statement_state import Body, Remake, Restage, State, snapshot_of, staged
+
+__all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace_try", "trace_with"]
+
+Thunk = Callable[[], Any]
+Kinds = tuple[type[BaseException], ...]
+Except = tuple[Thunk | None, Callable[..., Any]]
+"""What gives the classes of an `except`, or None for a bare one, and its body, which may take the error."""
+
+
+# In Python.
+
+def run_try(
+    body: Thunk, handlers: Sequence[Except], orelse: Thunk | None, final: Thunk | None, jumps: Sequence[str] = ()
+) -> None:
+    """The statement as Python means it."""
+    if final is not None:
+        _run_final(lambda: run_try(body, handlers, orelse, None), part(final), jumps)
+    elif not handlers:
+        part(body)()
+    else:
+        try:
+            part(body)()
+        except BaseException as raised:
+            error = settle(raised) or raised
+            try:
+                if not _handle(error, ((classes_of(kinds), handler) for kinds, handler in handlers)):
+                    if error is raised:
+                        raise
+                    try:
+                        raise error
+                    except UnboundLocalError as local:
+                        stand_in(local, raised)
+                        raise
+            finally:
+                del error  # its traceback refers to this frame
+        else:
+            if orelse is not None:
+                part(orelse)()
+
+
+def _run_final(inner: Thunk, final: Thunk, jumps: Sequence[str]) -> None:
+    """`try: inner() finally: final()`, where the flags `jumps` say whether `final` jumps."""
+    if not jumps:
+        try:
+            inner()
+        finally:
+            final()
+        return
+    flags = [cell for name, cell in zip(final.__code__.co_freevars, final.__closure__ or ()) if name in jumps]
+    try:
+        inner()
+    except BaseException:
+        _end_jumps(final, jumps)
+        final()
+        if not any(flag.cell_contents for flag in flags):
+            raise
+    else:
+        final()
+
+
+def _handle(error: BaseException, clauses: Any) -> bool:
+    """Run the handler for `error`, which is being handled, if there is one."""
+    for kinds, handler in clauses:
+        if not set(kinds).isdisjoint(type(error).__mro__):
+            part(handler)(*[error][:handler.__code__.co_argcount])
+            return True
+    return False
+
+
+def classes_of(kinds: Thunk | None) -> Kinds:
+    """The classes of an `except`, which Python evaluates when there is an error."""
+    if kinds is None:
+        return (BaseException,)
+    found = kinds()
+    classes: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in classes):
+        raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+    return classes
+
+
+# While a backend traces.
+
+def trace_try(
+    backend: Backend, body: Thunk, handlers: Sequence[Except], orelse: Thunk | None, final: Thunk | None,
+    jumps: Sequence[str], state: tuple[str, ...],
+) -> None:
+    """The statement while `backend` traces."""
+    if final is not None:
+        inner = functools.partial(_trace_handlers, backend, body, handlers, orelse, state) if handlers else body
+        functions = (body, *(handler for _, handler in handlers), orelse, final)
+        _Final(backend, inner, final, jumps, state, functions).trace()
+    else:
+        _trace_handlers(backend, body, handlers, orelse, state)
+
+
+class _Attempt:
+    """Runs the body as it is. `error`: what it raised while it was traced, if that is the user's."""
+
+    def __init__(self, backend: Backend, body: Thunk, functions: tuple[Any, ...], state: tuple[str, ...]) -> None:
+        self.backend, self.mark = backend, backend.checkpoint()
+        self.snapshot = snapshot_of(state, backend, functions)
+        self.error: BaseException | None = None
+        outer, within.exchanges = within.exchanges, []
+        try:
+            body()
+        except (Remake, Restage):
+            raise
+        except BaseException as error:
+            if backend.hides(error):
+                raise
+            self.error = settle(error) or error
+        finally:
+            self.exchanges, within.exchanges = within.exchanges, outer
+            if outer is not None:
+                outer += self.exchanges
+
+    def take_back(self) -> None:
+        for exchange in reversed(self.exchanges):
+            exchange.take_back()
+            self.backend.came_back([old for old, _ in exchange.pairs.values()])
+        self.snapshot.take_back()
+        self.backend.rollback(self.mark)
+
+
+def _trace_handlers(
+    backend: Backend, body: Thunk, handlers: Sequence[Except], orelse: Thunk | None, state: tuple[str, ...],
+    users: tuple[Any, ...] = (),
+) -> None:
+    functions = (body, *(handler for _, handler in handlers), orelse, *users)
+    attempt = _Attempt(backend, body, functions, state)
+    error, mark = attempt.error, attempt.mark
+    clauses: list[tuple[Kinds, Callable[..., Any]]] = []
+    if error is not None or backend.may_raise(mark, (BaseException,)):
+        clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
+    if clauses and (backend.may_raise(mark, tuple(kind for kinds, _ in clauses for kind in kinds))
+                    or (error is not None and backend.is_staged_error(error))):
+        attempt.take_back()
+        _stage_handlers(backend, body, clauses, orelse, state, functions)
+    elif error is None:
+        if orelse is not None:
+            orelse()
+    else:
+        try:
+            raise error
+        except BaseException:
+            prune(error)
+            if not _handle(error, clauses):
+                raise
+
+
+def _stage_handlers(
+    backend: Backend, body: Thunk, clauses: Sequence[tuple[Kinds, Callable[..., Any]]], orelse: Thunk | None,
+    state: tuple[str, ...], functions: tuple[Any, ...],
+) -> None:
+    follows = False
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        nonlocal follows
+        handlers = [Handler(kinds, Body(handler, variables, body), bool(handler.__code__.co_argcount))
+                    for kinds, handler in clauses]
+        following = None if orelse is None else Body(orelse, variables)
+        values, follows = _then(backend, Body(body, variables), handlers, following, variables, names)
+        return values
+
+    staged(state, backend, functions, run)
+    if follows and orelse is not None:
+        orelse()
+
+
+def _then(
+    backend: Backend, body: Any, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
+) -> tuple[tuple[Any, ...], bool]:
+    """The state after `try: body()` with handlers, and where no handler ran, after `following`; and whether `following`
+    is still to run, after the statement: what is no body of its own is no part of that."""
+    if following is None:
+        return backend.try_(body, handlers, variables.read(), names, variables.read), False
+    ended = [Handler(h.kinds, _Ending(h.body, False), h.named) for h in handlers]
+    *values, completed = backend.try_(
+        _Ending(body, True), ended, (*variables.read(), False), (*names, "completed"),
+        lambda: (*variables.read(), False))
+    if staging_backend(completed) is None:
+        return tuple(values), completed
+    return backend.cond(completed, following, _At(lambda *values: values, following), tuple(values), names), False
+
+
+class _Ending:
+    """A body that tells, by one more variable at the end of the state, whether `else` follows."""
+
+    def __init__(self, body: Any, completed: bool) -> None:
+        self.body, self.completed = body, completed
+        self.fn, self.filename, self.lineno = body.fn, body.filename, body.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return (*self.body(*values[:-1]), self.completed)
+
+
+class _Final:
+    """`try: inner() finally: final()`. The graph has `final` twice: where `inner` ends, and where it is left by an
+    error, which is raised again after it."""
+
+    def __init__(
+        self, backend: Backend, inner: Thunk, final: Thunk, jumps: Sequence[str], state: tuple[str, ...],
+        functions: tuple[Any, ...],
+    ) -> None:
+        self.backend, self.inner, self.final, self.jumps = backend, inner, final, jumps
+        self.state, self.functions = state, functions
+        self.follows = True
+        """Whether `final` is still to run where `inner` has ended."""
+
+    def trace(self) -> None:
+        attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
+        error = attempt.error
+        if self.backend.may_raise(attempt.mark, (BaseException,)) or (
+            error is not None and (self.jumps or self.backend.is_staged_error(error))
+        ):
+            attempt.take_back()
+            staged(self.state, self.backend, self.functions, self.stage)
+            if self.follows:
+                self.final()
+            return
+
+        def outcome() -> None:
+            if error is not None:
+                raise error
+
+        _run_final(outcome, self.final, self.jumps)
+
+    def stage(self, variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        final = Body(self.final, variables)
+
+        flags = [names.index(flag) for flag in self.jumps]
+
+        def again(*values: Any) -> Any:
+            before = variables.read()
+            variables.write(values)
+            try:
+                raise  # the error that is being handled
+            except BaseException as error:
+                self.backend.left_by(error)
+                raise
+            finally:
+                variables.write(before)
+
+        def leave(*values: Any) -> Any:
+            values = final(*(False if i in flags else value for i, value in enumerate(values)))
+            return self.unless(flags, again, values, names, final)
+
+        handler = Handler((BaseException,), _At(leave, final), False)
+        inner = Body(self.whole(), variables)
+        if flags:
+            values, self.follows = _then(self.backend, inner, [handler], final, variables, names)
+            return values
+        return self.backend.try_(inner, [handler], variables.read(), names, variables.read)
+
+    def unless(
+        self, flags: Sequence[int], again: Callable[..., Any], values: Any, names: tuple[str, ...], place: Any
+    ) -> Any:
+        """`again(*values)` unless one of the flags is set, so that `final` has jumped."""
+        if not flags:
+            return again(*values)
+        flag = values[flags[0]]
+
+        def following(*values: Any) -> Any:
+            return self.unless(flags[1:], again, values, names, place)
+
+        if staging_backend(flag) is not None:
+            stay = _At(lambda *values: values, place)
+            return self.backend.cond(flag, stay, _At(following, place), tuple(values), names)
+        return values if flag else following(*values)
+
+    def whole(self) -> Callable[[], Any]:
+        """`inner` as a function at the place of the body."""
+        if isinstance(self.inner, FunctionType):
+            return self.inner
+        inner = self.inner
+
+        def run() -> None:
+            inner()
+
+        return _standing_for(run, *self.functions)
+
+
+class _At:
+    """`run` at the place of `body`."""
+
+    def __init__(self, run: Callable[..., Any], body: Any) -> None:
+        self.run, self.fn, self.filename, self.lineno = run, body.fn, body.filename, body.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return self.run(*values)
+
+
+# with
+
+def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> None:
+    """`with manager as value: body(value)`; the body need not take the value."""
+    swallowed = True
+    with manager as value:
+        _run_body(body, value)
+        swallowed = False
+    if swallowed:
+        _end_jumps(body, jumps)
+
+
+@own_errors
+def _run_body(body: Callable[..., Any], value: Any) -> None:
+    """Run the body of a `with`: what it raises, `__exit__` sees as it would be without the tool."""
+    part(body)(*[value][:body.__code__.co_argcount])
+
+
+def _end_jumps(body: Callable[..., Any], jumps: Sequence[str]) -> None:
+    for name, cell in zip(body.__code__.co_freevars, body.__closure__ or ()):
+        if name in jumps:
+            cell.cell_contents = False
+
+
+def trace_with(
+    backend: Backend, manager: Any, body: Callable[..., Any], jumps: Sequence[str], state: tuple[str, ...],
+    cond: Callable[..., None],
+) -> None:
+    """The statement while `backend` traces. `__enter__` and `__exit__` written in Python convert, and `__exit__` is
+    staged for the errors that the graph may raise; those of others run while the statement is traced."""
+    enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
+    if type(leave) is not FunctionType or enter is None or not (
+        left_alone(leave) is None or isinstance(manager, contextlib.suppress)
+    ):
+        mark = backend.checkpoint()
+        run_with(manager, body, jumps)
+        if _cleans_up(manager) and backend.may_raise(mark, (BaseException,)):
+            raise backend.no_meaning(
+                "the body of this `with` may raise when the graph runs, and the generator that makes its context has a "
+                "`try` or `with` around its `yield`, which sees only what is raised while it is traced",
+                "Write the context manager as a class with __enter__ and __exit__, or use `try` and `finally` here.")
+        return
+    manager_ = manager
+    value = call(enter)(manager)
+
+    def inner() -> None:
+        body(*[value][:body.__code__.co_argcount])
+
+    def leave_by(error: BaseException) -> None:
+        def again() -> None:
+            raise error
+
+        cond(call(leave)(manager_, type(error), error, error.__traceback__), None, again)
+        _end_jumps(body, jumps)
+
+    def leave_normally() -> None:
+        call(leave)(manager_, None, None, None)
+
+    _trace_handlers(backend, _standing_for(inner, body), [(None, _standing_for(leave_by, body))],
+                    _standing_for(leave_normally, body), state, (body,))
+
+
+def _cleans_up(manager: Any) -> bool:
+    """Whether a manager is made by a generator of the user's with a `try` or `with` around a `yield`."""
+    generator = getattr(manager, "gen", None)
+    if not isinstance(manager, contextlib.AbstractContextManager) or not isinstance(generator, GeneratorType):
+        return False
+    return not is_internal(generator.gi_code.co_filename) and guards_yield(generator.gi_code)
+
+
+@per_code
+def guards_yield(code: CodeType) -> bool:
+    """Whether a `yield` of a generator stands in a `try` or `with`."""
+    instructions = list(dis.get_instructions(code))
+    if sys.version_info < (3, 11):
+        depth = 0
+        for instruction in instructions:
+            if instruction.opname in ("SETUP_FINALLY", "SETUP_WITH"):
+                depth += 1
+            elif instruction.opname == "POP_BLOCK":
+                depth -= 1
+            elif instruction.opname == "YIELD_VALUE" and depth:
+                return True
+        return False
+    named = {instruction.offset: instruction.opname for instruction in instructions}
+    entries = [entry for entry in dis.Bytecode(code).exception_entries
+               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # that is the generator's own
+    yields = [offset for offset, name in named.items() if name == "YIELD_VALUE"]
+    return any(entry.start <= offset < entry.end for entry in entries for offset in yields)
+
+
+def _standing_for(function: Any, *users: Any) -> FunctionType:
+    """`function` as one that stands for functions of the user's, the first of which gives it its place."""
+    function.place, function.runs = users[0], tuple(user for user in users if user is not None)
+    return cast(FunctionType, function)

@@ -1,0 +1,76 @@
+"""The `for` clauses of comprehensions and generator expressions while they run."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from autograph.core.backend import Backend, ambient, deciding, staging_backend
+
+__all__ = ["Clause", "items_of", "unpack"]
+
+
+class Clause(NamedTuple):
+    """`for item in iterable if test(*item)`, with what it gives for an item: `element(*item)`, or a clause of it."""
+
+    iterable: Any
+    element: Callable[..., Any]
+    test: Callable[..., Any] | None
+
+    def arguments(self, item: Any) -> tuple[Any, ...]:
+        """What `element` and `test` take: an item, or its parts."""
+        count = self.element.__code__.co_argcount
+        return unpack(item, count) if count > 1 else (item,)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it gives a clause for each item: there is another `for` in it."""
+        return "nested" in self.element.__code__.co_names
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it gives one value for each item."""
+        return self.test is None and not self.is_nested
+
+
+def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
+    """The parts of an item, as an assignment to `count` targets takes them."""
+    if not hasattr(type(item), "__iter__") and not hasattr(type(item), "__getitem__"):
+        raise TypeError(f"cannot unpack non-iterable {type(item).__name__} object")
+    parts = tuple(itertools.islice(item, count + 1))
+    if len(parts) < count:
+        raise ValueError(f"not enough values to unpack (expected {count}, got {len(parts)})")
+    if len(parts) > count:
+        raise ValueError(f"too many values to unpack (expected {count})")
+    return parts
+
+
+def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
+    """What a clause gives, in Python: the number of items has to be known, and no backend's value may decide on them.
+
+    `what` is for the error: what the items are of.
+    """
+    backend = deciding(clause.iterable)
+    items = clause.iterable if backend is None else backend.items(clause.iterable, what, remedy)
+    for item in items:
+        arguments = clause.arguments(item)
+        if clause.test is not None:
+            kept = clause.test(*arguments)
+            decides = staging_backend(kept)
+            if decides is not None:
+                kept = decides.not_(decides.not_(kept))
+                if type(kept) is not bool:
+                    raise decides.no_meaning(
+                        f"whether {what} has an item is decided by a tensor, known only when the graph runs", remedy)
+            if not kept:
+                continue
+        value = clause.element(*arguments)
+        if type(value) is Clause:
+            yield from items_of(value, what, remedy)
+        else:
+            yield value
+
+
+def tracing(clause: Clause) -> Backend | None:
+    """The backend that a clause is to be left to: that of its iterable, or the one that is tracing."""
+    return staging_backend(clause.iterable) or ambient.backend

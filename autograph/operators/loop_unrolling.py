@@ -1,0 +1,78 @@
+"""A loop over Python values that a staged value may leave: each iteration is staged by itself, under the test."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, cast
+
+from autograph.core.backend import Backend, staging_backend
+from autograph.core.iterator_positions import are_shared, taken_by
+from autograph.state.reference_rewriting import exchange
+from autograph.state.statement_state import Body, State, staged
+
+__all__ = ["Items", "unroll"]
+
+Test = Callable[[], Any]
+
+
+class Items(itertools.chain[Any]):
+    """What a loop runs over that an operator may take over; only the loop holds it."""
+
+    __slots__ = ("__weakref__",)
+
+
+def unroll(
+    backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Test, state: tuple[str, ...]
+) -> None:
+    """The rest of the loop: up to the iteration that leaves it for sure. Who else has the iterator, or one that it
+    takes its items from, has it no longer: where it is, only the graph knows then."""
+    code = cast(FunctionType, getattr(body, "place", body)).__code__
+    taken = [each for each in taken_by(iterator) if type(each) is not Items]
+    shared = are_shared(taken)
+    for count, item in enumerate(iterator):
+        if count >= backend.unroll_budget:
+            raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
+        going = test()
+        if staging_backend(going) is None:
+            if not going:
+                break
+            body(item)
+        elif _stage_iteration(backend, going, body, test, state, item):
+            break
+    if shared:
+        exchange(*((each, backend.left_iterator(each, code.co_firstlineno)) for each in taken))
+
+
+def _stage_iteration(
+    backend: Backend, going: Any, body: Callable[[Any], Any], test: Test, state: tuple[str, ...], item: Any
+) -> bool:
+    """`if going: body(item)`; whether no iteration can follow."""
+    leaves = False
+
+    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
+        nonlocal leaves
+        iteration = _Iteration(body, variables, item, test)
+        values = backend.cond(going, iteration, Body(None, variables, body), variables.read(), names)
+        leaves = iteration.leaves
+        return values
+
+    staged(state, backend, (body, test), run)
+    return leaves
+
+
+class _Iteration(Body):
+    """An iteration as a pure function of the state. `leaves`: it raises, or Python decides that it is the last."""
+
+    def __init__(self, body: Callable[[Any], Any], state: State, item: Any, test: Test) -> None:
+        super().__init__(body, state, item=item)
+        self.test, self.leaves = test, False
+
+    def __call__(self, *values: Any) -> Any:
+        self.leaves = True
+        return super().__call__(*values)
+
+    def result(self, returned: Any) -> Any:
+        going = self.test()
+        self.leaves = staging_backend(going) is None and not going
+        return super().result(returned)

@@ -1,0 +1,134 @@
+"""Items of what an attribute or an element has: `self.grid[i] = v`, `cells[k][i] += v`.
+
+Python looks up what the attribute has, and sets the item of that. Where it is a value that a backend does not change in
+place, such as a tensor, a place stands for it: when an item of the place is set, the attribute gets another value. So
+one does for a list or dict where a backend traces, whose index may be the backend's (`place`).
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from autograph.core.backend import ambient, backend_of, replacing, staging_backend
+from autograph.core.tracebacks import own_errors
+from autograph.operators.containers import item
+
+__all__ = ["attribute", "element", "in_attribute", "in_element", "place"]
+
+
+@own_errors
+def attribute(holder: Any, name: str, /) -> Any:
+    """`holder.name`, of which an item is to be set."""
+    return in_attribute(holder, name, getattr(holder, name))
+
+
+def in_attribute(holder: Any, name: str, held: Any, /) -> Any:
+    """What has the items of `held`, which is `holder.name`."""
+    return place(held) if replacing(held) is None else _Attribute(holder, name, held)
+
+
+@own_errors
+def element(holder: Any, key: Any, /) -> Any:
+    """`holder[key]`, of which an item is to be set."""
+    return in_element(holder, key, item(holder, key))
+
+
+def in_element(holder: Any, key: Any, held: Any, /) -> Any:
+    """What has the items of `held`, which is `holder[key]`."""
+    return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
+
+
+class _Container:
+    """A list or dict while an item of it is set, by an index that may be a backend's."""
+
+    __slots__ = ("around", "container")
+
+    def __init__(self, container: Any, around: Any) -> None:
+        self.container, self.around = container, around
+
+    def __getitem__(self, index: Any) -> Any:
+        return item(self.container, index)
+
+    @own_errors
+    def __setitem__(self, index: Any, value: Any) -> None:
+        asks = backend_of if type(self.container) is dict else staging_backend
+        if ambient.backend is not None and asks(index) is not None:
+            ambient.backend.put_item(self.container, index, value, self.around)
+        else:
+            self.container[index] = value
+
+
+def place(container: Any, around: Any = None, /) -> Any:
+    """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
+    traces."""
+    return container if ambient.backend is None or type(container) not in _KINDS else _Container(container, around)
+
+
+_KINDS = frozenset({list, dict})
+
+
+class _Place:
+    """Where `holder` has the value `held`, which a backend handles. It is read once, as in Python, unless an item of
+    such a value was set since: the key, or the right side of `+=`, may have set one of this."""
+
+    last = object()
+    """Another object after each item that was set by way of a place."""
+
+    def __init__(self, holder: Any, key: Any, held: Any) -> None:
+        self._holder, self._key, self._held, self._last = holder, key, held, _Place.last
+
+    @own_errors
+    def __getitem__(self, index: Any) -> Any:
+        return self._now()[index]
+
+    @own_errors
+    def __setitem__(self, index: Any, value: Any) -> None:
+        held = self._now()
+        backend = replacing(held)
+        if backend is None:  # it was given a list, say, meanwhile
+            held[index] = value
+            return
+        made = backend.setitem(held, index, value)
+        _Place.last = object()
+        try:
+            self._write(made)
+        except (AttributeError, TypeError) as error:
+            if not _is_pythons_own(error):
+                raise
+            raise backend.no_meaning(
+                f"a tensor does not change in place: what has it is given another, which Python refuses here: {error}",
+                "Set the item of a variable, x[i] = value, and put x where it belongs.") from None
+
+    def _now(self) -> Any:
+        return self._held if self._last is _Place.last else self._read()
+
+    def _read(self) -> Any:
+        raise NotImplementedError
+
+    def _write(self, value: Any) -> None:
+        raise NotImplementedError
+
+
+class _Attribute(_Place):
+    """What stands for `holder.key`."""
+
+    def _read(self) -> Any:
+        return getattr(self._holder, self._key)
+
+    def _write(self, value: Any) -> None:
+        setattr(self._holder, self._key, value)
+
+
+class _Element(_Place):
+    """What stands for `holder[key]`."""
+
+    def _read(self) -> Any:
+        return item(self._holder, self._key)
+
+    def _write(self, value: Any) -> None:
+        place(self._holder)[self._key] = value
+
+
+def _is_pythons_own(error: BaseException) -> bool:
+    """Whether `_write` itself got an error, and no code that it called raised it."""
+    entry = error.__traceback__ and error.__traceback__.tb_next
+    return entry is not None and entry.tb_next is None

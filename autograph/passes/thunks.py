@@ -1,0 +1,135 @@
+"""Operands that run later, or never, as lambdas.
+
+A walrus in one would assign a variable of the lambda. So it becomes `ag__.bind(lambda: y, value)`, which stores into
+the cell of `y`; in the plain lane it is what the user wrote. What nested functions may assign while an operand
+runs is told by `ag__.note(value, lambda: k)`, as the text of the operand does not say so.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import gast
+
+from autograph.frontend.tree import FUNCTIONS, bound_to_frame, children, outside, placed
+
+__all__ = [
+    "AG", "bind", "bound_in_lambdas", "lambda_of", "lazy", "load", "noting", "operator_call", "parameters_for",
+    "walrus_names",
+]
+
+AG = "ag__"
+_LOAD, _PARAM = gast.Load(), gast.Param()
+_new = gast.AST.__new__
+
+
+def load(name: str, origin: Any) -> Any:
+    return _name(name, _LOAD, origin)
+
+
+def _name(name: str, ctx: Any, origin: Any) -> Any:
+    """`placed` for the most frequent of nodes, quicker."""
+    place = origin.__dict__
+    made = _new(gast.Name)
+    made.__dict__ = {
+        "id": name, "ctx": ctx, "annotation": None, "type_comment": None, "lineno": place["lineno"],
+        "col_offset": place["col_offset"], "end_lineno": place["end_lineno"], "end_col_offset": place["end_col_offset"],
+    }
+    return made
+
+
+def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: list[Any] | None = None) -> Any:
+    """`ag__.operator(arguments)` at the position of `origin`."""
+    operators = load(AG, origin)
+    operators.is_operators = True
+    function = placed(gast.Attribute, origin, value=operators, attr=operator, ctx=_LOAD)
+    # The compiler gives a call of an attribute the line where the attribute ends.
+    function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
+    return placed(gast.Call, origin, func=function, args=arguments, keywords=keywords or [])
+
+
+def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
+    """`lambda parameters: body`, made by conversion."""
+    body = _bind(body) if bound_to_frame(body) else body
+    return placed(gast.Lambda, body, args=parameters_for(parameters, origin), body=body, immediate=True)
+
+
+def parameters_for(names: Iterable[str], origin: Any) -> Any:
+    """Parameters of these names, for a function that conversion makes."""
+    made = gast.arguments.__new__(gast.arguments)
+    made.__dict__ = {
+        "args": [_name(n, _PARAM, origin) for n in names],
+        "posonlyargs": [], "vararg": None, "kwonlyargs": [], "kw_defaults": [], "kwarg": None, "defaults": [],
+    }
+    return made
+
+
+def lazy(body: Any) -> Any:
+    """`lambda: body`, evaluated at once or never."""
+    return lambda_of((), body, body)
+
+
+def noting(body: Any, names: Iterable[str]) -> Any:
+    """`body`, which calls what may assign these variables."""
+    getters = [_getter(name, body) for name in sorted(names)]
+    if not getters:
+        return body
+    call = operator_call("note", [body, *getters], body)
+    call.plain = body
+    return call
+
+
+def walrus_names(*nodes: Any) -> set[str]:
+    """What a walrus in these expressions assigns, in the scope they are in."""
+    found: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, gast.NamedExpr):
+            found.add(node.target.id)
+        is_function = isinstance(node, FUNCTIONS) and not getattr(node, "immediate", False)
+        stack += outside(node) if is_function else children(node)
+    return found
+
+
+def bound_in_lambdas(body: Iterable[Any]) -> set[str]:
+    """What `ag__.bind` assigns in these statements, other than in functions made in them: a text must declare it."""
+    found: set[str] = set()
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        found.add(getattr(node, "binds", ""))
+        is_scope = isinstance(node, (*FUNCTIONS, gast.ClassDef)) and not getattr(node, "immediate", False)
+        stack += outside(node) if is_scope else children(node)
+    return found - {""}
+
+
+def bind(name: str, value: Any, origin: Any) -> Any:
+    """`(name := value)` in a lambda."""
+    call = operator_call("bind", [_getter(name, origin), value], origin)
+    call.binds = name
+    return call
+
+
+def _getter(name: str, origin: Any) -> Any:
+    return placed(gast.Lambda, origin, args=parameters_for((), origin), body=load(name, origin), immediate=True)
+
+
+def _bind(node: Any) -> Any:
+    """The expression with each walrus of its own scope as `ag__.bind`."""
+    if not isinstance(node, gast.AST):
+        return node
+    if isinstance(node, FUNCTIONS):
+        for defaults in (node.args.defaults, node.args.kw_defaults):
+            defaults[:] = map(_bind, defaults)
+        return node
+    for name, value in gast.iter_fields(node):
+        if isinstance(value, list):
+            value[:] = [_bind(item) for item in value]
+        elif isinstance(value, gast.AST):
+            setattr(node, name, _bind(value))
+    if not isinstance(node, gast.NamedExpr):
+        return node
+    call = bind(node.target.id, node.value, node)
+    call.plain = node
+    return call

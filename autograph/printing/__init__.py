@@ -1,0 +1,1 @@
+"""Text from trees, with the user's comments."""

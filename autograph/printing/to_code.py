@@ -1,0 +1,220 @@
+"""Text of what conversion makes: a function, a class, a module, a file.
+
+Kept apart from `api` because only this needs the printer.
+"""
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import gast
+
+from autograph.api import (
+    STAGES,
+    Explanation,
+    convert_tree,
+    explain_tree,
+    identifiers,
+    is_traced,
+    module_file,
+    unwrap,
+    without_collection,
+)
+from autograph.core.allowlist import left_alone
+from autograph.core.deep_stack import with_room
+from autograph.core.errors import ConversionError, NoSourceError
+from autograph.core.tracebacks import is_converted
+from autograph.frontend.gast_bridge import to_gast
+from autograph.frontend.nesting_depth import deepest_line
+from autograph.frontend.source import capture, compiled, parse
+from autograph.frontend.tree import FUNCTIONS, functions_in, own_nodes, walk
+from autograph.passes.expressions import AG, name_operators
+from autograph.printing.unparse import unparse
+
+__all__ = ["convert_source", "explain_source", "to_code"]
+
+
+def _printable(tree: Any) -> Any:
+    """Drop the statements that are there for line numbers alone."""
+    for node in walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and len(block) > 1:
+                block[:] = [s for s in block if not getattr(s, "invisible", False)] or block[:1]
+    return tree
+
+
+def _check_stage(stage: str | None) -> None:
+    if stage is not None and stage not in STAGES:
+        raise ValueError(f"no stage {stage!r}: the stages are {', '.join(STAGES)}")
+
+
+def to_code(fn: Any, *, stage: str | None = None) -> str:
+    """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
+
+    Converted functions and `rt.function` objects show what they run. `stage` stops after one of `STAGES`:
+    'capture' (the source as read), 'jumps', 'expressions', 'statements'.
+    """
+    _check_stage(stage)
+    obj = unwrap(fn)
+    try:
+        return without_collection(lambda: with_room(lambda: _code_of(obj, stage, is_traced(fn))))
+    except RecursionError:
+        filename = module_file(obj)
+        lineno = deepest_line("".join(linecache.getlines(filename)))
+        raise ConversionError(f"{obj.__name__!r} is nested too deeply to convert", filename=filename, lineno=lineno,
+                              line="", remedy="Split it.") from None
+
+
+def _code_of(obj: Any, stage: str | None, tracing: bool) -> str:
+    if isinstance(obj, types.ModuleType):
+        return convert_source(_module_text(obj), module_file(obj), stage=stage)
+    if isinstance(obj, type):
+        text, filename = _module_text(obj), module_file(obj)
+        tree = to_gast(_class_node(obj, text, filename))
+        used = identifiers(tree)
+        for child, owner in functions_in(tree, tree.name):
+            convert_tree(child, used, stage, True, owner)
+        name_operators(tree, used)
+        return unparse(_printable(tree), source=text)
+    rule = None if is_converted(obj.__code__) else left_alone(obj, asked=True)
+    source = capture(obj)
+    if not isinstance(source.tree, gast.Lambda):
+        source.tree.decorator_list = []
+    if rule is None:
+        used = identifiers(source.tree) | set(obj.__code__.co_freevars)
+        convert_tree(source.tree, used, stage, True, source.class_name, tracing)
+        name_operators(source.tree, used)
+    text = unparse(_printable(source.tree), source=source.text)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _module_text(obj: Any) -> str:
+    filename = module_file(obj)
+    text = "".join(linecache.getlines(filename))
+    if not text:
+        raise NoSourceError(
+            f"no source text for {getattr(obj, '__qualname__', obj.__name__)!r}", filename=filename, lineno=1,
+            remedy="Pass the text to autograph.convert_source(text, filename).",
+        )
+    return text
+
+
+def _class_node(cls: type, text: str, filename: str) -> ast.ClassDef:
+    wanted = cls.__qualname__.replace(".<locals>", "").split(".")
+    found: list[ast.ClassDef] = []
+    stack: list[tuple[ast.AST, list[str]]] = [(parse(text, filename), [])]
+    while stack:
+        node, path = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            inner = path
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = [*path, child.name]
+                if isinstance(child, ast.ClassDef) and inner == wanted:
+                    found.append(child)
+            stack.append((child, inner))
+    if not found:
+        raise NoSourceError(
+            f"no source text for class {cls.__qualname__!r}", filename=filename, lineno=1, line="",
+            remedy="It was made by a call, not by a class statement: show its methods instead.",
+        )
+    lines = [f.__code__.co_firstlineno for f in vars(cls).values() if isinstance(f, types.FunctionType)]
+    fitting = [c for c in found if all(c.lineno <= n <= (c.end_lineno or n) for n in lines)]
+    return max(fitting or found, key=lambda c: c.lineno)
+
+
+# --- Modules ------------------------------------------------------------------------------------------------
+
+_IMPORT = "from autograph import operators as ag__"
+
+
+def convert_source(
+    text: str, filename: str = "<string>", *, function: str | None = None, stage: str | None = None,
+    recursive: bool = True, traced: bool = False,
+) -> str:
+    """The text of a module with all its functions converted; it imports the operators and runs as it is.
+
+    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
+    `traced` gives the form of `convert_traced`, for functions that get from others what only a graph knows to be None.
+    Text that was converted before is returned as it is. Raises ConversionError with the position for text that
+    Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
+    """
+    _check_stage(stage)
+    try:
+        return without_collection(lambda: with_room(
+            lambda: _converted_source(text, filename, function, stage, recursive, traced)))
+    except RecursionError:
+        raise ConversionError("the source is nested too deeply to convert", filename=filename,
+                              lineno=deepest_line(text), line="",
+                              remedy="Split its most deeply nested function.") from None
+
+
+def _converted_source(
+    text: str, filename: str, function: str | None, stage: str | None, recursive: bool, traced: bool
+) -> str:
+    compiled(text, filename)  # of the converted text, Python would refuse less
+    parsed = parse(text, filename)
+    if any(_is_operator_import(s) for s in parsed.body):
+        return text
+    tree = to_gast(parsed)
+    used = identifiers(tree)
+    for node, class_name in _selected(tree, function, filename):
+        convert_tree(node, used, stage, recursive, class_name, traced)
+    if stage not in ("capture", "jumps"):
+        position = 0
+        for position, node in enumerate([*tree.body, None]):
+            docstring = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant) and position == 0
+            if not docstring and not (isinstance(node, gast.ImportFrom) and node.module == "__future__"):
+                break
+        imported = gast.ImportFrom("autograph", [gast.alias("operators", name_operators(tree, used))], 0)
+        imported.lineno = imported.end_lineno = tree.body[position - 1].end_lineno if position else 1
+        imported.col_offset = imported.end_col_offset = 0
+        tree.body.insert(position, imported)
+    return unparse(_printable(tree), source=text)
+
+
+def _is_operator_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "autograph" and (
+        (node.names[0].asname or "").startswith(AG))
+
+
+def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any, str | None]]:
+    found = functions_in(tree, None)
+    if function is None:
+        return found
+    chosen = [(node, owner) for name, node, owner in _qualified(tree.body, "", None) if name == function]
+    if not chosen:
+        raise LookupError(f"{filename} has no function {function!r}")
+    return chosen
+
+
+def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Iterator[tuple[str, Any, str | None]]:
+    """All functions of a module with their qualified names (`<locals>` left out)."""
+    for node in own_nodes(nodes):
+        if isinstance(node, gast.ClassDef):
+            yield from _qualified(node.body, f"{prefix}{node.name}.", node.name)
+        elif isinstance(node, FUNCTIONS):
+            name = prefix + getattr(node, "name", "<lambda>")
+            yield name, node, class_name
+            body = [node.body] if isinstance(node, gast.Lambda) else node.body
+            yield from _qualified(body, f"{name}.", class_name)
+
+
+def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
+    """`explain` for the functions and methods of a module's text (those at its top and in its classes).
+
+    Raises ConversionError with the position for text that Python does not compile, LookupError if there is no such
+    function.
+    """
+    compiled(text, filename)
+    tree = to_gast(parse(text, filename))
+    named = [(name, node) for name, node, _ in _qualified(tree.body, "", None) if not isinstance(node, gast.Lambda)]
+    if function is not None:
+        named = [(name, node) for name, node in named if name == function]
+        if not named:
+            raise LookupError(f"{filename} has no function {function!r}")
+    outer = {id(node) for node, _ in functions_in(tree, None)}
+    return [explain_tree(node, name, filename) for name, node in named if function is not None or id(node) in outer]

@@ -1,0 +1,1 @@
+"""The state of a staged statement: what its bodies may read and change."""

@@ -1,0 +1,49 @@
+"""Bodies that are more: the test of a loop, a branch, and an operand."""
+from __future__ import annotations
+
+from typing import Any
+
+from autograph.state.heap_snapshot import is_container, parts_in
+from autograph.state.statement_state import Body
+
+__all__ = ["Branch", "Operand", "Test"]
+
+
+class Test(Body):
+    """A test as a pure function from state to predicate; raises Turn if it changes the state."""
+
+    def begin(self) -> None:
+        self.leaves = self._leaves()
+
+    def result(self, returned: Any) -> Any:
+        now = self._leaves()
+        self.changes = len(now) != len(self.leaves) or any(a is not b for a, b in zip(now, self.leaves))
+        return returned
+
+    def _leaves(self) -> list[Any]:
+        """What is in the state, at any depth."""
+        found: list[Any] = []
+        pending, seen = list(self.state.read()), set()
+        for value in pending:  # grows meanwhile
+            if hasattr(type(value), "__become__"):
+                found += value.__leaves__()
+            elif isinstance(value, tuple) or is_container(value):
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    pending += [part for _, part in parts_in(value)]
+            else:
+                found.append(value)
+        return found
+
+
+class Branch(Body):
+    """One that need not run."""
+
+    sets_up = False
+
+
+class Operand(Branch):
+    """An operand as a pure function from state to its value and the state."""
+
+    def result(self, returned: Any) -> Any:
+        return (returned, *self.state.read())

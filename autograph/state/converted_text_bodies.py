@@ -1,0 +1,69 @@
+"""The bodies in the text of a converted module, as parts of the user's functions.
+
+In a text each body is a nested function, and Python takes it for one of the user's: what is defined in it has its name
+in `__qualname__`, a traceback has an entry for it, and an unbound variable is one of a function around it. Bodies that
+are compiled for a live function have the names and marks that tell them from functions of the user's
+(`codegen/compile.py`); the bodies of a text get them here, when an operator is about to run them.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, TypeVar, cast
+
+from autograph.core.tracebacks import BODY, CONVERTED, is_body, is_opaque
+
+__all__ = ["part"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST = 10_000
+_known: dict[int, tuple[CodeType, CodeType]] = {}
+"""By id of the code of a body: that code, and the one to run."""
+
+
+def part(body: F, /) -> F:
+    """The body, with code that is part of the user's function."""
+    function = cast(FunctionType, body)
+    code = function.__code__
+    entry = _known.get(id(code))
+    if entry is None:
+        if len(_known) > _MOST:
+            _known.clear()
+        made = code if is_body(code) or is_opaque(code.co_filename) else _as_part(function)
+        entry = _known[id(code)] = code, made
+    if entry[1] is not code:
+        function.__code__ = entry[1]
+    return body
+
+
+def _as_part(function: FunctionType) -> CodeType:
+    code = function.__code__
+    outer, joint, name = function.__qualname__.rpartition(".<locals>.")
+    if not joint or name != code.co_name:
+        return code
+    code = _renamed(code, f"{function.__qualname__}{joint}", f"{outer}{joint}")
+    changes: dict[str, Any] = {
+        "co_name": outer.rpartition(".")[2], "co_consts": (*code.co_consts, BODY, CONVERTED)}
+    if sys.version_info >= (3, 11):
+        changes["co_qualname"] = outer
+    return code.replace(**changes)
+
+
+def _renamed(code: CodeType, inside: str, outside: str) -> CodeType:
+    """The code with `outside` for `inside` at the start of the qualified names of what is defined in it."""
+
+    def shortened(name: str) -> str:
+        return outside + name[len(inside):] if name.startswith(inside) else name
+
+    constants: list[Any] = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = _renamed(constant, inside, outside)
+            if sys.version_info >= (3, 11):
+                inner = inner.replace(co_qualname=shortened(inner.co_qualname))
+            constant = inner
+        elif type(constant) is str:  # the qualified name in the code of a class; until 3.10 also that of a function
+            constant = shortened(constant)
+        constants.append(constant)
+    return code.replace(co_consts=tuple(constants))

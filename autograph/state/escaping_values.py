@@ -1,0 +1,65 @@
+"""What a body leaves in its variables.
+
+Attributes and items that are state go back to what they were where a body ends, for the next body to find them so. What
+the body leaves holds a list or object as it was at the end, then: a copy of it, of which the backend is told.
+"""
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from typing import Any
+
+from autograph.core.backend import ambient
+from autograph.state.heap_snapshot import fill, is_container, parts_in
+
+__all__ = ["Left", "same_parts"]
+
+
+class Left:
+    """The values that a body leaves, with what is in their containers now."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+        self._contents: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}
+        self._made: dict[int, Any] = {}
+        self._look_into(values)
+
+    def _look_into(self, value: Any) -> None:
+        if not (isinstance(value, tuple) or is_container(value)) or id(value) in self._contents:
+            return
+        parts = parts_in(value)
+        self._contents[id(value)] = value, parts
+        for _, part in parts:
+            self._look_into(part)
+
+    def values(self, known: Collection[int]) -> Any:
+        """The values, with copies of the containers that have changed since; `known` are the ids of those that the body
+        has not made."""
+        count = -1
+        while count < len(self._made):  # what holds one that has changed needs a copy, too
+            count = len(self._made)
+            for key, (value, parts) in self._contents.items():
+                if not (isinstance(value, tuple) or key in self._made) and (
+                        not same_parts(parts, parts_in(value)) or any(self._of(part) is not part for _, part in parts)):
+                    self._made[key] = copy.copy(value)
+        for key, made in self._made.items():
+            fill(made, [(name, self._of(part)) for name, part in self._contents[key][1]])
+        backend = ambient.backend
+        if backend is not None:
+            for key, (value, _) in self._contents.items():
+                if key in known and is_container(value):
+                    backend.leaves(self._made.get(key, value), value)
+        return self._of(self._values)
+
+    def _of(self, value: Any) -> Any:
+        if id(value) in self._made:
+            return self._made[id(value)]
+        if isinstance(value, tuple) and id(value) in self._contents:
+            parts = [self._of(part) for part in value]
+            if any(a is not b for a, b in zip(parts, value, strict=True)):
+                return tuple.__new__(type(value), parts)
+        return value
+
+
+def same_parts(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+    return len(a) == len(b) and all(x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True))

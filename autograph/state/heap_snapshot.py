@@ -1,0 +1,237 @@
+"""What a staged body changed beyond the variables that its statement names.
+
+A method that the body calls may assign `self.count`, or append to a list that it was given; no text of the body
+says so. While a body is traced, the objects and containers that its cells reach are watched, and an attribute or
+item that was given a number or a staged value turns out to be state too: the statement is staged again with it.
+"""
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Collection, Iterator
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from typing import Any, Final
+
+from autograph.core.backend import UNBOUND, kind_of
+from autograph.core.slots import Globals, fields_in, put, take_out
+from autograph.core.untracked_mutables import Other, is_other
+from autograph.state.reachability import Held, Reach, cell_is_filled, only_atoms
+
+__all__ = ["Heap", "becomes_state", "fields_of", "fill", "is_container", "parts_in"]
+
+_MISSING: Final = object()
+
+
+class Heap:
+    """A shallow copy of each object and container that is within reach."""
+
+    def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
+        """`names`: what the statement names; `others`: whether to copy what is no state, too."""
+        self.reach = reach
+        self.records: list[tuple[Held, Any]] = []
+        self.others: list[tuple[Held, Other]] = []
+        self.unseen: Held | None = None
+        """What `take_back` found to have changed, but has no name for."""
+        for held in reach.held:
+            if others and is_other(held.value, held.path in names):
+                self.others.append((held, Other(held.value)))
+            self.records.append((held, self._copy(held.value)))
+
+    def _copy(self, value: Any) -> Any:
+        if type(value) is list:
+            return list(value)
+        return value.__leaves__() if hasattr(type(value), "__become__") else self._parts(value)
+
+    def _parts(self, value: Any) -> dict[Any, Any]:
+        kind = type(value)
+        if issubclass(kind, dict):
+            return dict(dict.items(value))
+        if kind is CellType:
+            return {None: value.cell_contents} if cell_is_filled(value) else {}
+        if kind is Globals:
+            return {name: value.namespace[name] for name in sorted(value.names) if name in value.namespace}
+        if issubclass(kind, (type, ModuleType)):
+            return {name: vars(value)[name] for name in self.reach.names_in(value)}
+        return dict(vars(value)) if kind is FunctionType else fields_in(value) or {}
+
+    def take_back(
+        self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
+        own: frozenset[str] = frozenset(), sets_up: bool = True,
+    ) -> set[str]:
+        """The paths of what has changed, other than `known`; it is changed back. `own`: where the body has objects that
+        were made for it. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
+        found: set[str] = set()
+        for held, before in self.records:
+            path, value, hint, fixed = held
+            whole = type(value) is list or hasattr(type(value), "__become__")
+            if path in known and (path in own or whole or kind_of(value) is dict):
+                continue
+            if whole:
+                now = self._copy(value)
+                same = len(now) == len(before) and all(
+                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
+                if same or (type(value) is list and not _is_list_of_state(now, stages)):
+                    continue
+                if fixed:
+                    self.unseen = held
+                else:
+                    found.add(path or root(value, hint))
+                _restore(value, before)
+                continue
+            now = self._parts(value)
+            for key in {**before, **now}:
+                old, new = before.get(key, _MISSING), now.get(key, _MISSING)
+                if old is new or not (new is _MISSING or becomes_state(old, new, stages, sets_up)):
+                    continue
+                inner = self._name(held, key, root)
+                if inner in known:
+                    continue
+                if inner is None:
+                    self.unseen = held
+                else:
+                    found.add(inner)
+                _put(value, key, old)
+        return found
+
+    def _name(self, held: Held, key: Any, root: Callable[[Any, str], str]) -> str | None:
+        """The path to the part `key` of what is held; None for a key that has no text."""
+        path, value, hint, _ = held
+        if type(value) is CellType:
+            return root(value, hint)
+        if type(value) is Globals:
+            if value.namespace is self.reach.namespace and key not in self.reach.shadowed:
+                return str(key)
+            return f"{root(value.namespace, hint)}[{key!r}]"
+        if not issubclass(type(value), dict):
+            return f"{path or root(value, hint)}.{key}"
+        return f"{path or root(value, hint)}[{key!r}]" if _is_literal(key) else None
+
+    def restore(self) -> None:
+        """Make all of it what it was."""
+        for held, before in self.records:
+            value = held.value
+            if type(value) is list or hasattr(type(value), "__become__"):
+                _restore(value, before)
+                continue
+            now = self._parts(value)
+            for key in {**before, **now}:
+                old = before.get(key, _MISSING)
+                if old is not now.get(key, _MISSING):
+                    _put(value, key, old)
+        self.changed()
+
+    def changes(self) -> Iterator[tuple[Held, Any, Any]]:
+        """What has changed: what holds it, by which key (None in a list, a cell and a value of a backend), and
+        what is there now that was not; UNBOUND for nothing."""
+        for held, before in self.records:
+            value = held.value
+            if type(value) is list or hasattr(type(value), "__become__"):
+                now = self._copy(value)
+                if len(now) != len(before) or not all(map(operator.is_, now, before)):
+                    known = set(map(id, before))
+                    new = [item for item in now if id(item) not in known]
+                    yield held, None, new
+                continue
+            parts = self._parts(value)
+            for key in {**before, **parts}:
+                old, part = before.get(key, _MISSING), parts.get(key, _MISSING)
+                if old is not part:
+                    yield held, key, UNBOUND if part is _MISSING else part
+
+    def changed(self) -> tuple[str, Any] | None:
+        """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""
+        found = self.unseen
+        for held, other in self.others:
+            if other.put_back():
+                found = held
+        return None if found is None else ((found.path or found.hint).removesuffix(".__self__"), found.value)
+
+
+def _is_literal(key: Any) -> bool:
+    return type(key) in (str, int) or (type(key) is tuple and all(map(_is_literal, key)))
+
+
+def _restore(value: Any, before: Any) -> None:
+    if type(value) is list:
+        value[:] = before
+    else:
+        value.__become__(before)
+
+
+def _put(value: Any, key: Any, part: Any) -> None:
+    """`put`, or `take_out` for `_MISSING`."""
+    if part is _MISSING:
+        take_out(value, key)
+    else:
+        put(value, key, part)
+
+
+def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
+    """A number or staged value, or a list of these, or a dict or dataclass object with one. `inside` are the lists
+    around it, which may be in it again."""
+    if type(value) in (list, tuple):
+        around = (*inside, id(value))
+        return id(value) in inside or all(_is_state(item, stages, around) for item in value)
+    if issubclass(type(value), dict) or _is_record(value):
+        return any(stages(part) for _, part in parts_in(value))
+    return type(value) in (int, float, bool, complex) or stages(value)
+
+
+def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
+    return all(_is_state(item, stages) or only_atoms((item,)) for item in items)
+
+
+def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:
+    """Whether a variable or attribute is state that a body has given the value `new` in place of `old`. In one that
+    `sets_up`, what had none (`_MISSING`, UNBOUND or None) may be given an object: that is done once, while the code is
+    traced."""
+    if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
+        return True
+    return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
+
+
+def is_container(value: Any) -> bool:
+    """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
+    dataclass or attrs class."""
+    return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or _is_record(value)
+
+
+def _is_record(value: Any) -> bool:
+    """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
+    cls = type(value)
+    if hasattr(cls, "__dataclass_params__"):
+        return not cls.__dataclass_params__.frozen
+    return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
+
+
+def fields_of(value: Any) -> list[str] | None:
+    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif "__attrs_attrs__" in vars(kind):
+        names = [field.name for field in kind.__attrs_attrs__]
+    else:
+        return None
+    return [name for name in names if hasattr(value, name)]
+
+
+def parts_in(value: Any) -> list[tuple[Any, Any]]:
+    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name."""
+    if isinstance(value, dict):
+        return list(kind_of(value).items(value))
+    if isinstance(value, (list, tuple)):
+        return list(enumerate(value))
+    return [(name, getattr(value, name)) for name in fields_of(value) or ()]
+
+
+def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
+    """Let a list, dict or object have these parts, as `parts_in` gives them."""
+    if isinstance(value, list):
+        value[:] = [part for _, part in parts]
+    elif isinstance(value, dict):
+        value.clear()
+        kind_of(value).update(value, parts)
+    else:
+        for name, part in parts:
+            object.__setattr__(value, name, part)

@@ -1,0 +1,280 @@
+"""What a body can read and change: from its variables, and the functions and methods that it may call.
+
+The names in its code lead on: to globals, to methods of the objects that are met, to what these close over and name in
+turn. A method, or what a class or module holds, is followed if some code that was met has its name.
+"""
+from __future__ import annotations
+
+import dis
+import functools
+import gc
+import sys
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
+from typing import Any, Final, NamedTuple
+
+from autograph.core.allowlist import left_alone
+from autograph.core.code_cache import inside, per_code
+from autograph.core.iterator_positions import is_iterator
+from autograph.core.slots import Globals, fields_in, is_users_class
+from autograph.core.tracebacks import is_converted, is_opaque
+from autograph.core.untracked_mutables import IN_MEMORY, generators_of, is_other, is_output, is_written
+from autograph.dispatch.special_methods import meet
+
+__all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
+
+_DEPTH: Final = 4  # steps of a path
+MOST: Final = 20_000  # objects that are looked into
+_ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_FIXED: Final = (set, frozenset, deque)
+"""What is in these is not put in the place of something else."""
+
+
+class Held(NamedTuple):
+    """A list, dict, object, class or module, or a variable that only a function has, with what leads to it."""
+
+    path: str | None
+    """As text, from a variable of the body's: `"self.table['k']"`."""
+    value: Any
+    hint: str
+    """What to call it, if no path leads to it."""
+    fixed: bool
+    """Whether no other can be put in its place where it is."""
+
+
+class Reach:
+    def __init__(
+        self, variables: Iterable[tuple[str, Any]], codes: Iterable[CodeType] = (),
+        namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
+        assigned: Collection[str] = (),
+    ) -> None:
+        """`namespace`: the globals of the codes, with which paths may begin; `own`: the cells that are known, which
+        hide these; `assigned`: variables that may get another value, with which a path only begins if no other does."""
+        self.held: list[Held] = []
+        self.iterators: list[tuple[str, Any]] = []
+        """Iterators, with a path to them or what to call them."""
+        self.methods: list[Any] = []
+        """Methods of lists and dicts that were looked up."""
+        self.named: list[Globals] = []
+        """The globals that functions name."""
+        self.shadowed, self.namespace = own.keys(), namespace
+        self._own = frozenset(map(id, own.values()))
+        self._seen: dict[int, Any] = {}
+        """By id, what was met: it stays, so that no other gets its id."""
+        self._names: set[str] = set()
+        """The names in the code that was met."""
+        self._codes: dict[int, CodeType] = {}
+        self._scopes: list[tuple[str | None, Any, set[str]]] = []
+        """Classes and modules, with the names by which they have been looked into."""
+        self._pending: deque[tuple[str | None, Any, int, str, bool]] = deque()
+        for code in codes:
+            self._code(code, namespace or {}, "module")
+        later: list[tuple[str, Any]] = []
+        for name, value in variables:
+            if name in assigned:
+                later.append((name, value))
+            else:
+                self._meet(name, value, 0, name)
+        self.run()
+        for name, value in later:
+            self._meet(name, value, 0, name)
+        self.run()
+
+    @property
+    def codes(self) -> Collection[CodeType]:
+        """The code that was met."""
+        return self._codes.values()
+
+    def met(self, value: Any) -> bool:
+        """Whether `value` is among what was met."""
+        return id(value) in self._seen
+
+    def names_in(self, scope: Any) -> list[str]:
+        """What of a class or module code that was met may read or assign."""
+        return [name for name in vars(scope) if name in self._names and not name.startswith("__")]
+
+    def run(self) -> None:
+        """Follow what has been met."""
+        known = -1
+        while known < len(self._names) or self._pending:
+            while self._pending:
+                path, value, depth, hint, fixed = self._pending.popleft()
+                self._visit(path, value, depth, hint, fixed)
+            known = len(self._names)
+            for path, scope, done in list(self._scopes):
+                is_class = isinstance(scope, type)
+                found = {n for n in vars(scope) if n in self._names or (is_class and n.startswith("__"))} - done
+                done |= found
+                for name in sorted(found):  # for the same names in each process
+                    self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
+
+    def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
+        if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
+            self._pending.append((path if depth <= _DEPTH else None, value, depth, hint, fixed))
+
+    def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
+        for value in values:
+            self._meet(None, value, depth, hint)
+
+    def _visit(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool) -> None:
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        kind = type(value)  # `isinstance` would run code of proxies
+        below = depth + 1
+        if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
+            self.iterators.append((path or hint, value))
+        if issubclass(kind, (tuple, *_FIXED)):
+            inside = fixed or not issubclass(kind, tuple)
+            if issubclass(kind, (set, deque)):
+                self.held.append(Held(path, value, hint, fixed))
+            items = list(tuple.__iter__(value) if issubclass(kind, tuple) else value)
+            for i, item in enumerate(() if only_atoms(items) else items):
+                self._meet(path and f"{path}[{i}]" if not inside else None, item, below, hint, inside)
+        elif issubclass(kind, (list, bytearray)):
+            self.held.append(Held(path, value, hint, fixed))
+            if issubclass(kind, list) and not only_atoms(list.__iter__(value)):
+                for i, item in enumerate(list.__iter__(value)):
+                    self._meet(path and f"{path}[{i}]", item, below, hint)
+        elif issubclass(kind, dict):
+            self.held.append(Held(path, value, hint, fixed))
+            if not only_atoms(dict.values(value)):
+                for key, item in dict.items(value):
+                    self._meet(path and f"{path}[{key!r}]" if type(key) in (str, int) else None, item, below, hint)
+        elif kind is FunctionType:
+            self._function(value)
+        elif kind is MethodType and hasattr(type(value.__self__), "__become__"):
+            self.methods.append(value)
+        elif kind is MethodType:
+            self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
+            self._meet(None, value.__func__, below, hint)
+        elif kind is BuiltinMethodType or kind is MethodWrapperType:
+            if is_iterator(value.__self__) or is_other(value.__self__):
+                self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
+            elif type(value.__self__) in (list, dict):
+                self.methods.append(value)
+                self._meet(None, value.__self__, below, hint, True)
+        elif kind.__module__ == "_csv":  # it has the file that it writes or reads
+            self._meet_all(gc.get_referents(value), below, hint)
+        elif issubclass(kind, functools.partial):
+            self._meet_all((value.func, value.args, value.keywords), below, hint)
+        elif issubclass(kind, (staticmethod, classmethod)):
+            self._meet(None, value.__func__, below, hint)
+        elif issubclass(kind, property):
+            self._meet_all((value.fget, value.fset, value.fdel), below, hint)
+        elif hasattr(kind, "__become__"):
+            self.held.append(Held(path, value, hint, fixed))
+        elif issubclass(kind, (type, ModuleType)):
+            module = value.__module__ if issubclass(kind, type) else value.__name__
+            if isinstance(module, str) and _is_users(module):  # that of a class may be a descriptor, as Cython makes it
+                if issubclass(kind, type):
+                    meet(value)
+                self.held.append(Held(path, value, hint, fixed))
+                self._scopes.append((path, value, set()))
+                for base in value.__bases__ if issubclass(kind, type) else ():
+                    self._meet(None, base, below, base.__name__)
+            elif issubclass(kind, ModuleType):
+                generators = generators_of(value)
+                if generators is not None:
+                    self._scopes.append((None, generators, set()))
+        else:
+            fields = fields_in(value)
+            if fields is not None or is_other(value, named=True):
+                self.held.append(Held(path, value, hint, fixed))
+                if hasattr(kind, "__stands_for__"):
+                    path = None  # the user's code has no such attribute
+                for name, item in (fields or {}).items():
+                    self._meet(path and f"{path}.{name}", item, below, name)
+        if is_users_class(kind):
+            meet(kind)
+            self._meet(None, kind, below, kind.__name__)
+
+    def _function(self, fn: FunctionType) -> None:
+        code = fn.__code__
+        if hasattr(fn, "place") or is_opaque(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
+            return  # what is marked so does what it does while the graph is traced
+        for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
+            if id(cell) in self._own or id(cell) in self._seen:
+                continue
+            self._seen[id(cell)] = cell
+            self.held.append(Held(None, cell, name, False))
+            if cell_is_filled(cell):
+                self._meet(None, cell.cell_contents, 1, name)
+        if not is_converted(code) and left_alone(fn) is not None:
+            return
+        if fn.__dict__:
+            self.held.append(Held(None, fn, fn.__name__, True))
+        self._meet_all((fn.__defaults__, fn.__kwdefaults__), 1, fn.__name__)
+        self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
+
+    def of_code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
+        """What code of a module names."""
+        self._code(code, namespace, module)
+        self.named.append(Globals(namespace, _names(code)))
+        for name in sorted(_names(code)):
+            if name in namespace:
+                nameable = namespace is self.namespace and name not in self.shadowed
+                self._meet(name if nameable else None, namespace[name], 0, name)
+
+    def _code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
+        if id(code) not in self._codes:
+            self._codes[id(code)] = code
+            self._names |= _names(code)
+            if _stored(code):
+                self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
+
+
+def meet_all(*values: Any) -> Reach:
+    """Let the classes of these values, and of all that they lead to, run converted while a function is traced; gives
+    what was met."""
+    return Reach([("", value) for value in values])
+
+
+def cell_is_filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+@per_code
+def _names(code: CodeType) -> frozenset[str]:
+    """Globals and attributes that a code names."""
+    return frozenset(name for each in inside(code) for name in each.co_names)
+
+
+@per_code
+def _stored(code: CodeType) -> frozenset[str]:
+    """The globals that a code assigns."""
+    return frozenset(i.argval for each in inside(code) for i in dis.get_instructions(each)
+                     if i.opname == "STORE_GLOBAL")
+
+
+def advances_in_python(iterator: Any) -> bool:
+    """Whether an iterator is of a class of the user's, whose `__next__` converts."""
+    kind = type(iterator)
+    return isinstance(kind.__next__, FunctionType) and is_users_class(kind) and _is_users(kind.__module__)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users(module: str) -> bool:
+    """Whether classes and functions of a module are not the tool's, and no rule leaves them alone."""
+    path: str = getattr(sys.modules.get(module), "__file__", None) or ""
+    probe: Any = FunctionType((lambda: None).__code__.replace(co_filename=path or "<none>"), {"__name__": module})
+    return left_alone(probe) is None and module != "builtins"
+
+
+def only_atoms(values: Iterable[Any]) -> bool:
+    """Whether all of the values are numbers, text or None: nothing to look into."""
+    return _ATOMS.issuperset(map(type, values))

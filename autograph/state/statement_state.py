@@ -1,0 +1,599 @@
+"""The state of a converted statement, and its bodies as pure functions of that state.
+
+Only staging comes here: on plain Python values the bodies run as they are.
+"""
+from __future__ import annotations
+
+import dis
+import itertools
+import keyword
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+from typing import Any, cast
+
+from autograph.core.access_paths import ITEMS, Path, name_of, path_of
+from autograph.core.backend import UNBOUND, Backend, ambient, kind_of, replacing
+from autograph.core.code_cache import inside, per_code
+from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
+from autograph.core.slots import drop
+from autograph.core.trace_cleanup import of_trace
+from autograph.core.tracebacks import is_opaque
+from autograph.core.untracked_mutables import is_array
+from autograph.state.bound_methods import BoundMethod
+from autograph.state.converted_text_bodies import part
+from autograph.state.escaping_values import Left
+from autograph.state.heap_snapshot import Heap, becomes_state, is_container, parts_in
+from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
+from autograph.state.reference_rewriting import Exchange, exchange, references, taken_back_at, within
+
+__all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
+
+
+class Restage(BaseException):
+    """A body changed what was not known to be state: the statement is staged again, with it."""
+
+
+class Remake(BaseException):
+    """A body wants lists that were there before the statement to be something else: `make` makes that of them, and the
+    statement is staged again."""
+
+    def __init__(self, make: Callable[[Sequence[Any]], object], values: Sequence[Any]) -> None:
+        self.make, self.values = make, values
+
+
+class Turn(BaseException):
+    """The test of a loop changed the state."""
+
+
+class State:
+    """The variables, attributes and items that a statement names, found through the cells of its bodies."""
+
+    def __init__(
+        self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
+        held: Iterable[Any] = (), roots: dict[str, CellType] | None = None,
+    ) -> None:
+        self.stages = stages
+        self.roots = {} if roots is None else roots
+        """Variables that no code has: for what a body changes, and no variable of its own leads to."""
+        cells: dict[str, CellType] = {}
+        self.globals: dict[str, Any] = {}
+        self.codes: list[CodeType] = []
+        for fn in functions:
+            if fn is not None:
+                part(fn)
+                cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+                self.globals = fn.__globals__
+                self.codes.append(fn.__code__)
+        self.of_callees = _add_cells_of_callees(cells)
+        cells.update(self.roots)
+        self.held = {f"ag__held_{i}": CellType(value) for i, value in enumerate(held)}
+        cells.update(self.held)
+        self.cells = cells
+        self.names = frozenset(names)
+        self.discovered: set[str] = set()
+        """Attributes and items that a body turned out to change, though the statement does not name them."""
+        self.iterators: list[tuple[str, Place]] = []
+        """Iterators that the bodies reach, and where they are before the statement."""
+        self.hidden: dict[int, tuple[Any, Any]] = {}
+        """By id, those of them that do not tell where they are, and what is in their place while a body is traced."""
+        self.paths = [path_of(name) for name in names]
+
+    def reachable(self) -> Iterator[tuple[str, Any]]:
+        """The variables that the bodies use, with their values: of the functions around them, and globals."""
+        for name, cell in (*self.roots.items(), *self.cells.items()):
+            if cell_is_filled(cell):
+                yield name, cell.cell_contents
+        for code in itertools.chain.from_iterable(map(inside, self.codes)):
+            for name in code.co_names:
+                if name in self.globals and name not in self.cells:
+                    yield name, self.globals[name]
+
+    def assigned(self) -> frozenset[str]:
+        """What may be given another value: names of the state, and variables that the bodies assign."""
+        return self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
+
+    def reach(self) -> Reach:
+        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned())
+
+    def root(self, target: Any, hint: str) -> str:
+        """The variable that has `target`, or that is it if it is a cell."""
+        for name, cell in self.roots.items():
+            if cell is target or (cell_is_filled(cell) and cell.cell_contents is target):
+                return name
+        number, name = 0, hint if hint.isidentifier() and not keyword.iskeyword(hint) else "value"
+        while name in self.cells or name in self.globals or name in self.roots:
+            number += 1
+            name = f"{hint}_{number}"
+        self.roots[name] = target if isinstance(target, CellType) else CellType(target)
+        return name
+
+    def set_iterators(self, iterators: list[tuple[str, Place]], backend: Backend) -> None:
+        self.iterators = iterators
+        for name, place in iterators:
+            taken = taken_by(place.iterator)
+            if any(map(hides_place, taken)):
+                self.hidden.update((id(each), (each, backend.outside_iterator(each, name))) for each in taken
+                                   if not advances_in_python(each))  # of which an attribute is such an iterator
+
+    def lasting(self, name: str) -> str:
+        """What to call a part of what is held elsewhere when the statement is staged again: then another may be. So may
+        what has an attribute, where a variable, attribute or list with that object is state."""
+        root, *steps = path_of(name)
+        holder = self.get((root, *steps[:-1])) if steps else UNBOUND
+        whole = is_container(holder)
+        if holder is not UNBOUND and type(holder) is not list and (steps[-1][0] == "." or whole):
+            ways, assigned = {name_of((root, *steps[:end])) for end in range(len(steps))}, self.assigned()
+            if ways & assigned and not (whole and ways & self.names):
+                return name_of((self.root(holder, root), *([] if whole else steps[-1:])))
+        return name if root not in self.held else name_of((self.root(self.held[root].cell_contents, "held"), *steps))
+
+    def read(self) -> tuple[Any, ...]:
+        return tuple(self.get(path) for path in self.paths)
+
+    def write(self, values: tuple[Any, ...]) -> None:
+        for path, value in zip(self.paths, values):  # variables first: attributes and items hang on them
+            if len(path) == 1:
+                self.set(path, value)
+        for path, value in zip(self.paths, values):
+            if len(path) > 1:
+                self.set(path, value)
+
+    def place(self, name: str) -> str | None:
+        """The name; of an item of a value that does not change in place, that of the attribute or item with this value.
+        None for what is, or goes through, an attribute that a property or a like descriptor computes, or an item of a
+        staged list, or of part of a table, which are state as a whole; and for items that have no name."""
+        path = path_of(name)
+        for length, step in enumerate(path[1:], 1):
+            holder = self.get(path[:length])
+            if hasattr(type(holder), "__stands_for__"):
+                return None
+            if step[0] == ".":
+                if _is_computed(holder, step[1]):
+                    return None
+            elif replacing(holder) is not None:
+                return name_of(path[:length]) if length > 1 else None
+            elif step == ITEMS or hasattr(type(holder), "__become__"):
+                return None
+        return name
+
+    def holders(self, names: frozenset[str]) -> dict[str, str]:
+        """For those of the names that are items of a list or dict that is state as a whole, or of an array: the way to
+        that, as a name.
+
+        A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
+        has; or if it is a list and the index is known in the body only, or is staged."""
+        values = [self.get(path_of(name)) for name in names]
+        wholes = {id(value) for value in values if kind_of(value) in (list, dict)}
+        found: dict[str, str] = {}
+        for name in names:
+            path = path_of(name)
+            for length, (kind, key) in enumerate(path[1:], 1):
+                holder = self.get(path[:length])
+                index = self.key(kind, key) if kind == "[name]" and type(holder) is list else None
+                if id(holder) in wholes or index is UNBOUND or is_array(holder) or (
+                        index is not None and self.stages(index)):
+                    if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
+                        found[name] = name_of(path[:length])
+                    break
+        return found
+
+    def held_elsewhere(self) -> list[Any]:
+        """The lists, dicts and objects which are state, or in what is state, that other code refers to as well: they
+        are state even where a body gives the variable another."""
+        places: dict[int, tuple[Any, set[Any]]] = {}
+        for path in self.paths:
+            value = self.get(path)
+            key = path[0] if len(path) == 1 else self.key(*path[-1])
+            place = key if len(path) == 1 else (id(self.get(path[:-1])), key if type(key) in (int, str) else id(key))
+            _note_places(value, place, places)
+        if not places:
+            return []
+        counts = references(value for value, _ in places.values())
+        backend = ambient.backend
+        return [value for value, known in places.values() if counts[id(value)] > len(known)
+                or (backend is not None and backend.may_be_others(value))]
+
+    def get(self, path: Path) -> Any:
+        root = path[0]
+        cell = self.cells.get(root)
+        try:
+            value = cell.cell_contents if cell is not None else self.globals[root]
+            for kind, key in path[1:]:
+                if kind == ".":
+                    value = getattr(value, key)
+                elif hasattr(type(value), "__stands_for__"):
+                    return UNBOUND  # it is part of what is state as a whole
+                elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may put a value there
+                    value = dict.get(value, self.key(kind, key), UNBOUND)
+                else:
+                    value = value[self.key(kind, key)]
+        except (ValueError, KeyError, AttributeError, IndexError, TypeError):
+            return UNBOUND
+        return value
+
+    def set(self, path: Path, value: Any) -> None:
+        root = path[0]
+        if len(path) == 1:
+            cell = self.cells.get(root)
+            if cell is not None:
+                if value is not UNBOUND:
+                    cell.cell_contents = value
+                elif cell_is_filled(cell):
+                    del cell.cell_contents
+            elif value is not UNBOUND:
+                self.globals[root] = value
+            else:
+                self.globals.pop(root, None)
+            return
+        if self.get(path) is value:
+            return
+        holder = self.get(path[:-1])
+        if holder is UNBOUND or hasattr(type(holder), "__stands_for__"):
+            return
+        kind, key = path[-1]
+        if isinstance(holder, tuple):
+            return  # what is in it changes in place, or all that refers to it is made to refer to another
+        if kind == ".":
+            if value is UNBOUND:
+                delattr(holder, key)
+            else:
+                setattr(holder, key, value)
+        elif value is UNBOUND:
+            drop(holder, self.key(kind, key))
+        else:
+            key = self.key(kind, key)
+            holder[key] = value
+            if isinstance(holder, dict) and ambient.backend is not None:
+                ambient.backend.item_set(holder, key)
+
+    def key(self, kind: str, key: Any) -> Any:
+        return self.get((key,)) if kind == "[name]" else key
+
+
+def _takes_any(holder: Any, kind: str) -> bool:
+    """Whether an item, or an attribute, of this can be set as it is."""
+    setter: Any = type(holder).__setattr__
+    return setter is object.__setattr__ if kind == "." else kind_of(holder) in (list, dict)
+
+
+def _is_computed(holder: Any, attribute: str) -> bool:
+    for cls in type(holder).__mro__:
+        if attribute in vars(cls):
+            found = vars(cls)[attribute]
+            stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
+            return hasattr(type(found), "__set__") and not stored
+    return False
+
+
+def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
+    """Note, by their ids, in which variables and items the lists, dicts and objects in `value` are."""
+    if is_container(value):
+        known = id(value) in places
+        places.setdefault(id(value), (value, set()))[1].add(place)
+        if known:
+            return
+    for key, item in parts_in(value):
+        _note_places(item, (id(value), key), places)
+
+
+def _contents(cell: CellType) -> Any:
+    return UNBOUND if not cell_is_filled(cell) else cell.cell_contents
+
+
+def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
+    """Add what the functions in the cells close over, as a body that calls them may change that; the names added."""
+    known = set(cells)
+    pending = list(cells.values())
+    for cell in pending:
+        callee = None if not cell_is_filled(cell) else cell.cell_contents
+        if type(callee) is FunctionType and (
+            hasattr(callee, "place") or not is_opaque(callee.__code__.co_filename)
+        ) and not hasattr(callee, "__autograph_do_not_convert__"):
+            for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
+                if name not in cells:
+                    cells[name] = inner
+                    pending.append(inner)
+                elif name.startswith("ag__") and not any(inner is cell for cell in pending):
+                    pending.append(inner)  # of an operator in another
+    return [name for name in cells if name not in known]
+
+
+@per_code
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The free variables that a body or one in it assigns or deletes."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    inner = (_assigned(c) for c in code.co_consts if isinstance(c, CodeType))
+    return frozenset(names).union(*inner).difference(code.co_cellvars)
+
+
+_NOTHING = object()
+
+
+class _Noted(threading.local):
+    """Ids of the cells that `bind` and `note` named since the body that is running began."""
+
+    cells: set[int] = set()
+
+
+_noted = of_trace(_Noted())
+
+
+def bind(variable: Callable[[], Any], value: Any, /) -> Any:
+    """`(y := value)` in an operand, for `variable` a `lambda: y`."""
+    cell = cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]
+    cell.cell_contents = value
+    _noted.cells.add(id(cell))
+    return value
+
+
+def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
+    """`value`, of an operand that may have assigned the variables `lambda: k`."""
+    for variable in variables:
+        _noted.cells.add(id(cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]))
+    return value
+
+
+class Body:
+    """A body as a pure function from state to state. Each call leaves all cells as it found them: those of `fn`, and of
+    the functions `fn.runs`, if it is one that stands for several."""
+
+    sets_up = True  # as `heap.becomes_state` has it
+
+    def __init__(
+        self, fn: Callable[..., Any] | None, state: State, place: Callable[..., Any] | None = None,
+        item: Any = _NOTHING,
+    ) -> None:
+        self.fn, self.state, self.item = fn, state, item
+        function = fn if fn is not None else place
+        code = cast(FunctionType, getattr(function, "place", function)).__code__
+        self.filename, self.lineno = code.co_filename, code.co_firstlineno
+
+    def __call__(self, *values: Any) -> Any:
+        fn, state = self.fn, self.state
+        if fn is None:
+            return values
+        arguments: tuple[Any, ...] = ()
+        if self.item is not _NOTHING:
+            arguments = (self.item,)
+        elif len(values) > len(state.paths):
+            arguments, values = values[:1], values[1:]
+        functions = (fn, *getattr(fn, "runs", ()))
+        cells = [(name, cell, _contents(cell)) for function in functions
+                 for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
+        closure = {id(cell) for _, cell, _ in cells}
+        beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in closure]
+        before = state.read()
+        state.write(values)
+        copies = self._copies(before, values)
+        heap = Heap(state.reach(), state.names)
+        made = frozenset(name_of(path) for path, old, new in zip(state.paths, before, values) if old is not new)
+        outer, _noted.cells = _noted.cells, set()
+        around = within.exchanges, within.variables, within.reached
+        within.exchanges = []
+        within.variables = *within.variables, *state.held.values(), *state.roots.values()
+        within.reached = heap.reach.held
+        hidden = False
+        self.begin()
+        try:
+            left = Left(self.result(fn(*arguments)))
+            if ambient.backend is not None:
+                ambient.backend.left_by(None)
+        except BaseException as error:
+            if ambient.backend is not None:  # the state is still what it was where this was raised
+                ambient.backend.left_by(error)
+                hidden = ambient.backend.hides(error)
+            raise
+        finally:
+            for replaced in reversed(within.exchanges):
+                replaced.take_back()
+            within.exchanges, within.variables, within.reached = around
+            state.discovered |= heap.take_back(state.names, state.stages, state.root, made, self.sets_up)
+            if copies is not None:
+                copies.take_back()
+            # What the body assigns is state by its text, or nothing reads it any more.
+            own = frozenset().union(*(_assigned(function.__code__) for function in functions))
+            state.discovered |= {
+                name for name, cell, value in [*(c for c in cells if c[0] not in own), *beyond]
+                if name not in state.names and (now := _contents(cell)) is not value
+                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, self.sets_up))}
+            _noted.cells |= outer
+            state.write(before)
+            for _, cell, value in cells + [entry for entry in beyond if entry[0] not in state.names]:
+                if value is not UNBOUND:
+                    cell.cell_contents = value
+                elif cell_is_filled(cell):
+                    del cell.cell_contents
+            changed = heap.changed()
+            if not hidden:
+                _refuse_advanced(state.iterators, functions)
+            if state.discovered:  # at once: a result that is made of it would be in other variables, too
+                raise Restage
+            if self.changes:
+                raise Turn
+            if changed is not None and ambient.backend is not None:
+                raise ambient.backend.changed_unseen(type(changed[1]), changed[0], self.filename, self.lineno)
+        values = left.values({id(held.value) for held in heap.reach.held})
+        shown = {id(new): old for old, new in state.hidden.values()}
+        return tuple(shown.get(id(value), value) for value in values) if shown and type(values) is tuple else values
+
+    changes = False
+    """Whether what is a test has changed the state."""
+
+    def begin(self) -> None:
+        """Called when the state is what the body begins with."""
+
+    def _copies(self, before: tuple[Any, ...], values: tuple[Any, ...]) -> Exchange | None:
+        """Let all by which the body reaches what `values` are copies of refer to these."""
+        backend = ambient.backend
+        pairs = {key: (old, new) for key, (old, new) in _pairs(before, values)
+                 if backend is None or backend.is_copy(new, old)} | self.state.hidden
+        if not pairs:
+            return None
+        copies = Exchange(pairs)
+        for _, value in self.state.reachable():
+            copies.of(value)
+        copies.cells(self.state.cells.items())
+        copies.beyond(self.state.reach())
+        copies.run()
+        return copies
+
+    def result(self, _returned: Any) -> Any:
+        return self.state.read()
+
+
+def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
+    """Raise the error if one of the iterators has been advanced: by these functions, of which the first is a body."""
+    for name, place in iterators:
+        if place.is_left() and ambient.backend is not None:
+            filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
+            raise ambient.backend.advanced_unseen(type(place.iterator).__name__, name, filename, line)
+
+
+def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """By their ids, the lists, dicts and objects that change in place of `before` and what took their place."""
+    for old, new in zip(before, values):
+        if old is new:
+            continue
+        if is_container(old):
+            yield id(old), (old, new)
+        if type(old) is type(new):
+            yield from _pairs([x for _, x in parts_in(old)], [x for _, x in parts_in(new)])
+
+
+class Snapshot:
+    """What a statement's bodies can reach and change, as it is now."""
+
+    def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
+        self.state, self.values = state, state.read()
+        self.contents: list[Any] = [
+            list(value) if type(value) is list else dict(dict.items(value)) if kind_of(value) is dict else None
+            for value in self.values]
+        self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
+        self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
+        self.functions = [fn for fn in functions if fn is not None]
+        self.heap = Heap(state.reach())
+        self.iterators = [(name, Place(value)) for name, value in self.heap.reach.iterators]
+
+    def take_back(self) -> None:
+        """Make everything what it was. An error if an iterator has been advanced, which cannot be taken back."""
+        self.heap.restore()
+        for value, content in zip(self.values, self.contents):
+            if type(value) is list:
+                value[:] = content
+            elif kind_of(value) is dict:
+                value.clear()
+                dict.update(value, content)
+        self.state.write(self.values)
+        for cell, value in self.cells:
+            if value is not UNBOUND:
+                cell.cell_contents = value
+            elif cell_is_filled(cell):
+                del cell.cell_contents
+        _refuse_advanced(self.iterators, self.functions)
+
+
+def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
+    """The snapshot of a statement with these bodies, which names this state."""
+    return Snapshot(State(_places_of(names, backend, functions, {}), backend.stages, *functions), functions)
+
+
+# Staging a statement.
+
+def staged(
+    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
+) -> tuple[Any, ...]:
+    """Write the state that `run` gives; what it gives before that is returned."""
+    bound: list[tuple[Any, BoundMethod]] = []
+    try:
+        return _staged(state, backend, functions, run, bound)
+    finally:
+        if unchanged := [(made, method) for method, made in bound if made.__self__ is method.__self__]:
+            exchange(*unchanged)
+
+
+def _staged(
+    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]], bound: list[tuple[Any, BoundMethod]],
+) -> tuple[Any, ...]:
+    """`bound` takes methods in whose places others are put."""
+    tried: set[frozenset[str]] = set()
+    found: list[str] = []
+    all_found: list[str] = []
+    roots: dict[str, CellType] = {}
+    names = _places_of(state, backend, functions, roots)
+    while frozenset(names) not in tried:
+        tried.add(frozenset(names))
+        mark = checkpoint()
+        variables = State(names, backend.stages, *functions, roots=roots)
+        if held := variables.held_elsewhere():
+            names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
+            variables = State(names, backend.stages, *functions, held=held, roots=roots)
+        before = Snapshot(variables, functions)
+        if methods := [(method, BoundMethod(method)) for method in before.heap.reach.methods]:
+            bound += methods
+            exchange(*methods)
+            before = Snapshot(variables, functions)
+        variables.set_iterators(before.iterators, backend)
+        try:
+            try:
+                with taken_back_at(backend.came_back, Restage, Remake, Turn):
+                    values = run(variables, names)
+            except Turn:  # `run` stages the loop turned from now on
+                rollback(mark)
+                before.take_back()
+                with taken_back_at(backend.came_back, Restage, Remake):
+                    values = run(variables, names)
+        except Restage:
+            rollback(mark)
+            before.take_back()  # a body that no value decides on has changed the user's own lists and objects
+        except Remake as wanted:
+            rollback(mark)
+            before.take_back()
+            wanted.make(wanted.values)
+            tried.clear()
+            all_found.clear()
+            own = tuple(name for name in names if not name.startswith("ag__held_"))
+            names = _places_of(own, backend, functions, roots)
+            continue
+        else:
+            results = len(values) - len(names)
+            variables.write(values[results:])
+            return values[:results]
+        found = sorted(variables.lasting(name) for name in variables.discovered)
+        inside = tuple(path + step for path in found for step in ".[")
+        names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
+        # What turned out to be state as a whole takes the place of parts of it.
+        all_found = [*(name for name in all_found if not name.startswith(inside)), *found]
+        names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found)))
+    raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
+
+
+def _places_of(
+    names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...], roots: dict[str, CellType]
+) -> tuple[str, ...]:
+    """The names, with the list or dict that is state as a whole where one is of a part of it, and without those of what
+    is no place of its own: what changes where these are set is found when it does."""
+    if all(map(str.isidentifier, names)):
+        return names
+    known = State(names, backend.stages, *functions, roots=roots)
+    places = [known.lasting(place) for name in names if (place := known.place(name)) is not None]
+    holders = known.holders(frozenset(places))
+    return tuple(dict.fromkeys(holders.get(name, name) for name in places))
+
+
+def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:
+    """A mark in the graph that is being traced, if one is; and what can be changed by way of what a function names."""
+    backend = ambient.backend
+    if backend is None:
+        return None
+    return backend, backend.checkpoint(), Snapshot(State((), backend.stages, *read), read) if read else None
+
+
+def rollback(mark: tuple[Backend, object, Snapshot | None] | None, /) -> None:
+    """Take back what was traced, and changed, since `mark`."""
+    if mark is not None:
+        mark[0].rollback(mark[1])
+        if mark[2] is not None:
+            mark[2].take_back()

@@ -1,0 +1,1 @@
+"""The command line, and packages converted as they are imported."""

@@ -1,0 +1,1 @@
+"""What native code takes from outside: Python, signals, memory, threads, BLAS."""

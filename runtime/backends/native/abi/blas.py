@@ -1,0 +1,96 @@
+"""Libraries of linear algebra that NumPy or SciPy brought along, by pointer: BLAS, and of NumPy's own LAPACK, too."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import glob
+import importlib
+import itertools
+import os
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.types import DType, complex64, complex128, float32, float64
+
+__all__ = ["GEMM", "blas_symbols", "depth"]
+
+GEMM: Final = {float32: "sgemm", float64: "dgemm", complex64: "cgemm", complex128: "zgemm"}
+"""The product of matrices, by dtype."""
+_DEPTHS: Final = range(128, 1025, 32)
+_TRIED: Final = 48  # rows and columns: more than what BLAS has other ways for
+_LAPACK: Final = [letter + name for letter in "dz" for name in ("gesv", "getrf", "potrf")]
+
+
+@functools.lru_cache(maxsize=1)
+def blas_symbols() -> dict[str, int]:
+    """Addresses by name: `cblas_sgemm64` with sizes of 64 bits, or Fortran's `sgemm` with those of 32 bits. Of LAPACK
+    Fortran's `dgesv64` and others, with sizes of 64 bits."""
+    return _numpy_blas() or _scipy_blas()
+
+
+def _numpy_blas() -> dict[str, int]:
+    """The OpenBLAS within NumPy's wheel."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
+    found: dict[str, int] = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*openblas64*"))):
+        library = ctypes.CDLL(path)
+        wanted = [(f"cblas_{name}64", f"cblas_{name}64_") for name in GEMM.values()]
+        for key, symbol in [*wanted, *[(f"{name}64", f"{name}_64_") for name in _LAPACK]]:
+            for spelled in ("scipy_" + symbol, symbol):
+                if hasattr(library, spelled):
+                    address = ctypes.cast(getattr(library, spelled), ctypes.c_void_p).value
+                    assert address is not None
+                    found[key] = address
+                    break
+    return found if all(f"cblas_{name}64" in found for name in GEMM.values()) else {}
+
+
+def _scipy_blas() -> dict[str, int]:
+    """The BLAS that SciPy exports to Cython."""
+    try:
+        cython_blas = importlib.import_module("scipy.linalg.cython_blas")  # is it there?
+    except ImportError:
+        return {}
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name_of = ctypes.pythonapi.PyCapsule_GetName
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    capsules: Any = cython_blas.__pyx_capi__
+    return {name: get(capsules[name], name_of(capsules[name])) for name in GEMM.values()}
+
+
+@functools.cache
+def depth(dtype: DType) -> int | None:
+    """How many products of each sum the BLAS adds up at once. Sums that are cut there, but where less than as many
+    would be left, are bit for bit those of one call. Found by trial, in 10 to 20 ms; None if no number is it."""
+    if f"cblas_{GEMM[dtype]}64" not in blas_symbols():
+        return None
+    random = np.random.default_rng(0)
+    trials = []
+    for size in (2900, 3333):
+        x, y = (random.random(shape, np.float32).astype(dtype.np) for shape in ((_TRIED, size), (size, _TRIED)))
+        trials.append((x, y, _product(dtype, x, y, [0, size])))
+    for count in _DEPTHS:
+        if all((_product(dtype, x, y, [*range(0, len(y) - count + 1, count), len(y)]) == whole).all()
+               for x, y, whole in trials):
+            return count
+    return None
+
+
+def _product(dtype: DType, x: Any, y: Any, bounds: list[int]) -> Any:
+    """x @ y, with sums that are cut."""
+    out = np.empty((len(x), y.shape[1]), dtype.np)
+    scalar: Any = ctypes.c_void_p if dtype.is_complex else np.ctypeslib.as_ctypes_type(dtype.np)
+    one, zero = (np.full(1, value, dtype.np) for value in (1, 0))
+    i32, i64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+    call = ctypes.CFUNCTYPE(None, i32, i32, i32, i64, i64, i64, scalar, pointer, i64, pointer, i64, scalar, pointer,
+                            i64)(blas_symbols()[f"cblas_{GEMM[dtype]}64"])
+
+    def given(value: Any) -> Any:
+        return value.ctypes.data if dtype.is_complex else value[0]
+
+    for first, last in itertools.pairwise(bounds):
+        call(101, 111, 111, len(x), y.shape[1], last - first, given(one), x[:, first:].ctypes.data, len(y),
+             y[first:].ctypes.data, y.shape[1], given(one if first else zero), out.ctypes.data, y.shape[1])
+    return out

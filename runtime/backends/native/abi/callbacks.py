@@ -1,0 +1,310 @@
+"""Where native code calls Python: kernels without a lowering, exceptions, lists, memory for outputs.
+
+A `Site` gets the call it belongs to and words in memory, which it reads and then writes its results to. What it gives
+stays alive until the site runs again, or the call ends.
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runtime.backends.numpy import kernel_of
+from runtime.core.errors import OpError, OutOfMemoryError, locate
+from runtime.core.graph import Node, Position
+from runtime.core.op import better_error
+from runtime.core.types import ListType, TensorType, check_room, dtype_of
+
+__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal", "ReloadSite", "Site",
+           "StreamSite", "UnboxSite", "new_array", "result_array"]
+
+
+class Call:
+    """What Python knows of one call: objects that native code handles by number, and the exception that ended it."""
+
+    __slots__ = ("error", "kept", "objects", "sites")
+
+    def __init__(self, objects: int, sites: Sequence[Site]) -> None:
+        self.sites = sites
+        self.objects: list[Any] = [None] * objects
+        self.kept: dict[Any, Any] = {}
+        self.error: BaseException | None = None
+
+    def ask(self, site: int, words: int) -> None:
+        """What native code calls."""
+        self.sites[site].run(self, words)
+
+
+class Site:
+    """Something that native code asks of Python."""
+
+    def run(self, call: Call, words: int) -> None:
+        """Do it. `words`: the address of int64 words, operands at first and results at last."""
+        raise NotImplementedError
+
+    def hand_over(self, call: Call, out: Any, arrays: list[Any], at: int = 0) -> None:
+        """Write the address and the sizes of each array from word `at` on, and keep the arrays."""
+        for array in arrays:
+            for word in (array.ctypes.data, *array.shape):
+                out[at] = word
+                at += 1
+        call.kept[self] = arrays
+
+
+def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
+    """An array over memory that native code owns."""
+    size = dtype.itemsize
+    for dim in shape:
+        size *= dim
+    if not size:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(pointer))
+
+
+def read(call: Call, words: Any, specs: Sequence[Any], copied: bool) -> list[Any]:
+    """The values that words describe: a spec is (dtype, rank, whether one element is all), or an object's number."""
+    values = []
+    at = 0
+    for spec in specs:
+        if isinstance(spec, int):
+            values.append(call.objects[spec])
+            continue
+        dtype, rank, repeated = spec
+        shape = words[at + 1:at + 1 + rank]
+        array = np.broadcast_to(view(words[at], dtype, ()), shape) if repeated else view(words[at], dtype, shape)
+        at += 1 + rank
+        values.append(array[()] if not rank else array.copy() if copied else array)
+    return values
+
+
+def words_at(address: int, count: int) -> Any:
+    return (ctypes.c_int64 * max(count, 1)).from_address(address)
+
+
+def _size(specs: Sequence[Any]) -> int:
+    return sum(0 if isinstance(spec, int) else 1 + spec[1] for spec in specs)
+
+
+def result_array(x: Any, dtype: Any) -> Any:
+    """A result of a kernel as an array in C order that owns its memory."""
+    array = np.asarray(x)
+    if array.dtype != dtype:
+        raise TypeError(f"a kernel gave {array.dtype} for {dtype}")
+    return array if array.base is None and array.flags.c_contiguous else array.copy("C")
+
+
+class KernelSite(Site):
+    """Call the NumPy kernel of a node. `failing`: it is called to raise."""
+
+    def __init__(self, node: Node, specs: Sequence[Any], places: Sequence[int | None], failing: bool) -> None:
+        self.node = node
+        self.specs = specs
+        self.places = places
+        self.failing = failing
+        self.inputs = _size(specs)
+        types = [value.type for value in node.outputs]
+        self.dtypes = [type.dtype.np if isinstance(type, TensorType) else None for type in types]
+        self.outputs = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
+        # the user's code, and lists, may keep what they are given
+        self.copied = (node.op.foreign or bool(node.subgraphs)
+                       or any(isinstance(value.type, ListType) for value in (*node.inputs, *node.outputs)))
+        self.kernel = kernel_of(node)
+
+    def run(self, call: Call, words: int) -> None:
+        node = self.node
+        inputs = read(call, words_at(words, self.inputs), self.specs, self.copied)
+        try:
+            with np.errstate(all="ignore"):
+                results = self.kernel(*inputs)
+        except Exception as exc:
+            if not node.op.foreign and not node.subgraphs:
+                better = better_error(node.op, inputs, node.params, exc)
+                locate(better or exc, node.position)
+                if better is not None:
+                    raise better from None
+            raise
+        if self.failing:
+            try:
+                for x in results if isinstance(results, tuple) else (results,):
+                    check_room(f"the result of {node.op.name}", x.shape, dtype_of(x))
+            except OutOfMemoryError as error:
+                locate(error, node.position)
+                raise
+            raise AssertionError(f"{node.op.name} was to raise and did not (this is an error of the native executor)")
+        self.give(call, words, (results,) if node.single else results or ())
+
+    def give(self, call: Call, words: int, results: Sequence[Any]) -> None:
+        arrays = []
+        for x, dtype, place in zip(results, self.dtypes, self.places, strict=True):
+            if place is None:
+                arrays.append(result_array(x, dtype))
+            else:
+                call.objects[place] = x
+        self.hand_over(call, words_at(words, self.outputs), arrays)
+
+
+def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
+    """Memory for the result of a node."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError):
+        name, position = ("the graph", None) if node is None else (node.op.name, node.position)
+        raise Refusal(OutOfMemoryError, f"{name} got no memory", position).error() from None
+
+
+class Refusal(NamedTuple):
+    """An error that native code ends by without a call of Python, by its number: memory that ran out, for example."""
+
+    kind: type[OpError]
+    text: str
+    position: Position | None
+
+    def error(self) -> OpError:
+        error = self.kind(self.text)
+        locate(error, self.position)
+        return error
+
+
+class StreamSite(Site):
+    """The next element of a streaming loop: whether there is one, then its arrays. With `specs` the stream starts."""
+
+    def __init__(self, stream: Any, place: int, specs: Sequence[Any] | None, types: Sequence[TensorType]) -> None:
+        self.stream = stream
+        self.place = place
+        self.specs = specs
+        self.types = types
+
+    def run(self, call: Call, words: int) -> None:
+        if self.specs is not None:
+            sources = read(call, words_at(words, _size(self.specs)), self.specs, True)
+            call.objects[self.place] = self.stream.stream(sources)
+            return
+        out = words_at(words, 1 + sum(1 + len(type.shape) for type in self.types))
+        item = next(call.objects[self.place], None)
+        out[0] = item is not None
+        if item is None:
+            return
+        arrays = [result_array(x, type.dtype.np) for x, type in zip(item, self.types, strict=True)]
+        self.hand_over(call, out, arrays, 1)
+
+
+class MoveSite(Site):
+    """Objects to other places; or known objects to places."""
+
+    def __init__(self, pairs: Sequence[tuple[int, int]], known: Mapping[int, Any] = {}) -> None:
+        self.pairs = pairs
+        self.known = known
+
+    def run(self, call: Call, words: int) -> None:
+        objects = call.objects
+        values = [objects[source] for _, source in self.pairs]
+        for (target, _), value in zip(self.pairs, values, strict=True):
+            objects[target] = value
+        for target, value in self.known.items():
+            objects[target] = value
+
+
+class BoxSite(Site):
+    """A list out of native memory; without `dims` of elements that were not written, with a None in it of elements of
+    several shapes."""
+
+    def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any) -> None:
+        self.place = place
+        self.dims = dims
+        self.sizes = [size for size in dims or () if size is not None]
+        self.dtype = dtype
+
+    def run(self, call: Call, words: int) -> None:
+        given = words_at(words, 3)
+        if self.dims is None:
+            call.objects[self.place] = (None,) * given[0]
+        elif None in self.dims:
+            width = 1 + len(self.dims)
+            table = words_at(given[1] + 8, given[0] * width)
+            entries = [table[k:k + width] for k in range(0, given[0] * width, width)]
+            call.objects[self.place] = tuple([
+                None if start < 0 else view(given[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
+                for start, *shape in entries])
+        else:
+            call.objects[self.place] = tuple(view(given[1], self.dtype, [given[0], *self.sizes]).copy())
+
+
+class UnboxSite(Site):
+    """The length of a list, and the address of its elements one after another; those not written are zeros. With a
+    None in `dims` the addresses of both memories of a list of several shapes
+    (`runtime.backends.native.codegen.ragged_lists`)."""
+
+    def __init__(self, place: int, dims: tuple[int | None, ...], dtype: Any) -> None:
+        self.place = place
+        self.dims = dims
+        self.sizes = [size for size in dims if size is not None]
+        self.dtype = dtype
+
+    def run(self, call: Call, words: int) -> None:
+        items = call.objects[self.place]
+        arrays = [self.several(items)] if None not in self.dims else self.table(items)
+        call.kept[self] = arrays
+        given = words_at(words, 1 + len(arrays))
+        given[0] = len(items)
+        for k, array in enumerate(arrays):
+            given[1 + k] = array.ctypes.data
+
+    def several(self, items: Sequence[Any]) -> Any:
+        array = np.zeros((len(items), *self.sizes), self.dtype)
+        for k, item in enumerate(items):
+            if item is not None:
+                array[k] = item
+        return array
+
+    def table(self, items: Sequence[Any]) -> list[Any]:
+        table = [0]
+        for item in items:
+            table += [-1] * (1 + len(self.dims)) if item is None else [table[0], *item.shape]
+            table[0] += 0 if item is None else item.size
+        written = [np.asarray(item, self.dtype).reshape(-1) for item in items if item is not None]
+        return [np.array(table, np.int64), np.concatenate(written) if written else np.empty(0, self.dtype)]
+
+
+class AllocateSite(Site):
+    """Memory for an output whose shape only the run knows."""
+
+    def __init__(self, dtype: Any, rank: int, place: int, node: Node | None) -> None:
+        self.dtype = dtype
+        self.rank = rank
+        self.place = place
+        self.node = node
+
+    def run(self, call: Call, words: int) -> None:
+        space = words_at(words, max(self.rank, 1))
+        array = new_array(space[:self.rank], self.dtype, self.node)
+        call.objects[self.place] = array
+        space[0] = array.ctypes.data
+
+
+class FlushSite(Site):
+    """Assign to variables: to all of them, in one step of Python's, which no handler of a signal comes between."""
+
+    def __init__(self, storages: Sequence[Any], specs: Sequence[Any]) -> None:
+        self.storages = storages
+        self.specs = specs
+
+    def run(self, call: Call, words: int) -> None:
+        arrays = [np.asarray(x) for x in read(call, words_at(words, _size(self.specs)), self.specs, True)]
+        for array in arrays:
+            array.setflags(write=False)
+        any(map(setattr, self.storages, repeat("array"), arrays))
+
+
+class ReloadSite(Site):
+    """The values of variables, as Python has them now."""
+
+    def __init__(self, storages: Sequence[Any]) -> None:
+        self.storages = storages
+        self.count = sum(1 + len(storage.type.shape) for storage in storages)
+
+    def run(self, call: Call, words: int) -> None:
+        arrays = [result_array(storage.array, storage.type.dtype.np) for storage in self.storages]
+        self.hand_over(call, words_at(words, self.count), arrays)

@@ -1,0 +1,1 @@
+"""Values while code is written, element-wise code, loops over elements, threads."""

@@ -1,0 +1,598 @@
+"""From a graph to the text of one LLVM function.
+
+The nodes are taken in order. Scalars become registers at once; arrays become expressions (`index_expressions`), whose
+loops are written where their elements are needed: by an effect, by an op that is no expression, at the end of a graph.
+Before control flow everything that it captures is computed.
+
+The function is `i32 body(ptr frame, ptr args)`; jit/call_abi.py writes its ends. Its result is 0, or 1 if an exception
+waits in the call, 2 for a refusal, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
+followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
+of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
+number of threads, three words of an exception, the time of the last look at signals, the number of the refusal (an
+error that asks nothing of Python, such as no memory), then pairs of address and capacity: memory that stays from call
+to call. What calls Python back is a numbered `Site` (`runtime.backends.native.abi.callbacks`).
+
+No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
+(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`). Where sizes are known, so is the answer.
+
+Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state, or
+all of them if Python code runs in it. They are written back when the function ends, before an exception leaves it, and
+before Python code runs that may look at them; after that they are read again.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.backends.native.abi.allocator import GROW
+from runtime.backends.native.abi.callbacks import (
+    FlushSite,
+    KernelSite,
+    MoveSite,
+    Refusal,
+    ReloadSite,
+    Site,
+)
+from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
+from runtime.backends.native.codegen import fusion
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
+from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD, REFUSED, ListMemory, listed
+from runtime.backends.native.codegen.parallel import WORTH, region
+from runtime.backends.native.codegen.piecewise_arrays import Joined, split
+from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, literal, llvm_type
+from runtime.backends.native.codegen.variables import Variable, changes_any, variables_of
+from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+from runtime.core.errors import OpError, OutOfMemoryError
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import MAX_BYTES, DType, ListType, TensorType, Type, dtype_of
+
+__all__ = [
+    "FIRST_SLOT", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
+]
+
+Value = Scalar | Array | Boxed | Listed
+_STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
+_STACK_ALL: Final = 1 << 18
+_PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
+_AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
+_ROWS_AT_ONCE: Final = 64  # the same of rows
+_FEW: Final = 4096  # bytes: to copy them takes no time that counts
+_COPIED: Final = 32  # bytes in a nanosecond, at most
+_NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # results have no more elements than operands
+_HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
+
+LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
+"""By the name of an op, what writes it: `(lowering, node, *values) -> value or values`."""
+
+
+class NotNative(Exception):
+    """A lowering does not know this case, for the reason given: the op's kernel is called instead."""
+
+
+def _open_sizes(dims: Sequence[Index]) -> tuple[int | str, ...]:
+    """The sizes of a shape that are not 1, in an order that does not depend on that of the axes."""
+    return tuple(sorted([size if isinstance(size, int) else size.ref for size in dims if not (
+        isinstance(size, int) and size == 1)], key=str))
+
+
+def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a lowering for ops."""
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+class Lowering(ListMemory):
+    """The code of one graph, and what a call of it needs besides."""
+
+    def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
+        self.graph = graph
+        self.module = Module(fma, vector_bits)
+        self.flags = "fast" if fast_math else ""
+        self.b = Builder(self.module, self.flags)
+        self.b.look = self.poll
+        self.frame = Val("ptr", "%frame")
+        self.args = Val("ptr", "%args")
+        self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
+        self.sites: list[Site] = []
+        self.constants: list[Any] = []  # arrays whose addresses are in the frame
+        self.slots = 0  # pairs in the frame
+        self.objects = 0  # places in the table of objects
+        self.loops = 0  # how deep in loops
+        self.stack = 0
+        self.inside = 0  # how deep in parts that threads run
+        self.blocked: list[Node] = []  # loops that run block by block
+        self.laned: dict[Node, int | str] = {}  # loops that run so many iterations at a time, or why they do not
+        self.ahead: dict[Node, int | str] = {}  # products made for so many steps of a loop at once, or why not
+        self.strips: dict[Node, Any] = {}  # of products in loops, the right matrix, if it stays the same
+        self.by_strips: list[Node] = []  # products that are made with these
+        self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
+        self.foreseen: list[Node] = []  # loops that go on with quotients before these are there
+        self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
+        self.current: Node | None = None  # whose code is being written
+        self.refusals: list[Refusal] = []  # errors that need nothing of Python, by the number that the frame has then
+        self.called_back: list[tuple[Node, str]] = []
+        self.storages = variables_of(graph)
+        self.variables: dict[Variable, Value] = {}
+        self.sources: list[Any] = []  # of random numbers
+        self.exits: list[Callable[[int], None]] = []  # where errors go, the innermost last
+        self.regions: dict[Any, Any] = {}  # what is kept for the handlers of each `try` around
+        self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
+        self.forced: list[list[Map | Joined]] = [[]]
+        self.passed: set[tuple[GraphValue, int, Index]] = set()
+        """Which columns of indices are known to be below which sizes, in code of the graph that is being written."""
+        self.fitting: set[tuple[int | str, ...]] = set()  # the open sizes of shapes that tensors can have
+        self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
+        self.env: dict[GraphValue, Value] = {}  # of the graph whose code is being written: what is read later
+        self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
+        self.now = -1  # that of the current node
+        self.around: list[dict[GraphValue, Value]] = []  # `env` of the graphs in whose nodes it is
+        self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
+        self.added: list[Node] = []  # products that are added to memory
+        self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
+        self.made_by: list[Node | None] = []  # what gives the outputs of known shapes
+        self.written: list[Variable] = []
+        self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is
+        self.finals: dict[GraphValue, Leaf] = {}  # the same, of outputs: the memory that they are wanted in
+        self.long = False  # whether a call may take long, so that other threads should run meanwhile
+
+    # Memory.
+
+    def word(self, index: int, ty: str = "ptr") -> Val:
+        return self.b.load(ty, self.b.offset(self.frame, index, "i64"))
+
+    def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
+        """New memory for an array: the same each time that this place in the code runs."""
+        return Leaf(dtype, dims, self.allocate(dtype, dims), scratch=True)
+
+    def result(self, value: GraphValue, dims: Sequence[Index]) -> Leaf:
+        """Memory for a value that is computed once: where it is wanted, if it is an output."""
+        assert isinstance(value.type, TensorType)
+        return self.finals.get(value) or self.memory(value.type.dtype, dims)
+
+    def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
+        size = self.b.room(dims, dtype.size)
+        if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
+            self.stack += size
+            return self.b.alloca("i8", max(size, 1), 64)
+        return self.slot_memory(self.new_slot(), size)
+
+    def new_slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def slot_memory(self, slot: int, size: Index) -> Val:
+        """The memory of a slot of the frame, made larger if it is too small; what was in it is lost then."""
+        pair = self.b.offset(self.frame, FIRST_SLOT + 2 * slot, "i64")
+        return self.reserved(pair, size)
+
+    def reserved(self, pair: Val, size: Index) -> Val:
+        """Memory of at least that many bytes, at an address and a capacity in memory."""
+        b = self.b
+        self.module.declare(GROW, "ptr", "ptr", "i64")
+        have = b.load("i64", b.offset(pair, 1, "i64"))
+        need = b.i64(max(size, 1)) if isinstance(size, int) else b.intrinsic("umax", size, const("i64", 1))
+        fits = b.icmp("uge", have, need)
+        (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", GROW, pair, need)])
+        with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
+            self.no_memory()
+        return memory
+
+    def no_memory(self) -> None:
+        """End the call: there is no memory for the current node."""
+        name = "the graph" if self.current is None else self.current.op.name
+        self.refuse(OutOfMemoryError, f"{name} got no memory")
+
+    def refuse(self, kind: type[OpError], text: str) -> None:
+        """End the call by an error of the current node, which needs no call of Python."""
+        refusal = Refusal(kind, text, None if self.current is None else self.current.position)
+        if not self.refusals or self.refusals[-1] != refusal:
+            self.refusals.append(refusal)
+        self.b.store(const("i64", len(self.refusals) - 1), self.b.offset(self.frame, REFUSAL_WORD, "i64"))
+        self.leave(REFUSED)
+
+    def copy(self, source: Leaf, pointer: Val) -> None:
+        """All elements of an array in C order, to another place."""
+        b = self.b
+        size = b.imul(b.product(source.dims), source.dtype.size)
+        b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, b.i64(size), Val("i1", "false"))
+        self.copied(size)
+
+    def copied(self, size: Index) -> None:
+        """Let a signal stop a loop after a copy of `size` bytes in it, if these may be many."""
+        if self.loops and not (isinstance(size, int) and size < _FEW):
+            self.poll(self.b.idiv(size, _COPIED))
+
+    def leaf(self, x: Value) -> Leaf:
+        """The array in memory, in C order; a scalar in a cell on the stack."""
+        if isinstance(x, Scalar):
+            cell = self.b.alloca("i8" if x.val.ty == "i1" else x.val.ty)
+            self.b.store(x.val, cell)
+            return Leaf(x.dtype, (), cell)
+        assert isinstance(x, Array)
+        self.note([x])
+        found, done = fusion.materialize(self.b, self.memory, x, self.divide)
+        self.forced[-1] += done
+        return found
+
+    def store_all(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
+        """Store arrays, those of one shape in one loop."""
+        groups: list[list[tuple[Array, Leaf]]] = []
+        for root in [part for x, target in roots for part in split(self.b, x, target)]:
+            for group in groups:
+                if fusion.same_dims(group[0][0].dims, root[0].dims):
+                    group.append(root)
+                    break
+            else:
+                groups.append([root])
+        for group in groups:
+            self.note([x for x, _ in group])
+            self.forced[-1] += fusion.store_all(self.b, self.memory, group, self.divide)
+
+    def divide(self, size: Index, work: int, step: int, part: fusion.Part, each: Index = 0) -> bool:
+        """See `loops.Divide`."""
+        if self.inside or (not work and each == 0):
+            return False
+        if not work:
+            many = step * (_AT_ONCE if step > 1 else _ROWS_AT_ONCE)
+            with self.b.loop(0, size, many) as start:
+                part(self.b, start, self.b.intrinsic("smin", self.b.add(start, const("i64", many)), self.b.i64(size)))
+                self.poll(self.b.imul(each, many))
+            return True
+        if work < WORTH:
+            return False
+        self.long = True
+        return region(self, size, lambda start, stop: part(self.b, start, stop), step, work=work)
+
+    def note(self, roots: Sequence[Array], *more: str) -> None:
+        """Remember for the report which ops a loop computes."""
+        names = [*fusion.names(roots), *more]
+        if len(names) > 1:
+            self.fused.append((names, roots[0].dims))
+
+    def element(self, x: Value) -> Val:
+        """The value of a scalar, or of an array of one element."""
+        if isinstance(x, Scalar):
+            return x.val
+        assert isinstance(x, Array)
+        return x.at(Context(self.b), [0] * len(x.dims))
+
+    def settle(self, x: Value) -> Value:
+        """A value that control flow may use: nothing that would be computed again in it, unless that is cheap."""
+        if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None):
+            return self.leaf(x)
+        if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
+            return self.leaf(x)
+        return x
+
+    def whole(self, x: Value, op: str) -> Value:
+        """A value as an op takes it: what is put together of parts in memory, unless the op reads it as it is."""
+        if not (isinstance(x, Array) and x.pieces):
+            return x
+        return x if op in _PARTS and not (isinstance(x, Joined) and not x.readable) else self.leaf(x)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Code that may not run: what it stores is not there afterwards."""
+        self.forced.append([])
+        yield
+        for x in self.forced.pop():
+            x.leaf = None
+
+    # Python.
+
+    def site(self, site: Site) -> int:
+        self.sites.append(site)
+        return len(self.sites) - 1
+
+    def ask(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+        """Call a site with words: its status, and where its words are."""
+        space = self.stored(words, results)
+        return self._asked(ASK, site, space), space
+
+    def insist(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+        """Call a site that has to come to its end, whatever signals bring."""
+        space = self.stored(words, results)
+        return self._asked(INSIST, site, space), space
+
+    def _asked(self, function: str, site: Site, space: Val) -> Val:
+        self.module.declare(function, "i32", "ptr", "i32", "ptr")
+        return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
+
+    def stored(self, words: Sequence[Val], results: int = 0) -> Val:
+        """Words in memory, which has room for results, too."""
+        space = self.b.alloca("i64", max(len(words), results, 1))
+        for k, word in enumerate(words):
+            self.b.store(word, self.b.offset(space, k, "i64"))
+        return space
+
+    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
+        """Call a site with words, and get words; leave the function if it raised."""
+        b = self.b
+        status, space = self.ask(site, words, results)
+        with b.when(b.icmp("ne", status, const("i32", 1))):
+            self.leave(1)
+        return [b.load("i64", b.offset(space, k, "i64")) for k in range(results)]
+
+    def leave(self, status: int) -> None:
+        """End the call without results. What was assigned to variables is theirs."""
+        self.hand_over()
+        self.fail(status)
+
+    def fail(self, status: int) -> None:
+        """An error leaves the function, or what is tried here: variables are Python's already."""
+        if self.exits:
+            self.exits[-1](status)
+        else:
+            self.b.line(f"ret i32 {status}")
+
+    def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[Any]]:
+        """Words that describe values to Python, and what the site must know to read them. `repeated`: arrays of one
+        value need no memory."""
+        words: list[Val] = []
+        specs: list[Any] = []
+        for x in values:
+            if isinstance(x, Listed):
+                x = self.boxed(x)
+            if isinstance(x, Boxed):
+                specs.append(x.place)
+                continue
+            one = repeated and isinstance(x, Map) and x.name == "splat" and isinstance(x.args[0], Scalar)
+            leaf = self.leaf(x.args[0] if one else x)  # type: ignore[union-attr]
+            words += [leaf.pointer, *[self.b.i64(d) for d in x.dims]]
+            specs.append((leaf.dtype.np, len(x.dims), one))
+        return words, specs
+
+    def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
+        """Call the op's NumPy kernel."""
+        if node.op.foreign or changes_any(node):
+            self.flush()
+        words, specs = self.described(values, why == "raises")
+        types = [value.type for value in node.outputs]
+        places = [self.new_object() if isinstance(type, ListType) else None for type in types]
+        count = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
+        results = iter(self.call_python(KernelSite(node, specs, places, failing=why == "raises"), words, count))
+        values = []
+        for type, place in zip(types, places, strict=True):
+            if place is not None:
+                values.append(self.as_type(Boxed(place), type))
+                continue
+            assert isinstance(type, TensorType)
+            pointer = self.b.op("ptr", f"inttoptr {next(results)} to ptr")
+            sizes = [next(results) for _ in type.shape]
+            dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
+            if not dims:
+                values.append(Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
+            else:
+                values.append(Leaf(type.dtype, dims, pointer))
+        if changes_any(node):
+            self.reload()
+        if why != "raises":
+            self.long = True
+            self.called_back.append((node, why))
+        return values
+
+    def fail_if(self, bad: Val | None, node: Node, values: Sequence[Value]) -> None:
+        """Where `bad` holds, the op's kernel raises its exception."""
+        if bad is None or bad.ref == "false":
+            return
+        with self.b.when(bad), self.scope():
+            self.kernel(node, values, "raises")
+            self.fail(1)
+
+    def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
+        """The kernel raises if no tensor can have this shape, whose sizes are not negative nor each too large."""
+        key = _open_sizes(dims)
+        if key in self.fitting:
+            return
+        fits = self.b.fits(dims, dtype.size, MAX_BYTES)
+        if fits.ref != "true":
+            self.fail_if(self.b.not_(fits), node, values)
+        self.fitting.add(key)
+
+    def _check_results(self, node: Node, values: Sequence[Value], results: Sequence[Value]) -> None:
+        """The same of results whose shape is not part of an operand's."""
+        if node.subgraphs or node.op.name in _NO_LARGER:
+            return
+        have = [Counter(_open_sizes(x.dims)) for x in values if isinstance(x, Array)]
+        for x in results:
+            if isinstance(x, Array) and len(x.dims) > 1 and not any(
+                    Counter(_open_sizes(x.dims)) <= mine for mine in have):
+                self.check_room(node, values, x.dtype, x.dims)
+
+    # Variables.
+
+    def read(self, storage: Any) -> Value:
+        """The value of a variable, whose memory may be written only if no graph around has read it, too."""
+        x = self.variables[Variable(storage)]
+        if isinstance(x, Leaf) and x.scratch and self.is_read_around(x):
+            return Leaf(x.dtype, x.dims, x.pointer, x.strides, bases=x.bases)
+        return x
+
+    def is_read_around(self, x: Leaf) -> bool:
+        """Whether a value of a graph around reads the memory of `x`. (So do those that a graph captures.)"""
+        return any(reads(other, x) for env in self.around for other in env.values())
+
+    def assign(self, storage: Any, x: Value) -> None:
+        self.variables[Variable(storage)] = x if isinstance(x, Scalar) else self.leaf(x)
+        self.dirty[Variable(storage)] = None
+
+    def flush(self) -> None:
+        """Give variables the values that were assigned, before Python code runs."""
+        status = self.hand_over()
+        if status is not None:
+            with self.b.when(self.b.icmp("ne", status, const("i32", 1))):
+                self.fail(1)
+
+    def hand_over(self) -> Val | None:
+        """Give variables the values that were assigned; whether an exception came meanwhile (then not 1)."""
+        if not self.dirty or self.b.done:
+            return None
+        stores = list(self.dirty)
+        words, specs = self.described([self.variables[s] for s in stores])
+        return self.insist(FlushSite([s.storage for s in stores], specs), words)[0]
+
+    def reload(self) -> None:
+        """Take the values of variables from Python, which may have changed them."""
+        if not self.variables:
+            return
+        stores = list(self.variables)
+        count = sum(1 + len(s.type.shape) for s in stores)
+        words = iter(self.call_python(ReloadSite([s.storage for s in stores]), (), count))
+        for storage in stores:
+            pointer = self.b.op("ptr", f"inttoptr {next(words)} to ptr")
+            self.variables[storage] = self.incoming(
+                storage.type, pointer, [next(words) for _ in storage.type.shape])
+        self.dirty.clear()
+
+    def incoming(self, type: TensorType, pointer: Val, sizes: Sequence[Index]) -> Value:
+        """An array that came from Python; its unknown dimensions are among `sizes`."""
+        if not type.shape:
+            return Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer))
+        dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
+        return Leaf(type.dtype, dims, pointer)
+
+    # The whole.
+
+    def captured(self, outer: Any, type: Type) -> Value:
+        """An eager tensor or list that the graph captures."""
+        if isinstance(type, ListType):
+            place = self.new_object()
+            self.call_python(MoveSite([], {place: tuple(outer.items)}))
+            return Boxed(place)
+        return self.constant(outer._array)
+
+    def constant(self, array: Any) -> Value:
+        array = np.asarray(array)
+        dtype = dtype_of(array)
+        if not array.ndim:
+            return Scalar(dtype, literal(dtype, array.item()))
+        if array.size == 1:
+            return Map("splat", dtype, array.shape, lambda b, x: x, [Scalar(dtype, literal(dtype, array.item()))], 0)
+        self.constants.append(np.ascontiguousarray(array).reshape(array.shape))
+        self.b.entry.append(f"  %constant{len(self.constants) - 1} = getelementptr ptr, ptr %constants, "
+                            f"i64 {len(self.constants) - 1}")
+        return Leaf(dtype, array.shape, self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}"))
+
+    def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
+        """The code of a graph's nodes; the values of its outputs."""
+        fitting, self.fitting = self.fitting, set(self.fitting)
+        passed, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
+        now = self.env, self.last, self.now
+        self.around.append(self.env)
+        results = self._run(graph, dict(env))
+        self.around.pop()
+        self.env, self.last, self.now = now
+        self.passed, self.fitting = passed, fitting
+        return results
+
+    def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
+        """`env` has what is read later."""
+        uses: dict[GraphValue, int] = {}
+        for node in graph.nodes:
+            for value in node.inputs:
+                uses[value] = uses.get(value, 0) + 1
+        for value in graph.outputs:
+            uses[value] = uses.get(value, 0) + 1
+        last = {value: i for i, node in enumerate(graph.nodes) for value in node.inputs}
+        for value in graph.outputs:
+            last[value] = len(graph.nodes)
+        for i, node in enumerate(graph.nodes):
+            if self.b.done:  # an exception was raised for certain
+                return [self.undefined(value.type) for value in graph.outputs]
+            dead = frozenset(k for k, value in enumerate(node.inputs)
+                             if last[value] == i and node.inputs.count(value) == 1)
+            self.nodes = graph.nodes
+            results = self.given.pop(node) if node in self.given else self.node(
+                node, [env[value] for value in node.inputs], dead, env, last, i)
+            for value, x in zip(node.outputs, results, strict=True):
+                if isinstance(x, Array):
+                    x.uses = uses.get(value, 0)
+                    if isinstance(x, Map):
+                        x.place = self.places.pop(value, None) or self.finals.get(value)
+                    if isinstance(x, Map) and x.weight > _HEAVY:
+                        x = self.leaf(x)
+                env[value] = x
+            for value in (*node.inputs, *node.outputs):
+                if last.get(value, i) == i:
+                    env.pop(value, None)
+        return [env[value] for value in graph.outputs]
+
+    def node(self, node: Node, values: list[Value], dead: frozenset[int], env: dict[GraphValue, Value],
+             last: dict[GraphValue, int], now: int) -> Sequence[Value]:
+        name = node.op.name
+        self.current = node
+        self.dead = dead
+        self.operands = node.inputs
+        self.env, self.last, self.now = env, last, now
+        lowering = LOWERINGS.get(name)
+        if lowering is None:
+            return self.kernel(node, values, "no lowering")
+        values = [self.whole(x, name) for x in values]
+        mark = len(self.b.lines)
+        try:
+            result = lowering(self, node, *values)
+        except NotNative as reason:
+            assert len(self.b.lines) == mark, f"the lowering of {name} gave up too late"
+            return self.kernel(node, values, str(reason))
+        if result is None:
+            return ()
+        results = [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
+        self._check_results(node, values, results)
+        return results
+
+    def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:
+        """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""
+        if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
+            return False
+        return self.unread(x, self.operands[operand], beside)
+
+    def unread(self, x: Leaf, mine: GraphValue | Variable, beside: Sequence[GraphValue | Variable] = ()) -> bool:
+        """Whether nothing but `mine`, a value or a variable, reads the memory of `x` in this node or later, and what
+        is `beside` it: of that the caller knows that it does not."""
+        if any(reads(other, x) for value, other in self.env.items()
+               if value is not mine and value in self.last and value not in beside):
+            return False
+        if isinstance(mine, Variable) and self.is_read_around(x):
+            return False
+        return not any(reads(v, x) for variable, v in self.variables.items()
+                       if variable != mine and variable not in beside)
+
+    def needed(self, x: Array) -> Array:
+        """`x` as what is read once more: in memory if it is needed again and not cheap."""
+        if isinstance(x, Map) and x.leaf is None and x.weight > fusion.CHEAP and x.uses > 1:
+            return self.leaf(x)
+        for part in fusion.shared([x]):
+            self.leaf(part)
+        return x
+
+    def undefined(self, type: Type) -> Value:
+        """Zeros that nobody looks at."""
+        if isinstance(type, ListType):
+            if listed(type):
+                none = const("i64", 0)
+                return self.new_list(type, none) if self.b.done else self.unwritten(type, none)
+            place = self.new_object()
+            self.call_python(MoveSite([], {place: ()}))
+            return Boxed(place)
+        zero = Scalar(type.dtype, const(llvm_type(type.dtype), 0))
+        if not type.shape:
+            return zero
+        return Map("splat", type.dtype, [size or 0 for size in type.shape], lambda b, x: x, [zero], 0)
+
+    def poll(self, cost: Index) -> None:
+        """Let a signal stop a loop, whose iteration takes about `cost` nanoseconds."""
+        poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
+
+    def leave_if_stopped(self, status: Val) -> None:
+        """Leave after code that looks at signals by itself, if one stopped it."""
+        with self.b.when(self.b.icmp("ne", status, const("i32", 0))):
+            self.leave(INTERRUPTED)

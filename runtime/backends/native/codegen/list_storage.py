@@ -1,0 +1,129 @@
+"""Lists between native memory and Python: what `lower.Lowering` does with them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from runtime.backends.native.abi.callbacks import BoxSite, MoveSite, Site, UnboxSite
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Listed, Scalar
+from runtime.backends.native.codegen.ragged_lists import blank, content, of_rows, used
+from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+from runtime.core.types import ListType, Type
+
+__all__ = ["FIRST_SLOT", "REFUSAL_WORD", "REFUSED", "ListMemory", "listed"]
+
+REFUSED: Final = 2  # the status of code that ends by a refusal
+REFUSAL_WORD: Final = 7  # the word of the frame that says by which
+FIRST_SLOT: Final = 8  # of the frame, from which on pairs stand
+
+
+def listed(type: Type) -> bool:
+    """Whether a list of this type lies in memory: some element, or the type, says what elements are."""
+    return isinstance(type, ListType) and type.known
+
+
+class ListMemory:
+    """The part of `Lowering` that keeps lists."""
+
+    b: Builder
+    frame: Val
+    module: Module
+    objects: int
+
+    def new_slot(self) -> int:
+        raise NotImplementedError
+
+    def reserved(self, pair: Val, size: Index) -> Val:
+        raise NotImplementedError
+
+    def no_memory(self) -> None:
+        raise NotImplementedError
+
+    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
+        raise NotImplementedError
+
+    def new_object(self) -> int:
+        self.objects += 1
+        return self.objects - 1
+
+    def new_list(self, type: ListType, length: Val) -> Listed:
+        """A list of that length, in memory of its own that is not reserved yet."""
+        return self._other(Listed(type.element.dtype, tuple(type.element.shape), Val("ptr", "null"), length))
+
+    def _other(self, x: Listed) -> Listed:
+        slots = [self.new_slot() for _ in range(1 + x.ragged)]
+        pair = self.b.at_entry("ptr", f"getelementptr i64, {self.frame}, i64 {FIRST_SLOT + 2 * slots[0]}")
+        return Listed(x.dtype, x.dims, pair, x.length)
+
+    def unwritten(self, type: ListType, length: Val) -> Listed:
+        """A list of elements that were not written. Of one shape, they read as zeros."""
+        b, made = self.b, self.new_list(type, length)
+        pointer = self.reserved(made.pair, b.iadd(b.room([length], made.step), 8 * made.ragged))
+        if made.ragged:
+            b.store(const("i64", 0), pointer)
+            blank(self, made, 0, length)
+        else:
+            b.call("void", "llvm.memset.p0.i64", pointer, const("i8", 0), b.i64(made.bytes(b, length)),
+                   Val("i1", "false"))
+        return made
+
+    def copy_list(self, x: Listed, pair: Val | None = None) -> Listed:
+        """The list in other memory."""
+        b = self.b
+        made = self._other(x) if pair is None else Listed(x.dtype, x.dims, pair, x.length)
+        self._copy(self.reserved(made.pair, x.bytes(b, x.length)), b.load("ptr", x.pair), x.bytes(b, x.length))
+        if x.ragged:
+            size = b.imul(used(b, x), x.dtype.size)
+            self._copy(self.reserved(b.offset(made.pair, 2, "i64"), size), content(b, x), size)
+        return made
+
+    def _copy(self, target: Val, source: Val, size: Index) -> None:
+        self.b.call("void", "llvm.memcpy.p0.p0.i64", target, source, self.b.i64(size), Val("i1", "false"))
+
+    def boxed(self, x: Listed) -> Boxed:
+        """A list as Python has it: its elements are copied."""
+        b, place = self.b, self.new_object()
+        addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, 2 * k, "i64"))
+                                               for k in range(1 + x.ragged)]
+        self.call_python(BoxSite(place, x.dims, x.dtype.np), [x.length, *addresses])
+        return Boxed(place)
+
+    def as_type(self, x: Scalar | Array | Boxed | Listed, type: Type) -> Scalar | Array | Boxed | Listed:
+        """A list in the form that lists of a type have: in memory, if something is known of the elements."""
+        if not isinstance(type, ListType):
+            return x
+        if not listed(type):
+            return self.boxed(x) if isinstance(x, Listed) else x
+        dims, dtype = tuple(type.element.shape), type.element.dtype
+        if isinstance(x, Listed):
+            if x.dims is None:
+                return self.unwritten(type, x.length)
+            if x.dims == dims:
+                return x
+            if None in dims:
+                return self._as_ragged(x, type)
+            x = self.boxed(x)
+        assert isinstance(x, Boxed)
+        b = self.b
+        length, *addresses = self.call_python(UnboxSite(x.place, dims, dtype.np), (), 2 + (None in dims))
+        made = self.new_list(type, length)
+        first, *second = [b.op("ptr", f"inttoptr {address} to ptr") for address in addresses]
+        self._copy(self.reserved(made.pair, made.bytes(b, length)), first, made.bytes(b, length))
+        if second:
+            size = b.imul(b.load("i64", first), dtype.size)
+            self._copy(self.reserved(b.offset(made.pair, 2, "i64"), size), second[0], size)
+        return made
+
+    def _as_ragged(self, x: Listed, type: ListType) -> Listed:
+        """A list whose elements may have several shapes from now on."""
+        if x.ragged:  # in the same form
+            return Listed(x.dtype, tuple(type.element.shape), x.pair, x.length, x.scratch)
+        made = self.new_list(type, x.length)
+        self._copy(of_rows(self, made, x.length, x.sizes), self.b.load("ptr", x.pair), x.bytes(self.b, x.length))
+        return made
+
+    def move(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Objects to other places, all at once: pairs of target and source."""
+        pairs = [pair for pair in pairs if pair[0] != pair[1]]
+        if pairs:
+            self.call_python(MoveSite(pairs))

@@ -1,0 +1,236 @@
+"""Lists whose elements have several shapes of one rank, in memory.
+
+Such a list has two pairs of address and capacity, one after the other (`arrays.Listed`). The first memory is a table of
+words: how much of the second is used, in elements of the dtype; then for each element of the list where it begins in
+the second memory, which is -1 as long as it was not written, and its sizes. What is set anew goes to the end, unless it
+has as many elements as there were before. Where there is not enough room, memory of twice the size takes what the table
+still refers to: so room is wasted for at most as much as is needed.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from runtime.backends.native.abi.allocator import GROW, RELEASE
+from runtime.backends.native.codegen.index_expressions import Leaf, Listed
+from runtime.backends.native.codegen.piecewise_arrays import Axis
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+
+__all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written", "of_rows", "picked", "place_for",
+           "sizes_of", "take_over", "used"]
+
+_NOT_WRITTEN: Final = -1
+_NO_ROOM: Final = -2
+_MOST: Final = 1 << 56  # elements: more than any memory holds
+
+
+class Writer(Protocol):
+    """What is needed of a Lowering."""
+
+    b: Builder
+    module: Module
+
+    def no_memory(self) -> None: ...
+
+    def reserved(self, pair: Val, size: Index) -> Val: ...
+
+
+def _width(x: Listed) -> int:
+    """The words of an entry."""
+    assert x.dims is not None
+    return 1 + len(x.dims)
+
+
+def _entry(b: Builder, table: Val, at: Index, width: int) -> Val:
+    return b.offset(table, b.iadd(b.imul(at, width), 1), "i64")
+
+
+def entry(b: Builder, x: Listed, at: Index) -> Val:
+    """The address of the words that describe an element."""
+    return _entry(b, b.load("ptr", x.pair), at, _width(x))
+
+
+def begin(b: Builder, entry: Val) -> Val:
+    """Where an element begins; negative if it was not written."""
+    return b.load("i64", entry)
+
+
+def sizes_of(b: Builder, x: Listed, entry: Val) -> list[Index]:
+    """The shape of an element."""
+    assert x.dims is not None
+    return [b.load("i64", b.offset(entry, 1 + k, "i64")) if size is None else size for k, size in enumerate(x.dims)]
+
+
+def used(b: Builder, x: Listed) -> Val:
+    """How many elements of the dtype the second memory holds."""
+    return b.load("i64", b.load("ptr", x.pair))
+
+
+def content(b: Builder, x: Listed) -> Val:
+    """The address of the second memory."""
+    return b.load("ptr", b.offset(x.pair, 2, "i64"))
+
+
+def blank(w: Writer, x: Listed, start: Index, stop: Index) -> None:
+    """Make elements such that were not written."""
+    b = w.b
+    b.call("void", "llvm.memset.p0.i64", entry(b, x, start), const("i8", -1),
+           b.i64(b.imul(b.isub(stop, start), x.step)), Val("i1", "false"))
+
+
+def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
+    """Make the list one of `count` elements of one shape, one after the other: where they are to be stored."""
+    b = w.b
+    size = b.product(shape)
+    table = w.reserved(x.pair, x.bytes(b, count))
+    b.store(b.i64(b.imul(count, size)), table)
+    with b.loop(0, count) as k:
+        mine = _entry(b, table, k, _width(x))
+        for at, word in enumerate([b.imul(k, size), *shape]):
+            b.store(b.i64(word), b.offset(mine, at, "i64"))
+    return w.reserved(b.offset(x.pair, 2, "i64"), b.room([count, *shape], x.dtype.size))
+
+
+def _count(b: Builder, entry: Val, rank: int) -> Val:
+    return b.i64(b.product([b.load("i64", b.offset(entry, 1 + k, "i64")) for k in range(rank)]))
+
+
+def first_written(w: Writer, x: Listed) -> Val:
+    """The first element that was written; -1 if there is none."""
+    width = _width(x)
+
+    def write(b: Builder, table: Val, length: Val) -> Val:
+        def there(k: Val) -> Val:
+            return b.icmp("ne", b.load("i64", _entry(b, table, k, width)), const("i64", _NOT_WRITTEN))
+
+        with b.loop(0, length) as k, b.when(there(k)):
+            b.line(f"ret {k}")
+        return const("i64", -1)
+
+    name = w.module.define(f"list_first{width}", "i64", ["ptr", "i64"], write, "nounwind")
+    return w.b.call("i64", name, w.b.load("ptr", x.pair), x.length)
+
+
+def _space(w: Writer, x: Listed, count: Index) -> Val:
+    """Where `count` elements of the dtype more begin, for which there is room from now on."""
+    width, size = _width(x), x.dtype.size
+    w.module.declare(GROW, "ptr", "ptr", "i64")
+    w.module.declare(RELEASE, "void", "ptr", "i64")
+
+    def write(b: Builder, pair: Val, length: Val, count: Val) -> Val:
+        table, second = b.load("ptr", pair), b.offset(pair, 2, "i64")
+        more = b.add(b.load("i64", table), count)
+        have = b.load("i64", b.offset(second, 1, "i64"))
+        with b.when(b.icmp("ugt", b.mul(more, const("i64", size)), have)):
+            _packed(b, table, second, length, count, width, size)
+        start = b.load("i64", table)
+        b.store(b.add(start, count), table)
+        return start
+
+    name = w.module.define(f"list_space{width}.{size}", "i64", ["ptr", "i64", "i64"], write, "nounwind")
+    start = w.b.call("i64", name, x.pair, x.length, w.b.i64(count))
+    with w.b.when(w.b.icmp("eq", start, const("i64", _NO_ROOM))):
+        w.no_memory()
+    return start
+
+
+def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width: int, size: int) -> None:
+    """Larger memory, with what the table refers to; the function returns if there is none."""
+    def is_there(mine: Val) -> Val:
+        return b.icmp("ne", b.load("i64", mine), const("i64", _NOT_WRITTEN))
+
+    def add(k: Val, state: Sequence[Val]) -> list[Val]:
+        mine = _entry(b, table, k, width)
+        return [b.add(state[0], b.select(is_there(mine), _count(b, mine, width - 1), const("i64", 0)))]
+
+    (live,) = b.folded(0, length, [const("i64", 0)], add)
+    pair = b.alloca("i64", 2)
+    for k in range(2):
+        b.store(const("i64", 0), b.offset(pair, k, "i64"))
+    memory = b.call("ptr", GROW, pair, b.mul(b.add(live, count), const("i64", 2 * size)))
+    with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
+        b.line(f"ret i64 {_NO_ROOM}")
+    old = b.load("ptr", second)
+
+    def take(k: Val, state: Sequence[Val]) -> list[Val]:
+        mine = _entry(b, table, k, width)
+
+        def copied() -> list[Val]:
+            many = _count(b, mine, width - 1)
+            target, source = (b.offset(place, b.mul(at, const("i64", size)), "i8")
+                              for place, at in ((memory, state[0]), (old, b.load("i64", mine))))
+            b.call("void", "llvm.memcpy.p0.p0.i64", target, source, b.mul(many, const("i64", size)),
+                   Val("i1", "false"))
+            b.store(state[0], mine)
+            return [b.add(state[0], many)]
+
+        return b.either(is_there(mine), copied, lambda: [state[0]])
+
+    (end,) = b.folded(0, length, [const("i64", 0)], take)
+    b.store(end, table)
+    b.call("void", RELEASE, second, const("i64", 1))
+    for k in range(2):
+        b.store(b.load("i64", b.offset(pair, k, "i64")), b.offset(second, k, "i64"))
+
+
+def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
+    """Memory for element `at`, which gets the shape: where it was, if it had as many elements."""
+    b = w.b
+    rank = _width(x) - 1
+    count = b.intrinsic("umin", b.i64(b.room(shape, 1)), const("i64", _MOST))
+    mine = entry(b, x, at)
+    old = begin(b, mine)
+
+    def moved() -> list[Val]:
+        b.store(const("i64", _NOT_WRITTEN), mine)  # what was there need not be kept
+        start = _space(w, x, count)
+        b.store(start, mine)
+        return [start]
+
+    fits = b.and_(b.icmp("ne", old, const("i64", _NOT_WRITTEN)), b.icmp("eq", _count(b, mine, rank), count))
+    (start,) = b.either(fits, lambda: [old], moved)
+    for k, size in enumerate(shape):
+        b.store(b.i64(size), b.offset(mine, 1 + k, "i64"))
+    return Leaf(x.dtype, shape, b.offset(content(b, x), start, llvm_type(x.dtype)))
+
+
+def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> None:
+    """To `target` the element that begins at `start` and has the shape of an array; zeros, if it was not written."""
+    b = w.b
+    size = b.i64(b.imul(b.product(shape.dims), x.dtype.size))
+    missing, no = b.icmp("slt", start, const("i64", 0)), Val("i1", "false")
+
+    def zeros() -> list[Val]:
+        b.call("void", "llvm.memset.p0.i64", target, const("i8", 0), size, no)
+        return []
+
+    def copied() -> list[Val]:
+        b.call("void", "llvm.memcpy.p0.p0.i64", target, b.offset(content(b, x), start, llvm_type(x.dtype)), size, no)
+        return []
+
+    b.either(missing, zeros, copied)
+
+
+def take_over(w: Writer, x: Listed, other: Listed) -> None:
+    """Let the entries after those of `x`, which are those of another list, be of this one."""
+    b = w.b
+    count = used(b, other)
+    more = _space(w, x, count)
+    b.call("void", "llvm.memcpy.p0.p0.i64", b.offset(content(b, x), more, llvm_type(x.dtype)), content(b, other),
+           b.mul(count, const("i64", x.dtype.size)), Val("i1", "false"))
+    with b.loop(0, other.length) as k:
+        mine = entry(b, x, b.iadd(x.length, k))
+        start = begin(b, mine)
+        b.store(b.select(b.icmp("slt", start, const("i64", 0)), start, b.add(start, more)), mine)
+
+
+def picked(w: Writer, x: Listed, copy: Listed, axis: Axis) -> Listed:
+    """Some elements of `x`, put into a copy of it."""
+    b = w.b
+    assert axis.count is not None
+    size = const("i64", x.step)
+    with b.loop(0, axis.count) as k:
+        source = entry(b, x, b.iadd(axis.start, b.imul(k, axis.step)))
+        b.call("void", "llvm.memcpy.p0.p0.i64", entry(b, copy, k), source, size, Val("i1", "false"))
+    return Listed(x.dtype, x.dims, copy.pair, b.i64(axis.count))

@@ -1,0 +1,182 @@
+"""Loops that store elements, several at a time.
+
+Code for vectors of elements is written as such, where each array lies without gaps along the last axis or is repeated;
+LLVM then need not find out that it may make vectors, which takes it several times longer than all the rest. Other
+loops are marked as parallel, and LLVM is asked to do what it can (`runtime.backends.native.jit.compile`).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Map, Scalar, rows_of
+from runtime.backends.native.codegen.piecewise_arrays import inner_range, lines_of
+from runtime.backends.native.llvm.builder import Builder, Index, Val
+from runtime.core.types import DType
+
+__all__ = ["Stores", "Total", "lanes_of", "pieces", "store", "store_lines"]
+
+Stores = Sequence[tuple[Array, Leaf]]
+"""Arrays of one shape, and where they go."""
+_SHORT: Final = 8  # the weight of expressions of which several registers at a time are computed
+_LONG: Final = 32
+
+
+class Total(Leaf):
+    """A register for all elements, which are combined with what is in it: a lane for every so many elements.
+
+    What is read is not what was stored of the same place, so to combine an element twice must change nothing.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, dtype: DType, dims: Sequence[Index], pointer: Val) -> None:
+        super().__init__(dtype, dims, pointer, [*[0] * (len(dims) - 1), 1], bases=frozenset())
+
+    def address(self, b: Builder, place: Sequence[Index]) -> Val:
+        return self.pointer
+
+
+def store(b: Builder, stores: Stores, place: Sequence[Index], lanes: int = 1,
+          lines: dict[int, Val] | None = None) -> None:
+    """Store the element at a place, or as many as there are lanes from there along the last axis."""
+    c = Context(b, lanes, lines)
+    values = [(target, x.at(c, place)) for x, target in stores]
+    for target, value in values:
+        target.store(b, place, value)
+
+
+def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index = 0, end: Index | None = None,
+                row: Val | None = None) -> None:
+    """Store all elements of the shape `dims`, or those whose first index is from `begin` to `end`, or is `row`."""
+    lanes = lanes_of(b, stores, dims)
+    ranges = [r for r in (inner_range(x) for x, _ in stores) if r is not None]
+    inner = (max(low for low, _ in ranges), min(high for _, high in ranges)) if ranges else None
+
+    def level(place: list[Index]) -> None:
+        axis = len(place)
+        if axis == len(dims):
+            store(b, stores, place)
+            return
+        start, stop = (begin, rows_of(b, dims) if end is None else end) if axis == 0 else (0, dims[axis])
+        if isinstance(start, int) and isinstance(stop, int) and stop - start == 1 and axis < len(dims) - 1:
+            level([*place, start])
+        elif axis == len(dims) - 1 and inner is not None:
+            _line_of_parts(b, stores, place, start, stop, *inner, max(lanes, 1))
+        elif axis == len(dims) - 1 and lanes > 1:
+            _line(b, stores, place, start, stop, lanes)
+        else:
+            last = all(isinstance(d, int) and d == 1 for d in dims[axis + 1:])
+            with b.loop(start, stop, parallel=last and lanes == 1) as index:
+                level([*place, index])
+
+    level([] if row is None else [row])
+
+
+def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, low: int, high: int,
+                   lanes: int) -> None:
+    """A line of which the elements from `low` to `high` come of the largest parts, and others are chosen one by one."""
+    lines: dict[int, Val] = {}
+    if not (isinstance(start, int) and isinstance(stop, int)):
+        first = b.intrinsic("smin", b.intrinsic("smax", b.i64(start), b.i64(low)), b.i64(stop))
+        last = b.intrinsic("smax", b.intrinsic("smin", b.i64(stop), b.i64(high)), first)
+        for x, _ in stores:
+            lines_of(b, x, place, lines, first)
+        whole = b.isub(last, b.imod(b.isub(last, first), lanes))
+        for begin, end, count, inner in ((start, first, 1, None), (first, whole, lanes, lines), (whole, last, 1, lines),
+                                         (last, stop, 1, None)):
+            with b.loop(begin, end, count) as index:
+                store(b, stores, [*place, index], count, inner)
+        return
+    for x, _ in stores:
+        lines_of(b, x, place, lines)
+    low, high = max(start, low), min(stop, high)
+    if high - low < lanes:
+        low = high = start
+    for k in range(start, low):
+        store(b, stores, [*place, k])
+    over = (high - low) % lanes
+    with b.loop(low, high - over, lanes) as index:
+        store(b, stores, [*place, index], lanes, lines)
+    if over and any(x.reads(target) for x, _ in stores for _, target in stores):
+        with b.loop(high - over, high) as index:
+            store(b, stores, [*place, index], 1, lines)
+    elif over:  # some again, for the sake of whole registers
+        store(b, stores, [*place, high - lanes], lanes, lines)
+    with b.loop(high, stop) as index:
+        store(b, stores, [*place, index])
+
+
+def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, lanes: int) -> None:
+    size = b.isub(stop, start)
+    if isinstance(size, int) and isinstance(start, int):
+        whole = start + size // lanes * lanes
+        rest = list(pieces(whole, start + size, sum(x.weight for x, _ in stores)))
+        if whole - start <= lanes:  # without a loop: in the order of memory, which LLVM 22 has to have (jit/compile.py)
+            _store_pieces(b, stores, place, [*([(start, lanes)] if whole > start else []), *rest])
+            return
+        with b.loop(start, whole, lanes) as index:
+            store(b, stores, [*place, index], lanes)
+        for first, count in rest:
+            store(b, stores, [*place, first], count)
+        return
+    last = b.isub(stop, b.op("i64", f"and {b.i64(size)}, {lanes - 1}"))
+    with b.loop(start, last, lanes) as index:
+        store(b, stores, [*place, index], lanes)
+    with b.loop(last, stop) as index:
+        store(b, stores, [*place, index])
+
+
+def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequence[tuple[int, int]]) -> None:
+    """Store parts of a line, each (first, count): all of an array before the next one; a total from part to part."""
+    values: list[list[Val]] = []
+    for first, count in parts:
+        c = Context(b, count)
+        values.append([x.at(c, [*place, first]) for x, _ in stores])
+        for (_, target), value in zip(stores, values[-1], strict=True):
+            if isinstance(target, Total):
+                target.store(b, [*place, first], value)
+    for k, (_, target) in enumerate(stores):
+        for (first, _), found in zip(parts, values, strict=True):
+            if not isinstance(target, Total):
+                target.store(b, [*place, first], found[k])
+
+
+def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
+    """What is left at the end of a line, as parts (first, count): powers of two, as registers are; but of expressions
+    of much weight, whose code is long, in one part."""
+    while start < stop:
+        count = stop - start if weight > _SHORT else 1 << (stop - start).bit_length() - 1
+        yield start, count
+        start += count
+
+
+def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[Index]) -> int:
+    """How many elements to store at a time. 1 if LLVM is to make vectors, if it can; 0 if that is not worth it: where
+    only the run knows whether an array is repeated, it seldom is."""
+    if not dims:
+        return 1
+    widest = 1
+    seen: set[int] = set()
+    waiting: list[Array | Scalar] = [x for pair in stores for x in pair]
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        widest = max(widest, x.dtype.size)
+        if isinstance(x, Map) and x.leaf is None:
+            waiting += x.args
+        elif isinstance(x, Array) and not (x.lined or x.pieces):
+            return 1
+        leaf = x.leaf if isinstance(x, Map) else x
+        if isinstance(leaf, Leaf) and leaf.strides is not None:
+            step = leaf.strides[-1] if leaf.strides else 0
+            if not isinstance(step, int):
+                return 0
+            if step not in (0, 1):
+                return 1
+    weight = sum(x.weight for x, _ in stores)
+    lanes = b.module.vector_bits // (8 * widest) * (4 if weight <= _SHORT else 2 if weight <= _LONG else 1)
+    size = dims[-1]
+    return min(lanes, 1 << size.bit_length() - 1) if isinstance(size, int) and size else lanes

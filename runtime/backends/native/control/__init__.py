@@ -1,0 +1,1 @@
+"""Control flow as blocks: `cond`, `while_loop`, `reduce`, `try`."""

@@ -1,0 +1,67 @@
+"""Where an array is after a `cond` of which one branch leaves it, or changes it in place, and the other makes it anew.
+
+The other branch stores it there, too: that is its home. Else a loop around, which carries the array, would copy it
+in each iteration, also in those that do nothing to it: what is in one memory or in another is in none of its own.
+So `if done: found = x` copies in the last iteration alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, reads, same_dims
+from runtime.backends.native.control.carried_buffers import aligned
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+
+__all__ = ["at_home", "homes_of"]
+
+
+def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
+    """The home of each output that has one: memory that nothing else is read from, or is in after it."""
+    graphs = list(node.subgraphs.values())
+    roots = [[_root(graph, value) for value in graph.outputs] for graph in graphs]
+    homes = {}
+    for j, of_one in enumerate(zip(*roots, strict=True)):
+        for value in of_one if len(set(of_one)) > 1 else ():
+            x = w.env.get(value)
+            if (value is not None and isinstance(x, Leaf) and x.scratch and x.flat and w.last.get(value) == w.now
+                    and value not in node.operands and not any(value in mine[:j] + mine[j + 1:] for mine in roots)
+                    and value.type == node.outputs[j].type and w.unread(x, value)):
+                homes[j] = x
+    return homes
+
+
+def _root(graph: Graph, value: GraphValue) -> GraphValue | None:
+    """The value outside of a graph in whose memory one of its values probably is."""
+    outer = {inner: outer for outer, inner in graph.captures}
+    while value.node is not None:
+        node, at = value.node, value.node.outputs.index(value)
+        found: GraphValue | None = None
+        if node.op.name in ("setitem", "scatter"):
+            found = node.inputs[0]
+        elif node.op.name == "cond":
+            inner = {_root(branch, branch.outputs[at]) for branch in node.subgraphs.values()} - {None}
+            found = inner.pop() if len(inner) == 1 else None
+        elif node.op.name in ("while_loop", "reduce"):
+            found = node.operands[len(node.operands) - len(node.outputs) + at]
+        if found is None:
+            return None
+        value = found
+    return outer.get(value)
+
+
+def at_home(w: Lowering, results: Sequence[Value], homes: dict[int, Leaf]) -> list[Value]:
+    """The results of a branch, in memory: those with a home in that, unless another result is read from there."""
+    free = {j: home for j, home in homes.items() if isinstance(x := results[j], Array) and same_dims(x.dims, home.dims)
+            and not any(reads(other, home) for k, other in enumerate(results) if k != j)}
+    there = [j for j, home in free.items()
+             if isinstance(x := results[j], Array) and not isinstance(x, Leaf) and aligned(x, home)]
+    found = [w.leaf(x) if isinstance(x, Array) and j not in there else x for j, x in enumerate(results)]
+    w.store_all([(x, free[j]) for j in there if isinstance(x := found[j], Array)])
+    for j, home in free.items():
+        x = found[j]
+        if isinstance(x, Leaf) and x.pointer.ref != home.pointer.ref:
+            w.copy(x, home.pointer)
+        found[j] = Leaf(home.dtype, home.dims, home.pointer, scratch=True, bases=home.bases)
+    return found

@@ -1,0 +1,328 @@
+"""What a loop carries from one iteration to the next."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from runtime.backends.native.codegen.context import FIRST_SLOT, Lowering, Value, listed
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar, reads, same_dims
+from runtime.backends.native.codegen.piecewise_arrays import Axis, Joined, Slicer, has_part, split
+from runtime.backends.native.codegen.variables import Variable
+from runtime.backends.native.llvm.builder import Index, Val
+from runtime.core.graph import Graph
+from runtime.core.types import ListType, TensorType, Type
+
+__all__ = ["Carried", "aligned"]
+
+
+class Carried:
+    """What a loop carries: values of given types, from before the loop and from each iteration to the next.
+
+    A value that no iteration changes is not carried: `fixed` has it.
+    """
+
+    def __init__(self, w: Lowering, types: Sequence[Type], first: Sequence[Value], operands: Sequence[int | Variable],
+                 fixed: Sequence[bool]) -> None:
+        self.w = w
+        self.types = types
+        self.fixed = fixed
+        self.places = [w.new_object() if isinstance(type, ListType) and not listed(type) and not still else None
+                       for type, still in zip(types, fixed, strict=True)]
+        self.first = [w.as_type(x, type) for x, type in zip(first, types, strict=True)]
+        self.own: list[Val | None] = [None] * len(types)  # the first memory of an array
+        self.slots: list[int | None] = [None] * len(types)  # or the slot that holds it, if its size is not known
+        self.second: list[Any] = [None] * len(types)
+        moves = []
+        for k, (type, x) in enumerate(zip(types, self.first, strict=True)):
+            if fixed[k]:
+                self.first[k] = w.settle(x)
+            elif isinstance(x, Boxed):
+                place = self.places[k]
+                assert place is not None
+                moves.append((place, x.place))
+            elif isinstance(x, Array):
+                self.first[k] = self.enter(k, type, x, operands[k])
+            elif isinstance(x, Listed) and not (x.scratch and operands[k] in w.dead):
+                self.first[k] = w.copy_list(x)
+        w.move(moves)
+        self.others: dict[int, Val] = {}
+        self.ahead: dict[int, Leaf] = {}
+        self.current: list[Value] = []
+        self.closing: list[list[Callable[[Val, str], None]]] = []
+        self.moved: set[tuple[int, int]] = set()  # of what phis carry of arrays: what some iteration changes
+
+    def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
+        """The array in memory that the loop may write."""
+        w = self.w
+        assert isinstance(type, TensorType)
+        slot = None if all(d is not None for d in type.shape) else w.new_slot()
+        self.slots[k] = slot
+        free = w.overwritable(operand, x) if isinstance(operand, int) else (
+            isinstance(x, Leaf) and x.scratch and w.unread(x, operand))
+        if free:
+            assert isinstance(x, Leaf)
+            self.own[k] = x.pointer
+            return x
+        if slot is None:
+            target = w.memory(type.dtype, x.dims)
+        else:
+            size = w.b.room(x.dims, type.dtype.size)
+            target = Leaf(type.dtype, x.dims, w.slot_memory(slot, size), scratch=True)
+        self.own[k] = target.pointer
+        if isinstance(x, Leaf) and x.flat:
+            w.copy(x, target.pointer)
+        elif isinstance(x, Map) and x.leaf is not None:
+            w.copy(x.leaf, target.pointer)
+        else:
+            w.store_all([(x, Leaf(type.dtype, x.dims, target.pointer))])
+        return target
+
+    def open(self, before: str) -> None:
+        """The phis at the head of the loop."""
+        b = self.w.b
+        self.current, self.closing = [], []
+        for k, (type, x) in enumerate(zip(self.types, self.first, strict=True)):
+            closing: list[Callable[[Val, str], None]] = []
+            self.closing.append(closing)
+            place = self.places[k]
+            if self.fixed[k]:
+                self.current.append(x)
+            elif place is not None:
+                self.current.append(Boxed(place))
+            elif isinstance(x, Scalar):
+                value, close = b.open_phi(x.val.ty, x.val, before)
+                closing.append(close)
+                self.current.append(Scalar(x.dtype, value))
+            elif isinstance(x, Listed):
+                value, close = b.open_phi("i64", x.length, before)
+                closing.append(close)
+                self.current.append(Listed(x.dtype, x.dims, x.pair, value))
+            else:
+                assert isinstance(x, Leaf) and isinstance(type, TensorType)
+                pointer, close = b.open_phi("ptr", x.pointer, before)
+                closing.append(close)
+                dims: list[Index] = []
+                for size, known in zip(x.dims, type.shape, strict=True):
+                    if known is None:
+                        val, close = b.open_phi("i64", b.i64(size), before)
+                        closing.append(close)
+                        dims.append(val)
+                    else:
+                        dims.append(known)
+                self.current.append(Leaf(x.dtype, dims, pointer, scratch=True))
+
+    def store_ahead(self, body: Graph) -> None:
+        """Let what a next array consists of be stored where that will be, if the body needs it in memory before."""
+        b = self.w.b
+        for k, (out, x) in enumerate(zip(body.outputs, self.current, strict=False)):
+            node = out.node
+            if self.fixed[k] or node is None or not isinstance(x, Leaf) or not all(isinstance(d, int) for d in x.dims):
+                continue
+            value = out
+            chosen: list[Axis | None] = [Axis(0, 1, size) for size in x.dims]
+            if node.op.name == "pad":
+                value = node.inputs[0]
+                pairs = node.params["pairs"]
+                if pairs is None or node.params["mode"] != "CONSTANT" or min(map(min, pairs)) < 0:
+                    continue
+                chosen = [Axis(pair[0], 1, d - sum(pair)) for pair, d in zip(pairs, x.dims, strict=True)]
+            if sum(node.inputs.count(value) for node in body.nodes) + body.outputs.count(value) < 2:
+                continue
+            dims = [part.count for part in chosen if part is not None and part.count is not None]
+            self.others[k] = self.other(k, x.dims)
+            place = Slicer(b, chosen, dims)(Leaf(x.dtype, x.dims, self.others[k]))
+            place.scratch = True
+            self.ahead[k] = self.w.places[value] = place
+
+    def advance(self, results: Sequence[Value]) -> list[list[Val]]:
+        """Put the next values where they stay: for each, what its phis take."""
+        w, b = self.w, self.w.b
+        arrays = [k for k, x in enumerate(self.current) if isinstance(x, Leaf) and not self.fixed[k]]
+        moves = [(p, x.place) for p, x in zip(self.places, results, strict=True)
+                 if p is not None and isinstance(x, Boxed)]
+        w.move(moves)
+        results = self.advance_lists([w.as_type(x, type) for x, type in zip(results, self.types, strict=True)])
+        news: dict[int, Array] = {}
+        for k in arrays:
+            x = results[k]
+            assert isinstance(x, Array)
+            news[k] = x.leaf if isinstance(x, (Map, Joined)) and x.leaf is not None else x
+        final: dict[int, Leaf] = {}
+        inside: list[tuple[int, Array]] = []
+        outside: list[tuple[int, Array]] = []
+        for k, x in news.items():
+            old = self.current[k]
+            assert isinstance(old, Leaf)
+            if isinstance(x, Leaf) and x.flat and x.pointer.ref == old.pointer.ref:
+                final[k] = x
+            elif not (k in self.ahead and has_part(x, self.ahead[k])) and self.in_place(k, news):
+                inside.append((k, x))
+            else:
+                outside.append((k, x))
+        for k, x in outside:
+            if k not in self.others:
+                self.others[k] = self.other(k, x.dims)
+            final[k] = Leaf(x.dtype, x.dims, self.others[k], scratch=True)
+        copies = [(k, x) for k, x in (*outside, *inside) if isinstance(x, Leaf) and x.flat]
+        self.store([root for k, x in outside if not (isinstance(x, Leaf) and x.flat)
+                    for root in split(b, x, final[k]) if root[0] is not self.ahead.get(k)])
+        for k, x in copies:
+            if k in final and x is not self.ahead.get(k):
+                assert isinstance(x, Leaf)
+                w.copy(x, final[k].pointer)
+        for k, x in inside:
+            old = self.current[k]
+            assert isinstance(old, Leaf)
+            final[k] = Leaf(x.dtype, old.dims, old.pointer, scratch=True)
+        self.store([(x, final[k]) for k, x in inside if not (isinstance(x, Leaf) and x.flat)])
+        for k, x in inside:
+            if isinstance(x, Leaf) and x.flat:
+                size = b.imul(b.product(x.dims), x.dtype.size)
+                with b.when(b.icmp("ne", x.pointer, final[k].pointer)):
+                    b.call("void", "llvm.memmove.p0.p0.i64", final[k].pointer, x.pointer, b.i64(size),
+                           Val("i1", "false"))
+                    w.copied(size)
+        taken: list[list[Val]] = []
+        for k, result in enumerate(results):
+            if self.fixed[k] or isinstance(result, Boxed):
+                taken.append([])
+            elif isinstance(result, Scalar):
+                taken.append([result.val])
+            elif isinstance(result, Listed):
+                taken.append([result.length])
+            else:
+                taken.append(self.parts(k, final[k]))
+        return taken
+
+    def advance_lists(self, results: Sequence[Value]) -> list[Value]:
+        """Lists that are not in the memory of the loop's own go there; by way of other memory, as they may swap."""
+        w = self.w
+        results = list(results)
+        foreign = []
+        for k, (x, old) in enumerate(zip(results, self.current, strict=True)):
+            if isinstance(x, Listed) and isinstance(old, Listed) and not self.fixed[k] and x.pair.ref != old.pair.ref:
+                foreign.append(k)
+                results[k] = w.copy_list(x)
+        for k in foreign:
+            x, old = results[k], self.current[k]
+            assert isinstance(x, Listed) and isinstance(old, Listed)
+            results[k] = w.copy_list(x, old.pair)
+        return results
+
+    def store(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
+        # what is stored here is not what later code may load: it is of the next iteration
+        targets = [(x, Leaf(t.dtype, t.dims, t.pointer, t.strides, bases=t.bases)) for x, t in roots]
+        self.w.store_all(targets)
+
+    def in_place(self, k: int, news: dict[int, Array]) -> bool:
+        """Whether the next value of array `k` may be written over its current one: no other element is read then."""
+        old = self.current[k]
+        assert isinstance(old, Leaf)
+        if not same_dims(news[k].dims, old.dims):
+            return False
+        if isinstance(news[k], Joined) or (isinstance(news[k], Leaf) and news[k].flat):  # stored by itself
+            return not any(reads(x, old) for x in news.values())
+        for j, x in news.items():
+            together = j == k or (same_dims(x.dims, news[k].dims) and not isinstance(x, Leaf))
+            if reads(x, old) and not (together and aligned(x, old)):
+                return False
+        return True
+
+    def other(self, k: int, dims: Sequence[Index]) -> Val:
+        """Memory for the next value of array `k` that is not that of its current one."""
+        w, b = self.w, self.w.b
+        x = self.current[k]
+        assert isinstance(x, Leaf)
+        slot = self.slots[k]
+        own = self.own[k]
+        assert own is not None
+        if slot is None:
+            second = w.allocate(x.dtype, dims)
+            return b.select(b.icmp("eq", x.pointer, own), second, own)
+        if self.second[k] is None:
+            self.second[k] = w.new_slot()
+        first, second = (b.offset(w.frame, FIRST_SLOT + 2 * s, "i64") for s in (slot, self.second[k]))
+        pair = b.select(b.icmp("eq", x.pointer, b.load("ptr", first)), second, first)
+        return w.reserved(pair, b.room(dims, x.dtype.size))
+
+    def close(self, taken: Sequence[Sequence[Val]], end: str) -> None:
+        self.see(taken)
+        for closing, vals in zip(self.closing, taken, strict=True):
+            for close, val in zip(closing, vals, strict=True):
+                close(val, end)
+
+    def see(self, taken: Sequence[Sequence[Val]]) -> None:
+        """Note what is not as it was at the head of the loop."""
+        for k, (now, later) in enumerate(zip(self.vals(), taken, strict=True)):
+            self.moved |= {(k, j) for j, (x, y) in enumerate(zip(now, later, strict=True)) if x.ref != y.ref}
+
+    def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
+        """The values after the loop, from what its phis would take at each exit, and the block of that. An array that
+        no iteration put elsewhere is where it was before: a loop around this one looks for it there."""
+        blocks = [block for _, block in exits]
+        for taken, _ in exits:
+            self.see(taken)
+        merged = [[vals[0] if len({val.ref for val in vals}) == 1
+                   else self.w.b.phi(vals[0].ty, *zip(vals, blocks, strict=True)) for vals in zip(*of_one, strict=True)]
+                  for of_one in zip(*[taken for taken, _ in exits], strict=True)]
+        for k, x in enumerate(self.first):
+            if isinstance(x, Leaf) and not self.fixed[k]:
+                merged[k] = [now if (k, j) in self.moved else before
+                             for j, (before, now) in enumerate(zip(self.parts(k, x), merged[k], strict=True))]
+            elif isinstance(x, Listed):
+                merged[k] = [self.w.b.hidden(length) for length in merged[k]]
+        values = self.rebuilt(merged)
+        for x, first in zip(values, self.first, strict=True):
+            if isinstance(x, Leaf) and isinstance(first, Leaf):
+                x.bases |= first.bases  # which the loop writes if nobody reads it later: a loop around may have it
+        return values
+
+    def vals(self) -> list[list[Val]]:
+        """What the phis hold now."""
+        found: list[list[Val]] = []
+        for k, x in enumerate(self.current):
+            if self.fixed[k] or isinstance(x, Boxed):
+                found.append([])
+            elif isinstance(x, Scalar):
+                found.append([x.val])
+            elif isinstance(x, Listed):
+                found.append([x.length])
+            else:
+                assert isinstance(x, Leaf)
+                found.append(self.parts(k, x))
+        return found
+
+    def parts(self, k: int, x: Leaf) -> list[Val]:
+        """What phis carry of array `k`."""
+        type = self.types[k]
+        assert isinstance(type, TensorType)
+        return [x.pointer, *[self.w.b.i64(d) for d, known in zip(x.dims, type.shape, strict=True) if known is None]]
+
+    def rebuilt(self, taken: Sequence[Sequence[Val]]) -> list[Value]:
+        """The values that such lists stand for."""
+        made: list[Value] = []
+        for k, (type, x) in enumerate(zip(self.types, self.current, strict=True)):
+            if self.fixed[k] or isinstance(x, Boxed):
+                made.append(x)
+            elif isinstance(x, Scalar):
+                made.append(Scalar(x.dtype, taken[k][0]))
+            elif isinstance(x, Listed):
+                made.append(Listed(x.dtype, x.dims, x.pair, taken[k][0]))
+            else:
+                assert isinstance(x, Leaf) and isinstance(type, TensorType)
+                sizes = iter(taken[k][1:])
+                made.append(Leaf(x.dtype, [next(sizes) if d is None else d for d in type.shape], taken[k][0],
+                                 scratch=True))
+        return made
+
+
+def aligned(x: Array, old: Leaf) -> bool:
+    """Whether each element of `x` reads of `old` at most the element at its own place."""
+    if isinstance(x, Map) and x.leaf is None:
+        return all(aligned(arg, old) for arg in x.args if isinstance(arg, Array))
+    if isinstance(x, Map) and x.leaf is not None:
+        x = x.leaf
+    if isinstance(x, Leaf):
+        mine = x.pointer.ref == old.pointer.ref and x.flat and same_dims(x.dims, old.dims)
+        return mine or x.bases.isdisjoint(old.bases)
+    return not x.reads(old)  # a formula may read anything

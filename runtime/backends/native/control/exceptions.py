@@ -1,0 +1,279 @@
+"""Lowering of `try_`, and of the ops that belong to it.
+
+What leaves the body by an error goes to one block: variables are given back to Python first, as before an error leaves
+the whole call, and taken from there again. Python then says which handler is for the exception. What handlers start
+with is in memory of the region's own, into which each `keep` copies it. While a handler runs, its region's run is open
+(`runtime.ops.exceptions`), so that kernels find the exception.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runtime.backends.native.abi.callbacks import Call, Refusal, Site, words_at
+from runtime.backends.native.abi.interrupts import INTERRUPTED, RAISE
+from runtime.backends.native.codegen.context import Lowering, NotNative, Value, listed, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Scalar
+from runtime.backends.native.codegen.list_storage import REFUSAL_WORD, REFUSED
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.codegen.variables import Variable
+from runtime.backends.native.control.control_flow import captured, changed, joined, pack
+from runtime.backends.native.llvm.builder import Val, const
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.op import Errors
+from runtime.core.types import ListType, TensorType, Type
+from runtime.ops.exceptions import Region, Run
+
+__all__: list[str] = []
+
+
+# What Python does.
+
+class CatchSite(Site):
+    """Which handler is for the exception, if there is a state for it to start with: its number, and the region's run
+    then is open; or -1. A run that an interrupted call of the site has opened is over."""
+
+    def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
+        self.region = region
+        self.kinds = kinds
+
+    def run(self, call: Call, words: int) -> None:
+        error = call.error
+        assert error is not None
+        space = words_at(words, 2)
+        region = self.region
+        depth = call.kept.setdefault(region, len(region.runs))
+        found = [k for k, caught in enumerate(self.kinds) if space[0] and isinstance(error, caught)]
+        region.runs[depth:] = [Run((), error)] if found else []
+        space[1] = found[0] if found else -1
+        if found:
+            call.error = None
+
+
+class EndSite(Site):
+    """A handler is over, perhaps by another exception, which then has the first one as its context."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+
+    def run(self, call: Call, words: int) -> None:
+        runs, depth = self.region.runs, call.kept[self.region]
+        handled = runs[depth].error if len(runs) > depth else None  # none: an interrupted call of the site
+        last = call.error
+        while handled is not None and last is not None and last is not handled:
+            if last.__context__ is None:
+                last.__context__ = handled
+            last = last.__context__
+        del runs[depth:]
+
+
+class RefusalSite(Site):
+    """Raise a refusal, whose number is the word."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = refusals
+
+    def run(self, call: Call, words: int) -> None:
+        raise self.refusals[words_at(words, 1)[0]].error()
+
+
+# What is kept for handlers.
+
+class Kept:
+    """The state of a region, in memory, and whether there is one."""
+
+    def __init__(self, w: Lowering, region: Region) -> None:
+        self.types = region.types
+        self.there = w.b.alloca("i8")
+        w.b.store(const("i8", int(not region.types)), self.there)
+        self.cells = [_cell(w, type) for type in region.types]
+
+    def keep(self, w: Lowering, values: Sequence[Value]) -> None:
+        for cell, type, x in zip(self.cells, self.types, values, strict=True):
+            cell.keep(w, w.as_type(x, type))
+        w.b.store(const("i8", 1), self.there)
+
+    def values(self, w: Lowering) -> list[Value]:
+        return [cell.value(w) for cell in self.cells]
+
+
+def _cell(w: Lowering, type: Type) -> ScalarCell | ArrayCell | ListCell | ObjectCell:
+    if isinstance(type, ListType):
+        return ListCell(w, type) if listed(type) else ObjectCell(w)
+    assert isinstance(type, TensorType)
+    return ArrayCell(w, type) if type.shape else ScalarCell(w, type)
+
+
+class ScalarCell:
+    def __init__(self, w: Lowering, type: TensorType) -> None:
+        self.dtype = type.dtype
+        ty = llvm_type(type.dtype)
+        self.ty = ty
+        self.place = w.b.alloca("i8" if ty == "i1" else ty)
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        w.b.store(w.element(x), self.place)
+
+    def value(self, w: Lowering) -> Value:
+        return Scalar(self.dtype, w.b.load(self.ty, self.place))
+
+
+class ArrayCell:
+    def __init__(self, w: Lowering, type: TensorType) -> None:
+        self.type = type
+        self.slot = w.new_slot()
+        self.pointer, *self.sizes = (w.b.alloca("i64") for _ in range(1 + len(type.shape)))
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        b = w.b
+        source = w.leaf(x)
+        target = w.slot_memory(self.slot, b.imul(b.product(source.dims), source.dtype.size))
+        w.copy(source, target)
+        b.store(target, self.pointer)
+        for size, place in zip(source.dims, self.sizes, strict=True):
+            b.store(b.i64(size), place)
+
+    def value(self, w: Lowering) -> Value:
+        dims = [w.b.load("i64", place) if known is None else known
+                for known, place in zip(self.type.shape, self.sizes, strict=True)]
+        return Leaf(self.type.dtype, dims, w.b.load("ptr", self.pointer))
+
+
+class ListCell:
+    def __init__(self, w: Lowering, type: ListType) -> None:
+        self.list = w.new_list(type, const("i64", 0))
+        self.length = w.b.alloca("i64")
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        assert isinstance(x, Listed)
+        w.b.store(w.copy_list(x, self.list.pair).length, self.length)
+
+    def value(self, w: Lowering) -> Value:
+        kept = self.list
+        return Listed(kept.dtype, kept.dims, kept.pair, w.b.load("i64", self.length), scratch=False)
+
+
+class ObjectCell:
+    def __init__(self, w: Lowering) -> None:
+        self.place = w.new_object()
+
+    def keep(self, w: Lowering, x: Value) -> None:
+        assert isinstance(x, Boxed)
+        w.move([(self.place, x.place)])
+
+    def value(self, w: Lowering) -> Value:
+        return Boxed(self.place)
+
+
+# The ops.
+
+@lowers("keep")
+def keep(w: Lowering, node: Node, *values: Value) -> None:
+    w.regions[node.params["region"]].keep(w, values)
+
+
+@lowers("reraise")
+def reraise(w: Lowering, node: Node) -> None:
+    w.kernel(node, (), "raises")
+    w.fail(1)
+
+
+@lowers("error_text", "error_part")
+def error_part(w: Lowering, node: Node) -> Value:
+    raise NotNative("Python has the error")
+
+
+class Exit:
+    """Where errors go: a block, which goes on elsewhere. `used`: there are some."""
+
+    def __init__(self, w: Lowering, hint: str) -> None:
+        self.w = w
+        self.label = w.b.label(hint)
+        self.used = False
+
+    def __call__(self, status: int) -> None:
+        w = self.w
+        if status == INTERRUPTED:
+            w.module.declare(RAISE, "void", "ptr")
+            w.b.call("void", RAISE, w.frame)
+        elif status == REFUSED:
+            w.ask(RefusalSite(w.refusals), [w.word(REFUSAL_WORD, "i64")])
+        w.b.jump(self.label)
+        self.used = True
+
+
+@lowers("try_")
+def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    b = w.b
+    region: Region = node.params["region"]
+    body, *handlers = node.subgraphs.values()
+    envs = captured(w, node, values)
+    storages = changed(w, body, *handlers)
+    before = dict(w.variables)
+    types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
+    places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
+    kept = w.regions[region] = Kept(w, region)
+    after = b.label("tried")
+    ends: list[tuple[list[Val], str, list[Value], dict[Variable, None]]] = []
+
+    def part(graph: Graph, env: dict[GraphValue, Value], finish: Callable[[], None]) -> None:
+        with w.scope():
+            results = w.run(graph, env)
+            if not b.done:
+                results += [w.variables[s] for s in storages]
+                results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
+                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
+                vals = pack(w, types, places, results)
+                finish()
+                ends.append((vals, b.block, results, dict(w.dirty)))
+                b.jump(after)
+
+    def over() -> Val:
+        return w.insist(EndSite(region), ())[0]
+
+    def ended() -> None:
+        interrupted = b.icmp("ne", over(), const("i32", 1))
+        w.exits.pop()
+        with b.when(interrupted):
+            w.leave(1)
+        w.exits.append(failed)
+
+    caught, failed = Exit(w, "caught"), Exit(w, "failed")
+    w.exits.append(caught)
+    part(body, envs[0], lambda: None)
+    w.exits.pop()
+    if caught.used:
+        b.start(caught.label)
+        w.variables, w.dirty = dict(before), {}  # Python has them
+        there = b.convert("zext", b.load("i8", kept.there), "i64")
+        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 2)
+        number = b.load("i64", b.offset(space, 1, "i64"))
+        with b.when(b.icmp("slt", number, const("i64", 0))):
+            w.fail(1)
+        w.exits.append(failed)
+        w.reload()
+        here = dict(w.variables)
+        for k, (graph, env) in enumerate(zip(handlers, envs[1:], strict=True)):
+            with b.when(b.icmp("eq", number, const("i64", k))):
+                w.variables, w.dirty = dict(here), {}
+                part(graph, {**env, **dict(zip(graph.inputs, kept.values(w), strict=True))},
+                     ended)
+        w.exits.pop()
+        b.line("unreachable")
+        if failed.used:
+            b.start(failed.label)
+            over()
+            w.fail(1)
+    del w.regions[region]
+    w.variables = before
+    b.lines.append(f"{after}:")
+    b.block, b.done = after, False
+    if not ends:
+        b.line("unreachable")
+        return [w.undefined(v.type) for v in node.outputs]
+    w.dirty = {s: None for *_, dirty in ends for s in dirty}
+    merged = [found[0] if len(ends) == 1 else b.phi(found[0].ty, *zip(found, [end[1] for end in ends], strict=True))
+              for found in zip(*[end[0] for end in ends], strict=True)]
+    results = joined(w, types, places, merged, [end[2] for end in ends])
+    w.variables.update(zip(storages, results[len(node.outputs):], strict=True))
+    return results[:len(node.outputs)]

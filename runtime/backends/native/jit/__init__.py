@@ -1,0 +1,1 @@
+"""From a graph to machine code that CPython calls, and its cache."""

@@ -1,0 +1,267 @@
+"""The way from CPython to the code of a graph.
+
+`body` is the function of a graph that `Lowering` writes. `runtime_call` is a C function of CPython (METH_FASTCALL) that
+calls any of them: `runtime_call(frame, *inputs, *variables, *outputs, *written, objects)`, of NumPy arrays but for the
+last: variables that are assigned, and the list of objects of the call. It takes addresses and unknown sizes out of the
+arrays, as the words of its `self` tell it, lets other threads run where the body may take long, and returns None, or a
+number that says what went wrong. Outputs that it has filled are read-only. Variables have their new arrays before
+Python runs again, so that no handler of a signal comes between.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from sys import intern
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.backends.native.abi.callbacks import AllocateSite
+from runtime.backends.native.abi.interrupts import ERROR_WORDS, INTERRUPTED
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar
+from runtime.backends.native.codegen.piecewise_arrays import Joined
+from runtime.backends.native.llvm.builder import Builder, Module, Val, const
+from runtime.core.graph import Graph
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import ListType, TensorType
+
+__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "PLAIN", "SYMBOLS", "TYPE", "define_entry", "description",
+           "field", "freeze", "restore", "write"]
+
+ENTRY: Final = "runtime_call"
+NOT_PLAIN: Final = 3  # the status for an array that is not in C order, aligned
+
+# Where CPython's and NumPy's structures have what (64-bit builds; NumPy 1 and 2).
+TYPE, _VALUE, DATA, DIMS, FLAGS = 8, 16, 16, 32, 64
+PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
+_WRITEABLE: Final = 0x0400
+
+# The words that describe a body: its address, the number of arguments, how many of them are inputs, how many words it
+# takes, whether it may take long, how many variables it assigns. Then one for each argument: a bit for each axis of
+# unknown size, or what it is. Then one for each variable: which argument is its new array; or an object, ~which.
+_ARGUMENTS, _INPUTS, _WORDS, _LONG, _WRITTEN, _KINDS = 1, 2, 3, 4, 5, 6
+_SCALAR: Final = -1
+_ARRAY: Final = "runtime_name_of_array"
+_NAME: Final = intern("array")  # the attribute of a variable
+SYMBOLS: Final = {_ARRAY: id(_NAME), "PyArray_Type_": id(np.ndarray)}
+"""Addresses of objects of Python that this code uses."""
+
+
+def write(w: Lowering) -> str:
+    """The text of the module for the graph of `w`."""
+    _body(w)
+    w.module.parts.append(w.b.function("i32 @body(ptr noalias %frame, ptr noalias %args) nounwind"))
+    return w.module.text()
+
+
+def _body(w: Lowering) -> None:
+    """The code of `body`, from arguments to outputs."""
+    b, graph = w.b, w.graph
+    b.entry += ["  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
+    env: dict[GraphValue, Value] = {}
+    position = 0
+
+    def argument() -> Val:
+        nonlocal position
+        position += 1
+        return b.offset(w.args, position - 1, "i64")
+
+    for value in graph.inputs:
+        type = value.type
+        if isinstance(type, ListType):
+            env[value] = Boxed(w.new_object())
+            continue
+        pointer = b.load("ptr", argument())
+        env[value] = w.incoming(type, pointer, [
+            b.load("i64", argument()) if size is None else size for size in type.shape])
+    for storage in w.storages:
+        type = storage.type
+        pointer = b.load("ptr", argument())
+        w.variables[storage] = w.incoming(type, pointer, [
+            b.load("i64", argument()) if size is None else size for size in type.shape])
+    for value in graph.inputs:
+        env[value] = w.as_type(env[value], value.type)
+    for outer, inner in graph.captures:
+        env[inner] = w.as_type(w.captured(outer, inner.type), inner.type)
+    _find_finals(w, graph, position)
+    results = w.run(graph, env)
+    if b.done:  # an exception was raised for certain: outputs are written in a block that nothing leads to
+        b.start(b.label("never"))
+    _deliver(w, graph, results, argument)
+    b.line("ret i32 0")
+
+
+def _find_finals(w: Lowering, graph: Graph, position: int) -> None:
+    """Where outputs of known shapes are wanted, which are arguments from a position on: they need not be copied."""
+    own = frozenset(graph.nodes)
+    for value in graph.outputs:
+        node, type = value.node, value.type
+        if isinstance(type, ListType) or None in type.shape:
+            continue  # Python makes it
+        if node is not None and node.op.name.startswith("list_"):
+            return  # perhaps Python makes it
+        if node in own and type.shape and value not in w.finals:
+            pointer = w.b.load("ptr", w.b.offset(w.args, position, "i64"))
+            w.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], pointer, scratch=True)
+        position += 1
+
+
+def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Callable[[], Val]) -> None:
+    """Outputs and variables to where Python looks for them."""
+    flushed = [s for s in w.storages if s in w.dirty]
+    wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
+    wanted += [(s.type, w.variables[s]) for s in flushed]
+    w.written = flushed
+    stores: list[tuple[Array, Leaf]] = []
+    for k, (type, x) in enumerate(wanted):
+        if k < len(results) and graph.outputs[k] in w.placed:
+            w.outputs.append(("object", w.placed.pop(graph.outputs[k])))
+            continue
+        if isinstance(x, Listed):
+            x = w.boxed(x)
+        if isinstance(x, Boxed):
+            w.outputs.append(("object", x.place))
+            continue
+        assert isinstance(type, TensorType)
+        if None in type.shape:
+            assert isinstance(x, Array)
+            sizes = [w.b.i64(size) for size in x.dims]
+            place = w.new_object()
+            node = graph.outputs[k].node if k < len(results) else None
+            (word,) = w.call_python(AllocateSite(type.dtype.np, len(sizes), place, node), sizes, 1)
+            w.outputs.append(("object", place))
+            pointer = w.b.op("ptr", f"inttoptr {word} to ptr")
+        else:
+            w.outputs.append(("array", type))
+            w.made_by.append(graph.outputs[k].node if k < len(results) else None)
+            pointer = w.b.load("ptr", argument())
+        if isinstance(x, Scalar):
+            w.b.store(x.val, pointer)
+            continue
+        assert isinstance(x, Array)
+        if isinstance(x, (Map, Joined)) and x.leaf is not None:
+            x = x.leaf
+        if k < len(results) and x is w.finals.pop(graph.outputs[k], None):
+            continue  # it is there
+        if isinstance(x, Leaf) and x.flat:
+            w.copy(x, pointer)
+        else:
+            stores.append((x, Leaf(type.dtype, x.dims, pointer)))
+    w.store_all(stores)
+
+
+def description(w: Lowering, address: int) -> Any:
+    """What `runtime_call` has to know of the body that `write` wrote, once it is at an address: int64 words."""
+    types: list[TensorType] = [v.type for v in w.graph.inputs if not isinstance(v.type, ListType)]
+    types += [storage.type for storage in w.storages]
+    kinds = [sum(1 << axis for axis, size in enumerate(type.shape) if size is None) if type.shape else _SCALAR
+             for type in types]
+    inputs = len(kinds)
+    words = sum(1 + type.shape.count(None) for type in types)
+    sources: list[int] = []
+    outputs = 0
+    for kind, place in w.outputs:
+        sources.append(inputs + outputs if kind == "array" else ~place)
+        outputs += kind == "array"
+    written = sources[len(w.graph.outputs):]
+    return np.array([address, inputs + outputs, inputs, words + outputs, w.long, len(written),
+                     *kinds, *[0] * outputs, *written], np.int64)
+
+
+def define_entry(module: Module) -> None:
+    for name, result, *types in (
+            ("PyLong_FromLong", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("PyEval_SaveThread", "ptr"),
+            ("PyEval_RestoreThread", "void", "ptr"), ("PyObject_SetAttr", "i32", "ptr", "ptr", "ptr"),
+            ("PyList_GetItem", "ptr", "ptr", "i64")):
+        module.declare(name, result, *types)
+    for name in ("_Py_NoneStruct", *SYMBOLS):
+        module.globals[name] = "external global i8"
+    module.define(ENTRY, "ptr", ["ptr", "ptr", "i64"], _entry, "nounwind", linkage="")
+
+
+def field(b: Builder, obj: Val, offset: int, ty: str) -> Val:
+    return b.load(ty, b.offset(obj, offset, "i8"))
+
+
+def freeze(b: Builder, array: Val) -> None:
+    """A result is read-only from now on."""
+    place = b.offset(array, FLAGS, "i8")
+    b.store(b.and_(b.load("i32", place), const("i32", ~_WRITEABLE)), place)
+
+
+def restore(b: Builder, frame: Val) -> None:
+    """Raise what a handler of a signal has raised in a body."""
+    b.module.declare("PyErr_Restore", "void", "ptr", "ptr", "ptr")
+    b.call("void", "PyErr_Restore", *[b.load("ptr", b.offset(frame, ERROR_WORDS + k, "i64")) for k in range(3)])
+    b.store(Val("ptr", "null"), b.offset(frame, ERROR_WORDS, "i64"))
+
+
+def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
+    zero, one = const("i64", 0), const("i64", 1)
+    known = field(b, own, DATA, "ptr")
+    body = b.load("ptr", known)
+    count, inputs, words, long, written = (b.load("i64", b.offset(known, k, "i64")) for k in range(_ARGUMENTS, _KINDS))
+    frame = field(b, b.load("ptr", argv), DATA, "ptr")
+    args = b.op("ptr", f"alloca i64, i64 {words.ref}, align 8")
+
+    def given(k: Val) -> Val:
+        return b.load("ptr", b.offset(b.offset(argv, k, "ptr"), 1, "ptr"))
+
+    def argument(k: Val, state: Sequence[Val]) -> list[Val]:
+        at, flags = state
+        obj = given(k)
+        kind = b.load("i64", b.offset(b.offset(known, k, "i64"), _KINDS, "i64"))
+
+        def of_scalar() -> list[Val]:  # NumPy's scalars, too
+            array = b.icmp("eq", field(b, obj, TYPE, "ptr"), Val("ptr", "@PyArray_Type_"))
+            (data,) = b.either(array, lambda: [field(b, obj, DATA, "ptr")], lambda: [b.offset(obj, _VALUE, "i8")])
+            b.store(data, place)
+            return [after, flags]
+
+        def of_array() -> list[Val]:
+            b.store(field(b, obj, DATA, "ptr"), place)
+            dims = field(b, obj, DIMS, "ptr")
+
+            def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # what is not asked for, the next one overwrites
+                b.store(b.load("i64", b.offset(dims, axis, "i64")), b.offset(args, state[0], "i64"))
+                return [b.add(state[0], b.and_(b.lshr(kind, axis), one))]
+
+            highest = b.call("i64", "llvm.ctlz.i64", kind, const("i1", 0))
+            (end,) = b.folded(zero, b.sub(const("i64", 64), highest), [after], size)
+            return [end, b.and_(flags, field(b, obj, FLAGS, "i32"))]
+
+        place, after = b.offset(args, at, "i64"), b.add(at, one)
+        return b.either(b.icmp("slt", kind, zero), of_scalar, of_array)
+
+    _, flags = b.folded(zero, count, [zero, const("i32", PLAIN)], argument)
+    with b.when(b.icmp("ne", b.and_(flags, const("i32", PLAIN)), const("i32", PLAIN))):
+        b.line(f"ret {b.call('ptr', 'PyLong_FromLong', const('i64', NOT_PLAIN))}")
+
+    def aside() -> list[Val]:
+        state = b.call("ptr", "PyEval_SaveThread")
+        status = b.call_pointer("i32", body, frame, args)
+        b.call("void", "PyEval_RestoreThread", state)
+        return [status]
+
+    (status,) = b.either(b.icmp("ne", long, zero), aside, lambda: [b.call_pointer("i32", body, frame, args)])
+    with b.when(b.icmp("ne", status, const("i32", 0))):
+        with b.when(b.icmp("eq", status, const("i32", INTERRUPTED))):
+            restore(b, frame)
+            b.line("ret ptr null")
+        b.line(f"ret {b.call('ptr', 'PyLong_FromLong', b.convert('sext', status, 'i64'))}")
+    with b.loop(inputs, count) as k:
+        freeze(b, given(k))
+    with b.loop(zero, written) as j:
+        after = b.add(count, j)
+        source = b.load("i64", b.offset(b.offset(known, after, "i64"), _KINDS, "i64"))
+
+        def from_list() -> list[Val]:
+            found = b.call("ptr", "PyList_GetItem", given(b.add(count, written)), b.not_(source))
+            freeze(b, found)
+            return [found]
+
+        (array,) = b.either(b.icmp("slt", source, zero), from_list, lambda: [given(source)])
+        b.call("i32", "PyObject_SetAttr", given(after), Val("ptr", f"@{_ARRAY}"), array)
+    none = Val("ptr", "@_Py_NoneStruct")
+    b.call("void", "Py_IncRef", none)
+    return none

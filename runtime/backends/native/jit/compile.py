@@ -1,0 +1,235 @@
+"""From the text of a module to machine code in this process: LLVM's optimiser and code generator, through llvmlite."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from runtime.backends.native.abi import thread_pool
+from runtime.backends.native.abi.allocator import MEMORY
+from runtime.backends.native.abi.blas import blas_symbols
+from runtime.backends.native.abi.interruptible import apart, close_after, step
+from runtime.backends.native.abi.interrupts import SIGNAL_SYMBOLS
+from runtime.backends.native.jit import object_cache
+from runtime.backends.native.jit.call_abi import ENTRY, SYMBOLS
+from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
+from runtime.backends.native.jit.support_module import SUPPORT, support_text
+from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
+from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
+from runtime.core.config import held_memory
+
+__all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
+
+_LEVEL: Final = 2
+
+
+@functools.lru_cache(maxsize=1)
+def _host() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
+        llvm.add_symbol(name, address)
+    return llvm.Target.from_default_triple()
+
+
+def target(level: int = _LEVEL) -> Any:
+    """The machine that code is made for: this one. Each engine takes one for its own."""
+    return _host().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features(), opt=level, codemodel="jitdefault", jit=True)
+
+
+@functools.lru_cache(maxsize=1)
+def features() -> str:
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+@functools.lru_cache(maxsize=1)
+def has_fma() -> bool:
+    return "+fma" in features().split(",") or not llvm.get_default_triple().startswith("x86")
+
+
+@functools.lru_cache(maxsize=1)
+def vector_bits() -> int:
+    """The width of this machine's vector registers."""
+    known = features().split(",")
+    return 512 if "+avx512f" in known else 256 if "+avx2" in known else 128
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+class Code:
+    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees, `body` the
+    address of what it calls.
+
+    `describe` gives the words that `runtime_call` takes, from the address of the module's `body`.
+    """
+
+    __slots__ = ("__weakref__", "body", "cached", "function", "text")
+
+    def __init__(self, text: str, describe: Callable[[int], Any]) -> None:
+        self.text = text
+        entry = _support()
+
+        def made() -> tuple[Any, int, bool]:
+            level = _level_of(text)
+            key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
+            known = object_cache.load(key)
+            for name in FUNCTIONS:
+                if name in text:
+                    _packed(name)
+            engine = _engine_of(text, level, known, lambda _, code: object_cache.save(key, code))
+            return engine, engine.get_function_address("body"), known is not None
+
+        engine, self.body, self.cached = apart(made)
+        close_after(self, engine)
+        words = describe(self.body)
+        self.function = _new_function(ctypes.byref(entry), id(words), None)
+
+    def optimized(self) -> tuple[str, str]:
+        """The text of the module as LLVM optimised it, and the assembly."""
+        def made() -> tuple[str, str]:
+            level = _level_of(self.text)
+            machine = target(level)
+            module = (optimized if level else parsed)(self.text, machine)
+            return str(module), str(machine.emit_assembly(module))
+
+        return apart(made)
+
+
+def _engine_of(text: str, level: int, known: bytes | None = None,
+               save: Callable[[Any, bytes], None] | None = None) -> Any:
+    """An engine that holds the machine code of a module, which may be known. Level 0: it is not optimised."""
+    machine = target(level)
+    module = optimized(text, machine) if known is None and level else parsed(text, machine)
+    step()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    if save is not None:
+        engine.set_object_cache(save, lambda _: known)
+    engine.finalize_object()
+    return engine
+
+
+_addresses: Final[dict[str, int]] = {}
+
+
+@functools.lru_cache(maxsize=1)
+def _support() -> _MethodDef:
+    """The function that CPython calls; what code calls that is made from now on, is found by name then."""
+    _host()
+    llvm.add_symbol(thread_pool.STATE, thread_pool.state.ctypes.data)
+    llvm.add_symbol(MEMORY, held_memory.ctypes.data)
+    engine = _engine_of(support_text(), 0)
+    for name in SUPPORT:
+        _addresses[name] = engine.get_function_address(name)
+        llvm.add_symbol(name, _addresses[name])
+    reset = ctypes.CFUNCTYPE(None)(engine.get_function_address(thread_pool.RESET))
+    reset()
+    os.register_at_fork(after_in_child=reset)
+    entry = _MethodDef(b"call", engine.get_function_address(ENTRY), _METH_FASTCALL, None)
+    engine.detach()  # it stays for ever: threads sleep in it
+    return entry
+
+
+@functools.cache
+def _packed(name: str) -> None:
+    """Make a function for large products, which what is compiled from now on finds by name."""
+    text = function_text(name, Module(has_fma(), vector_bits()))
+    key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
+    engine = _engine_of(text, 0, object_cache.load(key), lambda _, code: object_cache.save(key, code))
+    llvm.add_symbol(name, engine.get_function_address(name))
+    engine.detach()  # it stays for ever, as code that calls it may
+
+
+def parsed(text: str, machine: Any) -> Any:
+    module = llvm.parse_assembly(text)
+    module.verify()
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def address_of(name: str) -> int:
+    """Of a function of `SUPPORT`."""
+    return _addresses[name]
+
+
+def optimized(text: str, machine: Any) -> Any:
+    """The module as LLVM optimises it."""
+    module = parsed(text, machine)
+    step()
+    _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
+    try:
+        module.verify()
+    except RuntimeError:  # SROA of LLVM 22 merges stores before what the last of them stores, if they go down in memory
+        module = parsed(text, machine)
+        _optimize(module, machine, 0, [name for name in _PASSES if name != "sroa"])
+    return module
+
+
+def _level_of(text: str) -> int:
+    """How much LLVM is to make of a module. Code without loops is as fast (within 3 %) if it is only written down,
+    which takes half the time."""
+    return _LEVEL if has_loops(text) else 0
+
+
+def has_loops(text: str) -> bool:
+    """Whether code may run more than once in a call: a branch goes back, or a function has a name that others call."""
+    seen: set[str] = set()
+    for line in text.splitlines():
+        if line.endswith(":"):
+            seen.add(line[:-1])
+        elif line.startswith("  br ") and not seen.isdisjoint(_TARGET.findall(line)):
+            return True
+    return text.count("define ") > 1
+
+
+_TARGET: Final = re.compile(r"label %([\w.]+)")
+
+
+def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) -> None:
+    """LLVM's passes: all of those that compilers of C take where `parallel` loops want vectors, else those that have
+    these names, or all if there are none."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
+    passes = llvm.create_new_module_pass_manager()
+    if parallel or not names or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
+        if parallel > _MANY and hasattr(passes, "add_loop_extract_pass"):
+            _extract_loops(module, builder)
+        passes = builder.getModulePassManager()
+    else:
+        for name in names:
+            getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+
+
+def _extract_loops(module: Any, builder: Any) -> None:
+    """Make each loop a function: the time that LLVM takes for a function grows with the square of its loops."""
+    before = {function.name for function in module.functions}
+    passes = llvm.create_new_module_pass_manager()
+    for name in ("always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa", "loop_extract"):
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+    for function in module.functions:
+        if function.name not in before:
+            function.add_function_attribute("noinline")
+
+
+_MANY: Final = 100
+_PASSES: Final = ("always_inliner", "instruction_combine", "sroa", "simplify_cfg", "dead_store_elimination")
+
+
+_METH_FASTCALL: Final = 0x0080
+_new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
+_new_function.restype = ctypes.py_object
+_new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+apart(_support)  # not part of the first call of a function

@@ -1,0 +1,248 @@
+"""Calls of compiled graphs: frames, what native code asks of Python, and results."""
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.core.code_cache import until_gone
+from autograph.core.deep_stack import with_room
+from runtime.backends.native.abi.allocator import RELEASE
+from runtime.backends.native.abi.callbacks import Call, new_array
+from runtime.backends.native.abi.interrupts import CALL_WORD
+from runtime.backends.native.codegen.context import Lowering
+from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD
+from runtime.backends.native.codegen.variables import ASSIGN, variables_of
+from runtime.backends.native.control import control_flow, exceptions
+from runtime.backends.native.jit.call_abi import NOT_PLAIN, description, write
+from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
+from runtime.backends.native.jit.explain import report
+from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
+from runtime.backends.native.kernels import (
+    concat_split,
+    effects,
+    elementwise,
+    gather_scatter,
+    list_stack_unstack,
+    lists,
+    random,
+    reductions,
+    shapes,
+    sorting,
+    strings,
+)
+from runtime.backends.native.kernels.convolution import convolutions, pooling
+from runtime.backends.native.kernels.matmul import einsum, linear_solve, products
+from runtime.core.config import threads
+from runtime.core.graph import Graph
+from runtime.core.persistent_list import Items
+from runtime.core.types import ListType
+
+__all__ = ["Native"]
+
+_ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, list_stack_unstack, lists, elementwise,
+     pooling, products, random,
+     reductions, shapes, sorting, linear_solve, strings, exceptions)  # they register lowerings
+
+_free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
+"""It leaves its last argument, the weak reference whose callback it is, alone."""
+_LARGE: Final = 1 << 24  # bytes: for an array of less there is memory
+
+
+class Frame:
+    """The words of one call at a time: memory that is kept for the next call."""
+
+    __slots__ = ("__weakref__", "words")
+
+    def __init__(self, slots: int, constants: int) -> None:
+        self.words = np.zeros(FIRST_SLOT + 2 * slots, np.int64)
+        self.words[1] = constants
+        self.words[2] = threads.ctypes.data
+        address = self.words.ctypes.data
+        free = partial(_free, self.words[FIRST_SLOT:].ctypes.data, slots)
+        _frames[address] = until_gone(self, _frames, address), weakref.ref(self, free)
+
+
+_frames: Final[dict[int, tuple[object, object]]] = {}  # weak references to frames, by address
+
+
+def _large_array(nodes: dict[Any, Any], shape: Sequence[int], dtype: Any) -> Any:
+    return new_array(shape, dtype, nodes.get((shape, dtype)))
+
+
+class Native:
+    """A graph as native code, and the function from arrays to arrays that runs it."""
+
+    executor = "native"
+
+    def __init__(self, graph: Graph, fast_math: bool = False) -> None:
+        def lowered() -> tuple[Lowering, str]:
+            w = Lowering(graph, fast_math, has_fma(), vector_bits())
+            return w, write(w)
+
+        w, self.text = with_room(lowered)  # graphs may nest deeply
+        self.lowering = w
+        self.graph = graph
+        self.body: Body | None = None
+        self.code = Code(self.text, lambda address: description(w, address))
+        self.frames: list[Frame] = []
+        self.sites = w.sites
+        self.constants = w.constants
+        self.addresses = np.array([array.ctypes.data for array in self.constants], np.int64)
+        self.lists = [k for k, v in enumerate(graph.inputs) if isinstance(v.type, ListType)]
+
+    def frame(self) -> Frame:
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return Frame(self.lowering.slots, self.addresses.ctypes.data)
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        """The LLVM IR: as LLVM optimised it, or as it was written."""
+        return self.code.optimized()[0] if optimized else self.text
+
+    def inspect_asm(self) -> str:
+        """The assembly of this machine."""
+        return self.code.optimized()[1]
+
+    def explain(self) -> str:
+        return report(self.lowering)
+
+    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
+        """What lets native code find the trace, and run its body itself if that asks nothing of Python."""
+        if not is_possible():
+            return None
+        return Findable([v.type for v in self.graph.inputs], run, self.body if single else None)
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        w = self.lowering
+        native = self.code.function
+        makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
+        places: list[int | None] = [None if kind == "array" else place
+                                    for kind, place in w.outputs[:len(w.graph.outputs)]]
+        storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
+        needs_call = bool(w.sites) or bool(w.objects)
+        frames = self.frames
+        large = {(shape, dtype): node for (shape, dtype), node in zip(makers, w.made_by, strict=True)
+                 if dtype.itemsize * math.prod(shape) > _LARGE}
+        empty: Any = partial(_large_array, large) if large else np.empty
+        sites = self.sites
+        lists = self.lists
+        simple = not storages and not needs_call and all(place is None for place in places)
+
+        def finish(call: Call | None, made: list[Any]) -> tuple[Any, ...]:
+            arrays = iter(made)
+            objects = () if call is None else call.objects
+            results = [next(arrays) if place is None else objects[place] for place in places]
+            for k, x in enumerate(results):
+                if type(x) is Items:
+                    results[k] = tuple(x)
+                elif places[k] is not None and type(x) is not tuple:
+                    x.setflags(write=False)
+            return tuple(results)
+
+        def fail(status: int, call: Call | None, words: Any) -> BaseException:
+            if status == 1:
+                assert call is not None and call.error is not None
+                return call.error
+            return w.refusals[int(words[REFUSAL_WORD])].error()
+
+        def run(*inputs: Any) -> tuple[Any, ...]:
+            frame = self.frame()
+            call = None
+            if needs_call:
+                call = Call(w.objects, sites)
+                frame.words[CALL_WORD] = id(call)
+                for place, k in enumerate(lists):
+                    call.objects[place] = inputs[k]
+                if lists:
+                    inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
+            made = [empty(shape, dtype) for shape, dtype in makers]
+            variables = [storage.array for storage in storages]
+            objects = None if call is None else call.objects
+            try:
+                status = native(frame.words, *inputs, *variables, *made, *written, objects)
+                if status == NOT_PLAIN:
+                    status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *written, objects)
+            finally:
+                frames.append(frame)
+            if status is not None:
+                raise fail(status, call, frame.words)
+            return finish(call, made)
+
+        def run_locked(*inputs: Any) -> tuple[Any, ...]:
+            with ExitStack() as held:
+                for lock in locks:
+                    held.enter_context(lock)
+                return run(*inputs)
+
+        # of threads that update a variable each finds what the other left
+        locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
+        locks += [source.lock for source in sorted(w.sources, key=id)]
+        if locks or not simple:
+            return run_locked if locks else run
+        shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
+
+        def run_simple(*inputs: Any) -> tuple[Any, ...]:
+            frame = shared or self.frame()
+            made = [empty(shape, dtype) for shape, dtype in makers]
+            try:
+                status = native(frame.words, *inputs, *made)
+                if status == NOT_PLAIN:
+                    status = native(frame.words, *map(plain, inputs), *made)
+            finally:
+                if frame is not shared:
+                    frames.append(frame)
+            if status is not None:
+                raise fail(status, None, frame.words)
+            return tuple(made)
+
+        if shared is None or len(makers) != 1:
+            return run_simple
+        words = shared.words
+        ((shape, dtype),) = makers
+        ((_, result),) = w.outputs
+        self.body = Body(self.code.body, words.ctypes.data, result, (self.code, shared, self.addresses, self.constants))
+
+        def run_on_one(x: Any) -> tuple[Any, ...]:
+            made = empty(shape, dtype)
+            return (made,) if native(words, x, made) is None else run_simple(x)
+
+        def run_single(*inputs: Any) -> tuple[Any, ...]:
+            made = empty(shape, dtype)
+            status = native(words, *inputs, made)
+            if status is not None:
+                return run_simple(*inputs)
+            return (made,)
+
+        return run_on_one if len(w.graph.inputs) == 1 else run_single
+
+
+if is_possible():
+    install(address_of(FRONT))
+
+_locks: Final[dict[int, tuple[Any, weakref.ref[Any]]]] = {}
+_lock: Final = threading.Lock()
+
+
+def lock_of(storage: Any) -> Any:
+    """The lock that a call holds while it may assign to the variable."""
+    known = _locks.get(id(storage))
+    if known is None:
+        with _lock:
+            known = _locks.get(id(storage))
+            if known is None:
+                known = _locks[id(storage)] = threading.RLock(), until_gone(storage, _locks, id(storage))
+    return known[0]
+
+
+def plain(x: Any) -> Any:
+    """The array in C order and aligned, as native code takes it."""
+    return np.require(x, requirements=("C", "A"))

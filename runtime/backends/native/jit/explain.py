@@ -1,0 +1,44 @@
+"""What became of a graph, in words: what fused, what runs block by block, what calls Python and why."""
+from __future__ import annotations
+
+from collections import Counter
+
+from runtime.backends.native.codegen.context import Lowering
+from runtime.core.graph import Node
+
+__all__ = ["report"]
+
+
+def _place(node: Node) -> str:
+    position = node.position
+    return "" if position is None else f"{position.filename}:{position.lineno}: "
+
+
+def report(w: Lowering) -> str:
+    """The text of `explain_native`."""
+    nodes = list(w.graph.walk())
+    lines = [f"{w.graph.name}: one native function of {len(nodes)} ops"]
+    for names, dims in w.fused:
+        counted = Counter(names)
+        text = ", ".join(name if n == 1 else f"{n} {name}" for name, n in counted.items())
+        shape = ",".join(str(d) if isinstance(d, int) else "?" for d in dims)
+        lines.append(f"  one loop over [{shape}]: {text}")
+    lines += [f"  {_place(node)}{node.op.name} runs block by block, in registers" for node in w.blocked]
+    for node, how in w.laned.items():
+        what = f"does not run in lanes: {how}" if isinstance(how, str) else f"runs {how} iterations at a time, in lanes"
+        lines.append(f"  {_place(node)}{node.op.name} {what}")
+    lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
+    lines += [f"  {_place(node)}{node.op.name} goes on with quotients that it foresees, and checks them"
+              for node in w.foreseen]
+    for node, steps in w.ahead.items():
+        many = f"up to {steps}" if steps else "several"
+        how = f"step by step: {steps}" if isinstance(steps, str) else f"for {many} steps of the loop at once"
+        lines.append(f"  {_place(node)}{node.op.name} is made {how}")
+    lines += [f"  {_place(node)}{node.op.name} multiplies by a matrix that is copied once, before the loop"
+              for node in w.by_strips]
+    lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
+    lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
+    if not w.called_back:
+        lines.append("  nothing calls Python" + (
+            ", but to raise, print or assign" if any(node.effect for node in nodes) else ""))
+    return "\n".join(lines)

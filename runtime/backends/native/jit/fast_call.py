@@ -1,0 +1,448 @@
+"""The short way of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is known.
+
+`runtime_front` takes the place of what CPython calls for `fn(x)` (`tp_call` of the class). It finds the trace by the
+dtypes and shapes of the arguments, makes the array of the result (or takes that of an earlier small one, which nobody
+has any more), runs the body and makes the tensor; where the trace needs Python, it calls that with the arrays. All else
+is left to what was in that place, which calls `__call__`: that says what a call means, is what the class shows, and
+puts the traces that it finds in the table that native code reads.
+
+The table is part of the function's `_front`, a tuple with all that has to live as long. It does not change: another one
+takes its place, and native code holds the one that it found, until the body has run.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import weakref
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from autograph.core.tracebacks import prune
+from runtime.backends.native.abi.interrupts import INTERRUPTED
+from runtime.backends.native.jit.call_abi import DATA, DIMS, FLAGS, PLAIN, TYPE, field, freeze, restore
+from runtime.backends.native.llvm.builder import Builder, Module, Val, const
+from runtime.backends.select import Called
+from runtime.core.config import settings
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import open_traces
+from runtime.core.types import TensorType, Type
+
+__all__ = ["FRONT", "FRONT_SYMBOLS", "Body", "Findable", "define_front", "install", "is_possible"]
+
+FRONT: Final = "runtime_front"
+_CALL: Final = 128  # where a class has `tp_call`
+_SIZE, _RANK, _STRIDES, _BASE, _DTYPE, _REFERENCES = 16, 24, 40, 48, 56, 72  # of a tuple or dict; of an array
+_OF_LIST: Final = 24  # where a list has the address of its items
+_KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth says nothing of it
+_KIND_MASK: Final = ~(0xFF << 24)
+
+_MOST_ARGUMENTS: Final = 16
+_MOST_WORDS: Final = 48  # of a key
+_MOST_KEPT: Final = 1024  # bytes of a result whose array is kept: NumPy, too, keeps the memory of such
+_FACTOR: Final = 0x9E3779B97F4A7C15  # of Fibonacci hashing
+
+# The words of a table: the address of the count of calls; how many places there are, less one; and for each place the
+# address of an entry, or 0. The words of an entry: how many its key has; the address of the word that says when the
+# trace was used; those of the body and of its frame; the dtype, the rank and the flags of the result; where the arrays
+# of the last two results are, or 0; and how many words the body takes beside the result. (Without a body: 0, and what
+# is called with the arrays.) Then the key: of each argument its dtype with its rank, and its dimensions. Then which
+# word each of the body's is: of the addresses of the arrays and, after room for _MOST_ARGUMENTS of them, of the key.
+# Then the dimensions and the strides of the result.
+_CALLS, _MASK, _PLACES = range(3)
+_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _KEY = range(10)
+
+
+def _words(obj: Any, size: int) -> list[int]:
+    """The memory of an object."""
+    return list((ctypes.c_size_t * (size // 8)).from_address(id(obj)))
+
+
+def _place_of(part: Any, obj: Any, size: int) -> int:
+    """Where an object refers to `part`; 0: nowhere."""
+    words = _words(obj, size)
+    return 8 * words.index(id(part)) if id(part) in words else 0
+
+
+def _place_of_slot(cls: type, name: str) -> int:
+    """Where objects of a class have the value of one of its `__slots__`."""
+    mark = object()
+    obj: Any = object.__new__(cls)
+    setattr(obj, name, mark)
+    return _place_of(mark, obj, cls.__basicsize__)
+
+
+_MARK: Final = object()
+_ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # where a tuple has its first item
+_KNOWN: Final = _place_of_slot(Called, "_front")
+_ARRAY: Final = _place_of_slot(EagerTensor, "_array")
+_EAGERLY: Final = _place_of_slot(type(settings), "run_eagerly")
+
+
+def _call_of(cls: type) -> int:
+    return _words(cls, _CALL + 8)[-1]
+
+
+class _Callable:
+    def __call__(self) -> None: ...
+
+
+class _Other:
+    pass
+
+
+def _kind(dtype: Any) -> int:
+    """What tells the dtypes of tensors apart: the letters of kind, type and byte order, and the number."""
+    return int(ctypes.c_int64.from_address(id(dtype) + _KIND).value & _KIND_MASK)
+
+
+@functools.lru_cache(maxsize=1)
+def is_possible() -> bool:
+    """Whether CPython and NumPy have things where native code looks for them. If not, in some later version, every call
+    goes through Python. (Without a GIL there is no native code at all: `runtime.backends.select`.)"""
+    x = np.zeros((2, 3), np.float32)
+    words = _words(x, max(FLAGS, _REFERENCES) + 8)
+    rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
+    dims, strides = ([ctypes.c_int64.from_address(words[place // 8] + 8 * axis).value for axis in range(2)]
+                     for place in (DIMS, _STRIDES))
+    kind = _kind(x.dtype).to_bytes(8, "little")
+    return (all((_ITEMS, _KNOWN, _ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
+            and _words((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
+                x.ctypes.data, id(x.dtype)) and (rank, dims, flags) == (2, [2, 3], x.flags.num)
+            and (strides, words[_BASE // 8]) == ([12, 4], 0) and _can_keep(x)
+            and kind[:4] == f"{x.dtype.kind}{x.dtype.char}{x.dtype.byteorder}\0".encode()
+            and int.from_bytes(kind[4:], "little") == x.dtype.num)
+
+
+def _can_keep(x: Any) -> bool:
+    """Whether an array says where native code looks for it that something refers to it, and a list where its items
+    are."""
+    before = _words(x, _REFERENCES + 8)
+    items, reference = [x, x], weakref.ref(x)
+    after = _words(x, _REFERENCES + 8)
+    held = (ctypes.c_size_t * 2).from_address(_words(items, _OF_LIST + 8)[-1])
+    return (after[0] - before[0] == 2 and before[-1] == 0 and after[-1] == id(reference)
+            and [*held] == [id(x), id(x)])
+
+
+def _of_numpy(index: int) -> int:
+    """The address of a function of NumPy's C API."""
+    package = "core" if np.__version__.startswith("1.") else "_core"
+    module = importlib.import_module(f"numpy.{package}._multiarray_umath")
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(ctypes.c_size_t.from_address(get(module._ARRAY_API, None) + 8 * index).value)
+
+
+_NEW, _TENSOR, _TRACES, _SETTINGS, _PYTHON = (
+    "PyArray_NewFromDescr", "runtime_tensor_class", "runtime_open_traces", "runtime_settings", "runtime_python_call")
+FRONT_SYMBOLS: Final = {
+    _NEW: _of_numpy(94), _TENSOR: id(EagerTensor), _TRACES: id(open_traces), _SETTINGS: id(settings),
+    _PYTHON: _call_of(_Callable)}
+"""Addresses that this code uses."""
+
+
+def install(front: int) -> None:
+    """Let CPython call `runtime_front`, which is at the address `front`."""
+    for held in (EagerTensor, open_traces, settings):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # they stay, also while the interpreter ends
+    for cls in Called.__subclasses__():
+        assert _call_of(cls) == FRONT_SYMBOLS[_PYTHON]
+        ctypes.c_size_t.from_address(id(cls) + _CALL).value = front
+
+
+class Body(NamedTuple):
+    """The code of a graph that takes nothing but the arrays of arguments and one for the result, and asks nothing of
+    Python."""
+
+    address: int
+    frame: int
+    result: TensorType
+    held: Any  # what lives as long as it can run
+
+
+class Findable:
+    """A trace, for native code to find: to run its body, if that is given, or else to call `run` with arrays."""
+
+    __slots__ = ("_body", "_run", "_types")
+
+    def __init__(self, types: Sequence[Type], run: Callable[..., Any], body: Body | None) -> None:
+        self._types = types
+        self._body = body
+        self._run = _pruning(run)
+
+    def known(
+        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
+    ) -> tuple[Any, ...]:
+        """See `runtime.backends.select.Findable`."""
+        key: list[int] = []
+        taken: list[int] = []
+        for k, (x, type) in enumerate(zip(arrays, self._types, strict=True)):
+            assert isinstance(type, TensorType)
+            key.append(_kind(x.dtype) | len(x.shape) << 24)
+            taken += [k, *[_MOST_ARGUMENTS + len(key) + axis for axis, size in enumerate(type.shape) if size is None]]
+            key += x.shape
+        if len(arrays) > _MOST_ARGUMENTS or len(key) > _MOST_WORDS:
+            return front
+        place = 0
+        for word in key:
+            place = (place ^ word) * _FACTOR & (1 << 64) - 1
+        head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0, 0, 0]
+        made: Any = None
+        kept: list[Any] = []
+        if self._body is not None:
+            address, frame, result, _ = self._body
+            made = np.empty(result.shape, result.dtype.np)
+            made.flags.writeable = False
+            if made.nbytes <= _MOST_KEPT:
+                kept = [None, None]
+            head[2:] = (address, frame, id(result.dtype.np), made.ndim, made.flags.num,
+                        _words(kept, _OF_LIST + 8)[-1])
+        shape = () if made is None else (*made.shape, *made.strides)
+        words = np.array([*head, len(taken), *key, *taken, *shape], np.int64)
+        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept))
+        if front and 2 * len(entries) < len(front[0]) - _PLACES:
+            table = front[0].copy()
+            _put(table, entries[-1])
+            return table, calls, entries
+        return _front(calls, entries)
+
+    def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
+        """See `runtime.backends.select.Plain`."""
+        return front and _front(front[1], tuple([entry for entry in front[2] if entry.trace is not self]))
+
+
+def _pruning(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, as `Function.__call__` calls it: tracebacks show nothing of it."""
+    def call(*arrays: Any) -> Any:
+        try:
+            return run(*arrays)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    return call
+
+
+class _Entry(NamedTuple):
+    place: int  # the first one, counted on and on, where it may be
+    words: Any
+    trace: Findable
+    used: array[int]
+    kept: list[Any]  # the arrays of the last two results, the older one first
+
+
+def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:
+    size = 2 << (2 * len(entries)).bit_length()
+    table = np.zeros(_PLACES + size, np.int64)
+    table[_CALLS], table[_MASK] = calls.buffer_info()[0], size - 1
+    for entry in entries:
+        _put(table, entry)
+    return table, calls, entries
+
+
+def _put(table: Any, entry: _Entry) -> None:
+    place, mask = entry.place, int(table[_MASK])
+    while table[_PLACES + (place & mask)]:
+        place += 1
+    table[_PLACES + (place & mask)] = entry.words.ctypes.data
+
+
+def define_front(module: Module) -> None:
+    """`ptr runtime_front(self, args, kwargs)`."""
+    for name, result, *types in (
+            (_NEW, "ptr", "ptr", "ptr", "i32", "ptr", "ptr", "ptr", "i32", "ptr"), ("PyDict_Size", "i64", "ptr"),
+            ("PyObject_VectorcallDict", "ptr", "ptr", "ptr", "i64", "ptr"), (_PYTHON, "ptr", "ptr", "ptr", "ptr"),
+            ("PyType_GenericAlloc", "ptr", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr")):
+        module.declare(name, result, *types)
+    for name in (_TENSOR, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
+        module.globals[name] = "external global i8"
+    module.define(FRONT, "ptr", ["ptr", "ptr", "ptr"], _call, "nounwind", linkage="")
+
+
+def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
+    zero, null = const("i64", 0), Val("ptr", "null")
+    python = b.label("python")
+
+    def need(condition: Val) -> None:
+        """Go on only if it holds; else the call is Python's."""
+        on = b.label("on")
+        b.branch(condition, on, python)
+        b.start(on)
+
+    front = field(b, own, _KNOWN, "ptr")
+    need(b.icmp("ne", front, null))  # of an object without `__init__`
+    need(b.icmp("ne", field(b, front, _SIZE, "i64"), zero))
+    need(_is(b, field(b, Val("ptr", f"@{_SETTINGS}"), _EAGERLY, "ptr"), "_Py_FalseStruct"))
+    need(b.icmp("eq", b.call("i64", "PyDict_Size", Val("ptr", f"@{_TRACES}")), zero))
+    with b.when(b.icmp("ne", kwargs, null)):
+        need(b.icmp("eq", b.call("i64", "PyDict_Size", kwargs), zero))
+    given = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS)
+    key, arrays = b.offset(given, _MOST_ARGUMENTS, "i64"), b.alloca("ptr", _MOST_ARGUMENTS)
+    size, place = _read(b, args, arrays, given, key, need)
+    table = field(b, field(b, front, _ITEMS, "ptr"), DATA, "ptr")
+    entry = _find(b, table, key, size, place, need)
+
+    def word(k: int, ty: str = "i64") -> Val:
+        return b.load(ty, b.offset(entry, k, "i64"))
+
+    def count() -> None:
+        calls = b.load("ptr", b.offset(table, _CALLS, "i64"))
+        number = b.add(b.load("i64", calls), const("i64", 1))
+        b.store(number, calls)
+        b.store(number, word(_USED, "ptr"))
+
+    def leave(result: Val) -> None:
+        b.call("void", "Py_DecRef", front)
+        b.line(f"ret {result}")
+
+    b.call("void", "Py_IncRef", front)
+    body, frame = word(_BODY, "ptr"), word(_FRAME, "ptr")
+    with b.when(b.icmp("eq", body, null)):
+        count()
+        leave(b.call("ptr", "PyObject_VectorcallDict", frame, arrays, field(b, args, _SIZE, "i64"), null))
+    sources, taken, kept = b.offset(b.offset(entry, _KEY, "i64"), size, "i64"), word(_TAKEN), word(_KEPT, "ptr")
+    dims = b.offset(sources, taken, "i64")
+    free = _free(b, kept, word, dims)
+
+    def again() -> list[Val]:
+        b.call("void", "Py_IncRef", free)
+        _shift(b, kept, free)
+        return [free]
+
+    def new() -> list[Val]:
+        dtype = word(_RESULT_DTYPE, "ptr")
+        b.call("void", "Py_IncRef", dtype)  # the array takes it
+        made = b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", word(_RESULT_RANK), "i32"),
+                      dims, null, null, const("i32", 0), null)
+        with b.when(b.icmp("eq", made, null)):
+            leave(null)
+        return [made]
+
+    (result,) = b.either(b.icmp("ne", free, null), again, new)
+    words = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS + 1)
+    with b.loop(zero, taken) as k:
+        source = b.load("i64", b.offset(sources, k, "i64"))
+        b.store(b.load("i64", b.offset(given, source, "i64")), b.offset(words, k, "i64"))
+    b.store(field(b, result, DATA, "i64"), b.offset(words, taken, "i64"))
+    status = b.call_pointer("i32", body, frame, words)
+    with b.when(b.icmp("ne", status, const("i32", 0))):
+        b.call("void", "Py_DecRef", result)
+        with b.when(b.icmp("eq", status, const("i32", INTERRUPTED))):
+            restore(b, frame)
+            leave(null)
+        b.call("void", "Py_DecRef", front)
+        b.jump(python)
+    freeze(b, result)
+    with b.when(b.and_(b.icmp("eq", free, null), b.icmp("ne", kept, null))):
+        older = b.load("ptr", kept)
+        b.call("void", "Py_IncRef", result)
+        _shift(b, kept, result)
+        b.call("void", "Py_DecRef", older)
+    count()
+    b.call("void", "Py_DecRef", front)
+    tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{_TENSOR}"), zero)
+    with b.when(b.icmp("eq", tensor, null)):
+        b.call("void", "Py_DecRef", result)
+        b.line("ret ptr null")
+    b.store(result, b.offset(tensor, _ARRAY, "i8"))
+    b.line(f"ret {tensor}")
+    b.start(python)
+    return b.call("ptr", _PYTHON, own, args, kwargs)
+
+
+def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
+    """The array of the last result but one, if it is as it was made and nobody else has it; else null."""
+    null = Val("ptr", "null")
+
+    def checked() -> list[Val]:
+        x = b.load("ptr", kept)
+        own = b.icmp("eq", b.load("i32", x), const("i32", 1))  # what is there at first, None, has more references
+        return b.either(own, lambda: [b.select(is_as_made(x), x, null)], lambda: [null])
+
+    def is_as_made(x: Val) -> Val:
+        rank = word(_RESULT_RANK)
+        changed = b.or_(b.xor(b.convert("zext", field(b, x, _RANK, "i32"), "i64"), rank),
+                        b.xor(b.convert("zext", field(b, x, FLAGS, "i32"), "i64"), word(_RESULT_FLAGS)))
+        changed = b.or_(changed, b.or_(field(b, x, _BASE, "i64"), field(b, x, _REFERENCES, "i64")))
+        changed = b.or_(changed, b.xor(field(b, x, _DTYPE, "i64"), word(_RESULT_DTYPE)))
+        strides = b.offset(dims, rank, "i64")
+
+        def difference(k: Val, state: Sequence[Val]) -> list[Val]:
+            now = [b.load("i64", b.offset(field(b, x, place, "ptr"), k, "i64")) for place in (DIMS, _STRIDES)]
+            made = [b.load("i64", b.offset(words, k, "i64")) for words in (dims, strides)]
+            return [b.or_(state[0], b.or_(b.xor(now[0], made[0]), b.xor(now[1], made[1])))]
+
+        (changed,) = b.either(b.icmp("eq", changed, const("i64", 0)),
+                              lambda: b.folded(const("i64", 0), rank, [changed], difference), lambda: [changed])
+        return b.icmp("eq", changed, const("i64", 0))
+
+    (found,) = b.either(b.icmp("eq", kept, null), lambda: [null], checked)
+    return found
+
+
+def _shift(b: Builder, kept: Val, last: Val) -> None:
+    """What was the last array is the one before it."""
+    following = b.offset(kept, 1, "ptr")
+    b.store(b.load("ptr", following), kept)
+    b.store(last, following)
+
+
+def _is(b: Builder, obj: Val, name: str) -> Val:
+    return b.icmp("eq", obj, Val("ptr", f"@{name}"))
+
+
+def _read(b: Builder, args: Val, arrays: Val, given: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
+    """The arrays of the arguments, the addresses of their data, and the key, if they are tensors of plain arrays: gives
+    the size of the key, and where to look for it."""
+    zero, one = const("i64", 0), const("i64", 1)
+
+    def add(word: Val, state: Sequence[Val]) -> list[Val]:
+        size, place = state
+        b.store(word, b.offset(key, size, "i64"))
+        return [b.add(size, one), b.mul(b.xor(place, word), const("i64", _FACTOR))]
+
+    def argument(k: Val, state: Sequence[Val]) -> list[Val]:
+        x = field(b, b.offset(args, k, "ptr"), _ITEMS, "ptr")
+        need(_is(b, field(b, x, TYPE, "ptr"), _TENSOR))
+        x = field(b, x, _ARRAY, "ptr")
+        need(b.icmp("ne", x, Val("ptr", "null")))  # of a tensor without `__init__`
+        need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
+        need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", PLAIN)), const("i32", PLAIN)))
+        b.store(x, b.offset(arrays, k, "ptr"))
+        b.store(field(b, x, DATA, "i64"), b.offset(given, k, "i64"))
+        rank, dims = b.convert("zext", field(b, x, _RANK, "i32"), "i64"), field(b, x, DIMS, "ptr")
+        need(b.icmp("ult", b.add(state[0], rank), const("i64", _MOST_WORDS)))
+        kind = b.and_(field(b, field(b, x, _DTYPE, "ptr"), _KIND, "i64"), const("i64", _KIND_MASK))
+        return b.folded(zero, rank, add(b.or_(kind, b.shl(rank, const("i64", 24))), state),
+                        lambda axis, state: add(b.load("i64", b.offset(dims, axis, "i64")), state))
+
+    count = field(b, args, _SIZE, "i64")
+    need(b.icmp("ule", count, const("i64", _MOST_ARGUMENTS)))
+    return b.folded(zero, count, [zero, zero], argument)
+
+
+def _find(b: Builder, table: Val, key: Val, size: Val, place: Val, need: Callable[[Val], None]) -> Val:
+    """The entry with that key, if there is one."""
+    zero, search, found = const("i64", 0), b.label("search"), b.label("found")
+    first, mask = b.lshr(place, const("i64", 32)), b.load("i64", b.offset(table, _MASK, "i64"))
+    before = b.block
+    b.start(search)
+    place, close = b.open_phi("i64", first, before)
+    entry = b.load("ptr", b.offset(b.offset(table, b.and_(place, mask), "i64"), _PLACES, "i64"))
+    need(b.icmp("ne", entry, Val("ptr", "null")))
+    wanted = b.offset(entry, _KEY, "i64")
+
+    def difference(k: Val, state: Sequence[Val]) -> list[Val]:
+        return [b.or_(state[0], b.xor(*[b.load("i64", b.offset(words, k, "i64")) for words in (key, wanted)]))]
+
+    unequal = b.xor(b.load("i64", b.offset(entry, _KEY_SIZE, "i64")), size)
+    (unequal,) = b.either(b.icmp("eq", unequal, zero), lambda: b.folded(zero, size, [zero], difference),
+                          lambda: [unequal])
+    close(b.add(place, const("i64", 1)), b.block)
+    b.branch(b.icmp("eq", unequal, zero), found, search)
+    b.start(found)
+    return entry

@@ -1,0 +1,32 @@
+"""What the code of every graph calls: a module of its own, compiled once for a process.
+
+    runtime_call                    what CPython calls
+    runtime_front                   what it calls for a call in Python
+    runtime_parallel                a loop on several threads
+    runtime_signals                 lets Python handle the signals that came
+    runtime_ask, runtime_insist     call what is asked of Python
+    runtime_raise                   makes what a handler raised the exception of the call
+    runtime_grow, runtime_extend, runtime_release    memory
+"""
+from __future__ import annotations
+
+from typing import Final
+
+from runtime.backends.native.abi.allocator import EXTEND, GROW, RELEASE, define_memory
+from runtime.backends.native.abi.interrupts import ASK, INSIST, RAISE, SIGNALS, define_signals
+from runtime.backends.native.abi.thread_pool import RUN, define_pool
+from runtime.backends.native.jit.call_abi import ENTRY, define_entry
+from runtime.backends.native.jit.fast_call import FRONT, define_front
+from runtime.backends.native.llvm.builder import Module
+
+__all__ = ["SUPPORT", "support_text"]
+
+SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE)
+"""The names of the functions."""
+
+
+def support_text() -> str:
+    module = Module()
+    for define in (define_entry, define_front, define_pool, define_signals, define_memory):
+        define(module)
+    return module.text()

@@ -1,0 +1,246 @@
+"""Convolutions whose sums stay in registers.
+
+A tile is some windows of a line by a panel of features: as many sums as registers hold, less what their factors need.
+Each element of the windows is multiplied with a row of the panel, so that nothing is laid out but the padding, and the
+products of a sum are added in order, whatever the tile and the thread.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from runtime.backends.native.codegen.context import Lowering
+from runtime.backends.native.codegen.index_expressions import Leaf
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.kernels.convolution.windows import Windows
+from runtime.backends.native.llvm.builder import Builder, Index, Val, bits_of, const, element, lanes
+from runtime.core.types import DType
+
+__all__ = ["convolve", "fits", "packed", "weigh"]
+
+_PANEL: Final = 1 << 18  # bytes of a panel that stay in the cache
+_BLOCK: Final = 1 << 16  # bytes of images and of what they are multiplied with, which stay nearer
+
+
+class Panel(NamedTuple):
+    """Features `start` to `start + width` of filters, in vectors of the types `types`."""
+
+    start: int
+    width: int
+    types: list[str]
+
+    @property
+    def places(self) -> list[int]:
+        """Where in the panel each vector begins."""
+        return [sum(lanes(ty) for ty in self.types[:k]) for k in range(len(self.types))]
+
+
+def panels(w: Lowering, dtype: DType, features: int) -> list[Panel]:
+    """All features, in panels of about the same width."""
+    wide = w.module.vector_bits // (8 * dtype.size)
+    vectors = -(-features // wide)
+    count = -(-vectors // (4 if w.module.vector_bits >= 512 else 2))
+    found, start = [], 0
+    for k in range(count):
+        many = vectors // count + (k < vectors % count)
+        width = min(many * wide, features - start)
+        sizes = [min(wide, width - at) for at in range(0, width, wide)]
+        ty = llvm_type(dtype)
+        found.append(Panel(start, width, [ty if size == 1 else f"<{size} x {ty}>" for size in sizes]))
+        start += width
+    return found
+
+
+def fits(w: Lowering, dtype: DType, rows: Sequence[Index], features: Index) -> bool:
+    """Whether the features are known, and a panel of filters with as many rows as the product stays in the cache."""
+    if not isinstance(features, int) or not features:
+        return False
+    widest = max(panel.width for panel in panels(w, dtype, features))
+    return math.prod([size for size in rows if isinstance(size, int)]) * widest * dtype.size <= _PANEL
+
+
+def _tile(w: Lowering, panel: Panel, most: Index) -> int:
+    """How many windows a tile has: as many as registers allow, or what divides `most` better."""
+    registers = 32 if w.module.vector_bits >= 512 else 16
+    many = max(min((registers - 1 - len(panel.types)) // len(panel.types), 12), 1)
+    if not isinstance(most, int):
+        return many
+    if most <= many:
+        return max(most, 1)
+    return min(range(many // 2 + 1, many + 1), key=lambda n: (-(-most // n) * (2 * n + 1), -n))
+
+
+def packed(w: Lowering, dtype: DType, rows: Index, features: int, place: Callable[[Builder, Index, Index], Index],
+           filters: Leaf, in_order: bool) -> list[tuple[Panel, Val]]:
+    """Each panel, and where its rows are one after another. The element of row k and feature f is `place(k, f)` of the
+    filters; `in_order`: that is k * features + f."""
+    found = panels(w, dtype, features)
+    if in_order and len(found) == 1:
+        return [(found[0], filters.pointer)]
+    b, ty = w.b, llvm_type(dtype)
+    memory = w.memory(dtype, [b.imul(rows, features)])
+    result = []
+    for panel in found:
+        first = b.offset(memory.pointer, b.imul(rows, panel.start), ty)
+        with b.loop(0, rows) as k, b.loop(0, panel.width, parallel=True) as f:
+            value = b.load(ty, b.offset(filters.pointer, place(b, k, b.iadd(f, panel.start)), ty))
+            b.store(value, b.offset(first, b.iadd(b.imul(k, panel.width), f), ty))
+        result.append((panel, first))
+    return result
+
+
+def _tiles(b: Builder, count: Index, tile: int, body: Callable[[Index, int], None]) -> None:
+    """`body(first, many)` for tiles that cover `range(count)`; the last may overlap the one before."""
+    if isinstance(count, int) and count <= tile:
+        if count:
+            body(0, count)
+        return
+
+    def whole() -> None:
+        with b.loop(0, b.idiv(b.iadd(count, tile - 1), tile)) as k:
+            body(b.intrinsic("smin", b.i64(b.imul(k, tile)), b.i64(b.isub(count, tile))), tile)
+
+    if isinstance(count, int):
+        whole()
+        return
+    enough = b.icmp("sge", count, const("i64", tile))
+    with b.when(enough):
+        whole()
+    with b.when(b.not_(enough)), b.loop(0, count) as k:
+        body(k, 1)
+
+
+def convolve(w: Lowering, s: Windows, x: Leaf, weights: Sequence[tuple[Panel, Val]], target: Leaf) -> None:
+    """The windows of padded images `x`, each multiplied with the filters, into `target` [n, *counts, f]."""
+    ty, features = llvm_type(x.dtype), target.dims[-1]
+
+    def line(first: Index, place: list[Index]) -> None:
+        b = w.b
+        origin = s.origin(x, place)
+        step = b.imul(s.strides[-1], s.channels)
+
+        def tile(panel: Panel, filters: Val, start: Index, many: int) -> None:
+            at = b.iadd(origin, b.imul(start, step))
+
+            def run(k: Index, offset: Index, sums: Sequence[Val]) -> Sequence[Val]:
+                source = b.offset(x.pointer, b.iadd(at, offset), ty)
+                row = b.offset(filters, b.imul(b.imul(k, s.run), panel.width), ty)
+
+                def one(j: Index, sums: Sequence[Val]) -> list[Val]:
+                    factors = _line(b, b.offset(row, b.imul(j, panel.width), ty), panel)
+                    return _products(b, [b.load(ty, b.offset(source, b.iadd(j, b.imul(r, step)), ty))
+                                         for r in range(many)], factors, sums)
+
+                return b.folded(0, s.run, sums, one)
+
+            sums = s.runs([const(ty, 0) for _ in range(many) for ty in panel.types], run, x)
+            for r in range(many):
+                number = b.iadd(b.iadd(first, start), r)
+                out = b.offset(target.pointer, b.iadd(b.imul(number, features), panel.start), ty)
+                for k, lane in enumerate(panel.places):
+                    b.store(sums[r * len(panel.types) + k], b.offset(out, lane, ty), x.dtype.size)
+
+        for panel, filters in weights:
+            _tiles(b, s.counts[-1], _tile(w, panel, s.counts[-1]), functools.partial(tile, panel, filters))
+
+    s.divide(s.lines, _work(w, s, features), lambda start, stop: s.each_line(start, stop, line))
+
+
+def _work(w: Lowering, s: Windows, features: Index) -> list[Index]:
+    """A multiplication of a lane counts little."""
+    return [s.lines, s.counts[-1], s.places, s.channels, w.b.idiv(w.b.iadd(features, 7), 8)]
+
+
+def _line(b: Builder, pointer: Val, panel: Panel) -> list[Val]:
+    """A row of a panel in registers."""
+    ty = element(panel.types[0])
+    return [b.load(vector, b.offset(pointer, at, ty), bits_of(ty) // 8) for vector, at in zip(
+        panel.types, panel.places, strict=True)]
+
+
+def _products(b: Builder, ones: Sequence[Val], factors: Sequence[Val], sums: Sequence[Val]) -> list[Val]:
+    """Each of `ones` times each vector of factors, added to the sums."""
+    found: list[Val] = []
+    for one in ones:
+        for factor in factors:
+            found.append(b.fma(b.splat(one, lanes(factor.ty)), factor, sums[len(found)]))
+    return found
+
+
+def weigh(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) -> None:
+    """Each element of the windows of padded images `x` times the features of `y` [n, *counts, f], added up over all
+    windows: into `target` [*window, c, f]."""
+    b, ty = w.b, llvm_type(x.dtype)
+    features = target.dims[-1]
+    assert isinstance(features, int)
+    found = panels(w, x.dtype, features)
+    if not found:
+        return
+    b.call("void", "llvm.memset.p0.i64", target.pointer, const("i8", 0),
+           b.i64(b.imul(b.product(target.dims), x.dtype.size)), Val("i1", "false"))
+    tile = min(_tile(w, panel, s.run) for panel in found)
+    taken = b.imul(b.iadd(b.imul(s.strides[-1], s.channels), features), b.imul(s.counts[-1], x.dtype.size))
+    lines: Index
+    if isinstance(taken, int):
+        lines = max(_BLOCK // max(taken, 1), 1)
+    else:
+        most = b.idiv(_BLOCK, b.intrinsic("smax", taken, const("i64", 1)))
+        lines = b.intrinsic("smax", b.i64(most), const("i64", 1))
+    pieces = b.idiv(b.iadd(s.run, tile - 1), tile)  # of a run
+
+    def block(start: Index, stop: Index, run: Index, offset: Index, first: Index, many: int) -> None:
+        """The elements `first` to `first + many` of a run, in the windows of some lines."""
+        b = w.b
+        row = b.imul(b.iadd(b.imul(run, s.run), first), features)
+        for panel in found:
+            at = b.offset(target.pointer, b.iadd(row, panel.start), ty)
+
+            def add_line(line: Index, sums: Sequence[Val], panel: Panel = panel) -> Sequence[Val]:
+                where = s.place(line)
+                source = b.offset(x.pointer, b.iadd(b.iadd(s.origin(x, where), offset), first), ty)
+                others = b.offset(y.pointer, b.iadd(
+                    b.imul(b.imul(line, s.counts[-1]), features), panel.start), ty)
+
+                def one(p: Index, sums: Sequence[Val]) -> Sequence[Val]:
+                    pixel = b.offset(source, b.imul(p, b.imul(s.strides[-1], s.channels)), ty)
+                    return _products(b, [b.load(ty, b.offset(pixel, r, ty)) for r in range(many)],
+                                     _line(b, b.offset(others, b.imul(p, features), ty), panel), sums)
+
+                return b.folded(0, s.counts[-1], sums, one)
+
+            sums = b.folded(start, stop, [const(vector, 0) for _ in range(many) for vector in panel.types], add_line)
+            for r in range(many):
+                for k, lane in enumerate(panel.places):
+                    to = b.offset(at, b.iadd(b.imul(r, features), lane), ty)
+                    total = sums[r * len(panel.types) + k]
+                    b.store(b.fadd(b.load(total.ty, to, x.dtype.size), total), to, x.dtype.size)
+
+    def piece(number: Index, start: Index, stop: Index) -> None:
+        b = w.b
+        run, k = b.idiv(number, pieces), b.imod(number, pieces)
+        offset = s.run_offset(x, run)
+        first = b.imul(k, tile)
+        if isinstance(s.run, int) and s.run % tile == 0:
+            block(start, stop, run, offset, first, tile)
+            return
+        whole = b.icmp("sle", b.i64(b.iadd(first, tile)), b.i64(s.run))
+        with b.when(whole):
+            block(start, stop, run, offset, first, tile)
+        with b.when(b.not_(whole)):
+            if isinstance(s.run, int):
+                block(start, stop, run, offset, first, s.run % tile)
+            else:
+                with b.loop(first, s.run) as j:
+                    block(start, stop, run, offset, j, 1)
+
+    def part(first: Index, last: Index) -> None:
+        b = w.b
+        with b.loop(0, b.idiv(b.isub(b.iadd(s.lines, lines), 1), lines)) as k:
+            start = b.imul(k, lines)
+            stop = b.intrinsic("smin", b.i64(b.iadd(start, lines)), b.i64(s.lines))
+            with b.loop(first, last) as number:
+                piece(number, start, stop)
+
+    s.divide(b.imul(b.product(s.run_axes), pieces), _work(w, s, features), part)

@@ -1,0 +1,230 @@
+"""Lowerings of indexing: views by ints and slices, and items that are set."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from runtime.backends.native.abi.interrupts import PIECE
+from runtime.backends.native.codegen.context import Lowering, Value, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Map, Scalar, reads
+from runtime.backends.native.codegen.piecewise_arrays import Axis, Slicer, around
+from runtime.backends.native.codegen.variables import Variable
+from runtime.backends.native.kernels.elementwise import misfit, spread
+from runtime.backends.native.kernels.gemm_accumulate import assigned_next
+from runtime.backends.native.kernels.shapes import check_sizes, integer, numbers, reshaped, result_type, splat
+from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.core.graph import Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import MAX_BYTES
+
+__all__: list[str] = []
+
+_SMALL_STEP: Final = 1 << 10
+
+
+def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
+               ) -> list[Axis | None]:
+    """For each entry of the index what it selects; None is a new axis. The kernel raises for what is out of range."""
+    b = w.b
+    found: list[Axis | None] = []
+    axis = 0
+    for entry in index:
+        if entry is None:
+            found.append(None)
+            continue
+        size = x.dims[axis]
+        axis += 1
+        if type(entry) is tuple:
+            found.append(sliced(w, node, size, entry, operands, values))
+            continue
+        at: Index = integer(w, next(operands)) if entry == "?" else entry
+        if isinstance(at, Val) and at.ref.lstrip("-").isdigit():
+            at = int(at.ref)
+        at = _within(at)
+        if isinstance(at, int) and isinstance(size, int):
+            if not -size <= at < size:
+                w.fail_if(const("i1", 1), node, values)
+                at = 0
+            found.append(Axis(at % size if size else 0, 1, None))
+            continue
+        position, length = b.i64(at), b.i64(size)
+        wrapped = b.select(b.icmp("slt", position, const("i64", 0)), b.op("i64", f"add {position}, {length.ref}"),
+                           position) if not (isinstance(at, int) and at >= 0) else position
+        w.fail_if(b.icmp("uge", wrapped, length), node, values)
+        found.append(Axis(wrapped, 1, None))
+        w.module.by_items |= w.loops > 0
+    found += [Axis(0, 1, size) for size in x.dims[axis:]]
+    return found
+
+
+def _within(at: Index) -> Index:
+    """A number of Python's as one that 64 bits hold: beyond MAX_BYTES it is out of any axis."""
+    return max(-MAX_BYTES, min(at, MAX_BYTES)) if isinstance(at, int) else at
+
+
+def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[Value], values: Sequence[Value]
+           ) -> Axis:
+    """What a slice selects. `entry`: its start, stop and step, of which "?" stands for the next operand."""
+    b = w.b
+    parts: list[Index | None] = []
+    for part in entry:
+        value: Index | None = integer(w, next(operands)) if part == "?" else part
+        if isinstance(value, Val) and value.ref.lstrip("-").isdigit():
+            value = int(value.ref)
+        parts.append(None if value is None else _within(value))
+    start, stop, step = parts
+    if step is None:
+        step = 1
+    if isinstance(step, int):
+        if step == 0:
+            w.fail_if(const("i1", 1), node, values)
+            step = 1
+        if isinstance(size, int) and not isinstance(start, Val) and not isinstance(stop, Val):
+            chosen = range(size)[start:stop:step]
+            return Axis(chosen.start if len(chosen) else 0, step, len(chosen))
+        forward: Val | bool = step > 0
+    else:
+        w.fail_if(b.icmp("eq", step, const("i64", 0)), node, values)
+        forward = b.icmp("sgt", step, const("i64", 0))
+    length = b.i64(size)
+    zero, minus = const("i64", 0), const("i64", -1)
+    last = b.op("i64", f"sub {length}, 1")
+
+    def choose(yes: Val, no: Val) -> Val:
+        return (yes if forward else no) if isinstance(forward, bool) else b.select(forward, yes, no)
+
+    low, high = choose(zero, minus), choose(length, last)
+
+    def bound(value: Index | None, default: Val) -> Val:
+        if value is None:
+            return default
+        if isinstance(value, int) and value == 0 and forward is True:
+            return zero
+        position = b.i64(value)
+        position = b.select(b.icmp("slt", position, zero), b.op("i64", f"add {position}, {length.ref}"), position)
+        return b.intrinsic("smin", b.intrinsic("smax", position, low), high)
+
+    first, end = bound(start, choose(zero, last)), bound(stop, choose(length, minus))
+    if isinstance(step, int) and step == 1:
+        count = b.intrinsic("smax", b.op("i64", f"sub {end}, {first.ref}"), zero)
+        return Axis(first, 1, count)
+    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a longer step than the axis takes one element, too
+        longest = b.op("i64", f"add {length}, 1")
+        step = b.intrinsic("smax", b.intrinsic("smin", b.i64(step), longest), b.sub(zero, longest))
+    by = b.i64(step)
+    span = b.op("i64", f"sub {end}, {first.ref}")
+    adjust = b.op("i64", f"sub {by}, {choose(const('i64', 1), minus).ref}")
+    count = b.op("i64", f"sdiv {b.op('i64', f'add {span}, {adjust.ref}')}, {by.ref}")
+    return Axis(first, step, b.intrinsic("smax", count, zero))
+
+
+def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence[int | None] | None = None) -> Array:
+    """The part of `x` that is chosen, as a view."""
+    counts = [1 if part is None else part.count for part in chosen]
+    dims: list[Index] = [count for count in counts if count is not None]
+    if known is not None:
+        dims = [size if d is None else d for d, size in zip(known, dims, strict=True)]
+
+    return Slicer(w.b, chosen, dims).of(x)
+
+
+@lowers("getitem")
+def getitem(w: Lowering, node: Node, x: Value, *operands: Value) -> Value:
+    index = node.params["index"]
+    if isinstance(x, Scalar):
+        return splat(x, [1] * len(index)) if index else x
+    assert isinstance(x, Array)
+    if isinstance(x, Map) and x.leaf is None and x.weight > 16 and x.uses > 1:
+        x = w.leaf(x)
+    chosen = _selection(w, node, x, index, iter(operands), [x, *operands])
+    if all(part is not None and part.count is None for part in chosen):
+        place = [part.start for part in chosen if part is not None]
+        return Scalar(x.dtype, x.at(Context(w.b), place))
+    return viewed(w, x, chosen, result_type(node).shape)
+
+
+@lowers("slice")
+def slice_(w: Lowering, node: Node, x: Value, begin: Value, size: Value) -> Value:
+    if isinstance(x, Scalar):
+        return x
+    assert isinstance(x, Array)
+    b = w.b
+    starts, counts = numbers(w, begin, len(x.dims)), numbers(w, size, len(x.dims))
+    check_sizes(w, node, starts, [x, begin, size])
+    check_sizes(w, node, counts, [x, begin, size], -1)
+    chosen: list[Axis | None] = []
+    bad: Val | None = None
+    for start, count, known, limit in zip(starts, counts, result_type(node).shape, x.dims, strict=True):
+        if isinstance(count, int):
+            total: Index = b.isub(limit, start) if count == -1 else count
+        else:
+            total = b.select(b.icmp("eq", count, const("i64", -1)), b.i64(b.isub(limit, start)), count)
+        end = b.iadd(start, total)
+        if not all(isinstance(v, int) for v in (start, total, limit)):  # starts and counts are not negative
+            wrong = b.or_(b.icmp("slt", b.i64(total), const("i64", 0)), b.icmp("sgt", b.i64(end), b.i64(limit)))
+            bad = wrong if bad is None else b.or_(bad, wrong)
+        elif not 0 <= start <= end <= limit:  # type: ignore[operator]
+            bad = const("i1", 1)
+        if isinstance(total, int) and total < 0:
+            total = 0
+        chosen.append(Axis(start, 1, total if known is None else known))
+    w.fail_if(bad, node, [x, begin, size])
+    return viewed(w, x, chosen, result_type(node).shape)
+
+
+@lowers("setitem")
+def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -> Value:
+    index = node.params["index"]
+    if isinstance(x, Scalar):
+        return value if isinstance(value, Scalar) else Scalar(x.dtype, w.element(value))
+    assert isinstance(x, Array)
+    value = w.settle(value) if not isinstance(value, (Leaf, Map)) else value
+    chosen = _selection(w, node, x, index, iter(operands), [x, value, *operands])
+    joined = around(w.b, x, value, chosen) if isinstance(value, Map) else None
+    if joined is not None:
+        return joined
+    value = w.settle(value) if not isinstance(value, Leaf) else value
+    count = w.b.product([1 if axis is None or axis.count is None else axis.count for axis in chosen])
+    target, (value,) = owned(w, x, [value], count)
+    part = viewed(w, target, chosen)
+    assert isinstance(part, Leaf)
+    _fill(w, node, part, value, [x, value, *operands])
+    return target
+
+
+def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple[Leaf, list[Value]]:
+    """The array in memory of which `count` elements may be written: its own if nobody reads that later, else a copy.
+    And the other operands of the node, elsewhere."""
+    leaf = w.leaf(x)
+    beside: list[GraphValue | Variable] = [value for k, value in enumerate(w.operands) if k in w.dead]
+    variable = assigned_next(w)
+    if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes before it has all of them
+        beside.append(variable)
+    if not w.overwritable(0, leaf, beside):
+        target = w.memory(leaf.dtype, leaf.dims)
+        w.copy(leaf, target.pointer)
+        return target, list(others)
+    others = list(others)
+    for k, other in enumerate(others):
+        if isinstance(other, Array) and reads(other, leaf):
+            others[k] = apart = w.memory(other.dtype, other.dims)
+            w.store_all([(other, apart)])
+    return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), others
+
+
+def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Value]) -> None:
+    """Store `value`, broadcast, into a part of an array."""
+    b = w.b
+    if not part.dims:
+        part.store(b, [], w.element(value))
+        return
+    if isinstance(value, Array) and len(value.dims) > len(part.dims):
+        value = reshaped(w, value, value.dims[len(value.dims) - len(part.dims):])
+    source: Array
+    if isinstance(value, Array):
+        w.fail_if(misfit(b, value.dims, part.dims[len(part.dims) - len(value.dims):]), node, values)
+        source = spread(w, value, part.dims)
+    else:
+        assert isinstance(value, Scalar)
+        source = splat(value, part.dims)
+    w.store_all([(source, part)])

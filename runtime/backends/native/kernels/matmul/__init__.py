@@ -1,0 +1,1 @@
+"""Lowerings of matrix products, and of what is solved with matrices."""

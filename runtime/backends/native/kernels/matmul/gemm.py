@@ -1,0 +1,274 @@
+"""Products of matrices: large ones by `microkernel`, others by BLAS, of which large ones are cut so that signals can
+come between.
+
+By `microkernel` are those of known sizes that OpenBLAS would divide among its own threads, and where no BLAS was found
+all. That is as fast or faster, and OpenBLAS's threads would go on waiting in a loop for 0.1 s after each, in the way of
+what comes next. Of a large matrix and a vector they are sums, which `products.py` makes (`by_sums`).
+
+A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
+tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:
+OpenBLAS adds up a part of each sum at once, as many products as its kernels like, then the next. Sums are cut where it
+cuts them, if that was found out (`blas.depth`): then no more is copied than in one call, and little time is lost. Rows
+are cut at multiples of `_ROWS`, which its kernels write in the same way wherever they are.
+"""
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from runtime.backends.native.abi.blas import GEMM, blas_symbols, depth
+from runtime.backends.native.abi.interrupts import INTERRUPTED, poll
+from runtime.backends.native.codegen.context import Lowering, NotNative
+from runtime.backends.native.codegen.index_expressions import Leaf, same
+from runtime.backends.native.codegen.parallel import THREADS_WORD
+from runtime.backends.native.codegen.scalar_ops import literal, llvm_type
+from runtime.backends.native.kernels.matmul.microkernel import PRODUCT, Packed, fills, fits
+from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+from runtime.core.types import DType
+
+__all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes",
+           "work_of"]
+
+_AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
+_ROWS: Final = 96
+_SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
+_LOOK: Final = 1 << 24  # what a call counts for signals: more than is needed for a look
+_DEEP: Final = 64  # multiplications for an element: those of less wait for memory
+_WASTE: Final = 2.0  # by what the tiles of `microkernel` may exceed a product
+
+Sizes = tuple[Index | None, Index | None, Index | None]
+"""Rows, multiplications for an element, and columns, as far as they are known."""
+
+
+def _most(bits: int, dtype: DType) -> int:
+    """How many multiplications one call has, about."""
+    return _AT_ONCE * 4 * bits // (512 * dtype.size * (2 if dtype.is_complex else 1))
+
+
+def is_large(dtype: DType, work: Index | None) -> bool:
+    """Whether a product of so many multiplications, or a number that is not known, is not written inline."""
+    return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
+
+
+def on_one_thread(module: Module) -> int:
+    """The multiplications up to which OpenBLAS keeps to one thread: for registers of 512 bits it has a way for small
+    products, which ends there."""
+    return 1_000_000 if module.vector_bits >= 512 else 1 << 18
+
+
+def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether `microkernel` makes a product."""
+    rows, inner, columns = sizes
+    if not fits(module, dtype):
+        return False
+    if not blas_symbols():
+        return True
+    if not (isinstance(rows, int) and isinstance(inner, int) and isinstance(columns, int)):
+        return False
+    return (inner >= _DEEP and rows * inner * columns > on_one_thread(module)
+            and fills(module, dtype, rows, columns, _WASTE))
+
+
+def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether a product of a matrix and a vector is better made by loops, which are divided among threads."""
+    work = work_of(sizes)
+    return fits(module, dtype) and 1 in (sizes[0], sizes[2]) and work is not None and work > on_one_thread(module)
+
+
+def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
+    """Whether a product may be made by a BLAS on threads of its own."""
+    if _is_own(module, dtype, sizes) or by_sums(module, dtype, sizes):
+        return False
+    work = work_of(sizes)
+    return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module))
+
+
+def work_of(sizes: Sizes) -> int | None:
+    """The multiplications, if they are known."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) else None
+
+
+def need(w: Lowering, dtype: DType) -> None:
+    """Something that makes large products of a dtype."""
+    if not blas_symbols() and not fits(w.module, dtype):
+        raise NotNative("no BLAS was found")
+
+
+def cut(w: Lowering, dtype: DType, sizes: Sizes) -> bool | None:
+    """Whether a product takes so long that it is cut; None: the run decides."""
+    work = work_of(sizes)
+    return None if work is None else work > _most(w.module.vector_bits, dtype)
+
+
+def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, whole: bool = False) -> None:
+    """The product into `out`; with `alpha`, as many times the product is added to what is there. `whole`: no signal
+    comes between, however large it is."""
+    b, dtype = w.b, x.dtype
+    w.long = True
+    x, y = (_lying(w, m) for m in (x, y))
+    (x_turned, x_step), (y_turned, y_step) = (layout(w, m) for m in (x, y))
+    sizes = x.dims[0], x.dims[1], y.dims[1]
+    operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
+
+    if _is_own(w.module, dtype, sizes):
+        own = Packed(w.module, dtype, x_turned, y_turned)
+        memory = w.memory(dtype, [own.room(b, *sizes)])
+        given = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
+                 b.cell(alpha)]
+        w.leave_if_stopped(b.call("i32", own.declare(PRODUCT), Val("ptr", "null") if whole else w.frame, *given))
+        return
+    scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
+    given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
+    _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
+
+
+def _by_blas(w: Lowering, product: _Product, sizes: Sizes, given: list[Val], whole: bool) -> None:
+    """In one call, or in several if it takes long."""
+    b, dtype = w.b, product.dtype
+    if whole or cut(w, dtype, sizes) is False:
+        product.write(b, *given)
+        return
+    name = f"gemm.{GEMM[dtype]}.{'nt'[product.x_turned]}{'nt'[product.y_turned]}"
+    w.module.define(name, "i32", ["ptr", *[v.ty for v in given]], product.write_cut, "noinline nounwind")
+    w.leave_if_stopped(b.call("i32", name, w.frame, *given))
+
+
+def _is(step: Index, value: int) -> bool:
+    return isinstance(step, int) and step == value
+
+
+def straight(b: Builder, m: Leaf) -> bool | Val:
+    """Whether a matrix lies as BLAS takes it: the elements of each line, a row or a column, side by side, and the lines
+    one after another, which those that repeat or go backwards do not. Perhaps the run decides."""
+    if m.strides is None:
+        return True
+    first, second = m.strides
+    turned = not _is(second, 1)
+    if turned and not _is(first, 1):
+        return False
+    (least, lines), step = (m.dims, second) if turned else (m.dims[::-1], first)
+    if (isinstance(lines, int) and lines <= 1) or same(step, least):
+        return True
+    if isinstance(step, int) and isinstance(least, int):
+        return step >= least
+    return b.icmp("sge", b.i64(step), b.i64(least))
+
+
+def _lying(w: Lowering, m: Leaf) -> Leaf:
+    """The matrix as BLAS takes it: itself, or a copy. In the part of a loop, where threads would share that, it is."""
+    b = w.b
+    fits = straight(b, m)
+    if fits is True or w.inside:
+        return m
+    if fits is False or m.strides is None:
+        return w.leaf(m)
+    (rows, columns), (first, second) = m.dims, m.strides
+    turned = not _is(second, 1)
+
+    def copied() -> list[Val]:
+        with w.scope():
+            lines = Leaf(m.dtype, [columns, rows], m.pointer, [second, first], bases=m.bases) if turned else m
+            return [w.leaf(lines).pointer, b.i64(rows if turned else columns)]
+
+    pointer, step = b.either(fits, lambda: [m.pointer, b.i64(second if turned else first)], copied)
+    return Leaf(m.dtype, m.dims, pointer, [1, step] if turned else [step, 1], bases=m.bases)
+
+
+def layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
+    """Whether a matrix lies transposed, and how far its lines are apart."""
+    b = w.b
+    first, second = x.steps(b)
+    turned = not _is(second, 1)
+    step, least = (second, x.dims[0]) if turned else (first, x.dims[1])
+    if isinstance(step, int) and isinstance(least, int):
+        return turned, max(step, least, 1)
+    return turned, b.intrinsic("smax", b.i64(step), b.intrinsic("smax", b.i64(least), const("i64", 1)))
+
+
+def _at_least_one(b: Builder, count: Val) -> Val:
+    return b.intrinsic("smax", count, const("i64", 1))
+
+
+class _Product:
+    """The code of products of one dtype whose matrices lie in one way."""
+
+    def __init__(self, dtype: DType, x_turned: bool, y_turned: bool) -> None:
+        self.dtype = dtype
+        self.x_turned = x_turned
+        self.y_turned = y_turned
+
+    def write(self, b: Builder, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val, y: Val,
+              y_step: Val, beta: Val, out: Val) -> None:
+        """One call."""
+        name = GEMM[self.dtype]
+
+        if f"cblas_{name}64" in blas_symbols():
+            if self.dtype.is_complex:  # it takes the address of these
+                alpha, beta = b.cell(alpha), b.cell(beta)
+            b.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr",
+                             "i64", beta.ty, "ptr", "i64")
+            b.call("void", f"cblas_{name}64", const("i32", 101), *[
+                const("i32", 112 if turned else 111) for turned in (self.x_turned, self.y_turned)],
+                rows, columns, inner, alpha, x, x_step, y, y_step, beta, out,
+                b.intrinsic("smax", columns, const("i64", 1)))
+            return
+        # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
+        b.module.declare(name, "void", *["ptr"] * 13)
+
+        def short(index: Val) -> Val:
+            return b.cell(b.convert("trunc", index, "i32"))
+
+        turns = [b.cell(const("i8", ord("T" if turned else "N"))) for turned in (self.y_turned, self.x_turned)]
+        b.call("void", name, *turns, short(columns), short(rows), short(inner), b.cell(alpha), y, short(y_step), x,
+               short(x_step), b.cell(beta), out, short(columns))
+
+    def write_cut(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val,
+                  y: Val, y_step: Val, beta: Val, out: Val) -> Val:
+        """A function that makes as many calls as it takes. Its result is 0, or a signal stopped it."""
+        most, zero, one = _most(b.module.vector_bits, self.dtype), const("i64", 0), const("i64", 1)
+        ty = llvm_type(self.dtype)
+        inner_at_once = depth(self.dtype)
+
+        def few() -> list[Val]:
+            self.write(b, rows, inner, columns, alpha, x, x_step, y, y_step, beta, out)
+            return []
+
+        def many() -> list[Val]:
+            span, spans = inner, one  # of a sum
+            if inner_at_once is not None:
+                group = b.mul(b.mul(rows, columns), const("i64", inner_at_once))
+                span = b.mul(_at_least_one(b, b.udiv(const("i64", most), group)), const("i64", inner_at_once))
+                # so that of the last at least one part is left, as BLAS cuts the rest in another way
+                rest = b.intrinsic("smax", b.sub(inner, const("i64", inner_at_once)), zero)
+                spans = b.add(b.udiv(rest, span), one)
+            with b.loop(zero, spans) as k:
+                first = b.mul(k, span)
+                size = b.select(b.icmp("eq", b.add(k, one), spans), b.sub(inner, first), span)
+                now = b.select(b.icmp("eq", k, zero), beta, literal(self.dtype, 1))
+                lines, parts = self.lines(b, rows, b.mul(columns, size), most)
+                with b.loop(zero, parts) as i:
+                    row = b.mul(i, lines)
+                    here = b.select(b.icmp("eq", b.add(i, one), parts), b.sub(rows, row), lines)
+                    left = b.add(b.mul(first, x_step), row) if self.x_turned else b.add(b.mul(row, x_step), first)
+                    right = first if self.y_turned else b.mul(first, y_step)
+                    self.write(b, here, size, columns, alpha, b.offset(x, left, ty), x_step, b.offset(y, right, ty),
+                               y_step, now, b.offset(out, b.mul(row, columns), ty))
+                    poll(b, frame, _LOOK, lambda: b.line(f"ret i32 {INTERRUPTED}"))
+            return []
+
+        work = b.mul(b.mul(rows, columns), inner)
+        b.either(b.icmp("sle", work, const("i64", most)), few, many)
+        return const("i32", 0)
+
+    def lines(self, b: Builder, rows: Val, work: Val, most: int) -> tuple[Val, Val]:
+        """How many rows a call has, each of so much work, and how many calls; the last takes the rest: at least
+        `_ROWS`, if there are so many, as BLAS has other ways for small products."""
+        unit, one = const("i64", _ROWS), const("i64", 1)
+
+        def up(x: Val, by: Val) -> Val:
+            return b.udiv(b.add(x, b.sub(by, one)), by)
+
+        fitting = b.mul(_at_least_one(b, b.udiv(const("i64", most), b.mul(work, unit))), unit)
+        lines = b.mul(up(up(rows, up(rows, fitting)), unit), unit)  # all calls about the same
+        return lines, up(_at_least_one(b, b.sub(rows, b.sub(unit, one))), lines)

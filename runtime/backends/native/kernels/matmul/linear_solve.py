@@ -1,0 +1,161 @@
+"""Lowerings of systems of equations, determinants and Cholesky factors.
+
+They call the functions of LAPACK that NumPy calls, as it does on copies of the matrices in Fortran's order and in
+double precision. Where these find that a matrix is singular, the kernel raises.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.backends.native.abi.blas import blas_symbols
+from runtime.backends.native.codegen import fusion
+from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
+from runtime.backends.native.codegen.scalar_ops import cast, combine, literal, llvm_type
+from runtime.backends.native.kernels.matmul.products import element_at, leading, steps_of
+from runtime.backends.native.libm.complex_numbers import call_library, joined, parts
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
+from runtime.core.graph import Node
+from runtime.core.types import DType, complex128, float64, int64
+
+__all__: list[str] = []
+
+
+def _routine(w: Lowering, name: str, dtype: DType) -> tuple[str, DType]:
+    """The routine for matrices of a dtype, which takes addresses, and the dtype that it computes in."""
+    symbol = f"{'z' if dtype.is_complex else 'd'}{name}64"
+    if symbol not in blas_symbols():
+        raise NotNative("no LAPACK was found")
+    w.module.declare(symbol, "void", *["ptr"] * {"gesv": 8, "getrf": 6, "potrf": 5}[name])
+    w.long = True
+    return symbol, complex128 if dtype.is_complex else float64
+
+
+def _square(w: Lowering, node: Node, x: Leaf, values: Sequence[Value]) -> Index:
+    """The size of square matrices; the kernel raises if they are not."""
+    rows, columns = x.dims[-2:]
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows
+    w.fail_if(w.b.icmp("ne", w.b.i64(rows), w.b.i64(columns)), node, values)
+    return rows
+
+
+def _cell(b: Builder, value: Val) -> Val:
+    place = b.alloca(value.ty)
+    b.store(value, place)
+    return place
+
+
+def _cells(b: Builder, size: Index) -> tuple[Val, Val, Val]:
+    """Where a routine finds the size of a matrix and the distance of its columns, and says what went wrong."""
+    return (_cell(b, b.i64(size)), _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1))),
+            _cell(b, const("i64", 0)))
+
+
+def _turned(w: Lowering, x: Leaf, copy: Leaf) -> None:
+    """Copy a matrix into one that lies transposed, and may have another dtype: `copy` [columns, rows]."""
+    steps, source, target = x.steps(w.b), x.dtype, copy.dtype
+    turned = Leaf(source, copy.dims, x.pointer, (steps[1], steps[0]))
+    new = Map("cast", target, copy.dims, lambda b, v: cast(b, v, source, target), [turned])
+    w.store_all([(new, Leaf(target, copy.dims, copy.pointer))])
+
+
+@lowers("solve")
+def solve(w: Lowering, node: Node, matrix: Value, rhs: Value) -> Value:
+    assert isinstance(matrix, Array) and isinstance(rhs, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "gesv", dtype)
+    x, y = w.leaf(matrix), w.leaf(rhs)
+    size = _square(w, node, x, [x, y])
+    rows, columns = y.dims[-2:]
+    if isinstance(rows, Val) or isinstance(size, Val):
+        w.fail_if(b.icmp("ne", b.i64(rows), b.i64(size)), node, [x, y])
+    lead = leading(w, node, x, y)
+    target = w.memory(dtype, [*lead, size, columns])
+    a, c = w.memory(wide, [size, size]), w.memory(wide, [columns, size])
+    pivots = w.memory(int64, [size])
+    xs, ys = (steps_of(w, m, lead) for m in (x, y))
+
+    def one(place: Sequence[Index]) -> None:
+        for m, steps, copy in ((x, xs, a), (y, ys, c)):
+            _turned(w, Leaf(dtype, m.dims[-2:], element_at(w, m, steps, place), m.steps(b)[-2:]), copy)
+        n, least, info = _cells(b, size)
+        b.call("void", routine, n, _cell(b, b.i64(columns)), a.pointer, least, pivots.pointer, c.pointer, least, info)
+        w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x, y])
+        _turned(w, c, Leaf(dtype, [size, columns], target.address(b, [*place, 0, 0])))
+
+    fusion.nest(b, lead, one, parallel=False)
+    return target
+
+
+@lowers("cholesky")
+def cholesky(w: Lowering, node: Node, matrix: Value) -> Value:
+    assert isinstance(matrix, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "potrf", dtype)
+    x = w.leaf(matrix)
+    size = _square(w, node, x, [x])
+    target, a = w.memory(dtype, x.dims), w.memory(wide, [size, size])
+
+    def one(place: Sequence[Index]) -> None:
+        _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
+        n, least, info = _cells(b, size)
+        b.call("void", routine, _cell(b, const("i8", ord("L"))), n, a.pointer, least, info)
+        w.fail_if(b.icmp("ne", b.load("i64", info), const("i64", 0)), node, [x])
+        with b.loop(0, size) as i, b.loop(0, size) as j:
+            value = b.select(b.icmp("sle", j, i), b.load(llvm_type(wide), a.address(b, [j, i])), literal(wide, 0))
+            target.store(b, [*place, i, j], cast(b, value, wide, dtype))
+
+    fusion.nest(b, x.dims[:-2], one, parallel=False)
+    return target
+
+
+@lowers("det")
+def det(w: Lowering, node: Node, matrix: Value) -> Value:
+    """As NumPy: the product of the signs on the diagonal times exp of the sum of the logarithms."""
+    assert isinstance(matrix, Array)
+    b, dtype = w.b, matrix.dtype
+    routine, wide = _routine(w, "getrf", dtype)
+    x = w.leaf(matrix)
+    size = _square(w, node, x, [x])
+    lead = x.dims[:-2]
+    a, pivots = w.memory(wide, [size, size]), w.memory(int64, [size])
+    target = w.memory(dtype, lead)
+
+    def one(place: Sequence[Index]) -> None:
+        _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
+        n, least, info = _cells(b, size)
+        b.call("void", routine, n, n, a.pointer, least, pivots.pointer, info)
+        singular = b.icmp("ne", b.load("i64", info), const("i64", 0))
+
+        def swapped(k: Val, state: Sequence[Val]) -> list[Val]:
+            moved = b.icmp("ne", b.load("i64", pivots.address(b, [k])), b.add(k, const("i64", 1)))
+            return [b.xor(state[0], moved)]
+
+        def factor(k: Val, state: Sequence[Val]) -> list[Val]:
+            sign, length = _sign(b, wide, b.load(llvm_type(wide), a.address(b, [k, k])))
+            logarithm = call_library(b, "log", length)
+            return [combine(b, "reduce_prod", wide, state[0], sign), b.fadd(state[1], logarithm)]
+
+        nothing = literal(float64, 0)
+        (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
+        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negated on the way, other zeros were negative
+        sign, total = b.folded(0, size, [first, nothing], factor)
+        grown = call_library(b, "exp", total)
+        if dtype.is_complex:
+            grown = joined(b, (grown, nothing))
+        value = b.select(singular, literal(wide, 0), combine(b, "reduce_prod", wide, sign, grown))
+        target.store(b, place, cast(b, value, wide, dtype))
+
+    fusion.nest(b, lead, one, parallel=False)
+    return target if lead else Scalar(dtype, b.load(llvm_type(dtype), target.pointer))
+
+
+def _sign(b: Builder, dtype: DType, x: Val) -> tuple[Val, Val]:
+    """The sign of a number, or its direction, and its absolute value."""
+    if not dtype.is_complex:
+        negative = b.fcmp("olt", x, const(x.ty, 0))
+        return b.select(negative, const(x.ty, -1), const(x.ty, 1)), b.select(negative, b.fneg(x), x)
+    pair = parts(b, x)
+    length = call_library(b, "hypot", *pair)
+    return joined(b, (b.fdiv(pair[0], length), b.fdiv(pair[1], length))), length

@@ -1,0 +1,112 @@
+"""Products in a loop by a matrix that stays the same, such as `h @ u` in the steps of an RNN: it is copied once.
+
+Whoever multiplies large matrices first copies the right one, in the order in which it is read (`microkernel.py`). BLAS
+does so in each call. Here the strips of what a loop captures are made when it begins, and each step multiplies by them,
+on the threads that loops share: those of a BLAS go on waiting in a loop for a while after each call, in the way of
+these.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Leaf
+from runtime.backends.native.codegen.parallel import THREADS_WORD
+from runtime.backends.native.kernels.matmul import gemm
+from runtime.backends.native.kernels.matmul.microkernel import BY_STRIPS, DEPTH, SIDE, STRIPS, Packed, fills, fits
+from runtime.backends.native.kernels.shapes import result_type
+from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import DType
+
+__all__ = ["Strips", "keep"]
+
+_MOST: Final = 1 << 24  # multiplications: of larger products copies are a small part
+_THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
+_WASTE: Final = 1.25  # by what tiles may exceed the product: BLAS has smaller ones
+
+
+class Strips:
+    """The strips of a matrix. `alone`: no BLAS makes products of the loop on threads of its own, which would be in the
+    way."""
+
+    def __init__(self, w: Lowering, y: Leaf, alone: bool) -> None:
+        b = w.b
+        self.size, self.columns = y.dims
+        self.alone = alone
+        self.code = Packed(w.module, y.dtype, False, False)
+        self.memory = w.memory(y.dtype, [self.code.room(b, 0, self.size, self.columns)]).pointer
+        y_turned, y_step = gemm.layout(w, y)
+        copy = Packed(w.module, y.dtype, False, y_turned).declare(STRIPS)
+        b.call("i32", copy, *map(b.i64, y.dims), y.pointer, b.i64(y_step), self.memory)
+
+    def takes(self, w: Lowering, x: Leaf) -> bool:
+        """Whether the rows of a left matrix lie as they are multiplied."""
+        return x.steps(w.b)[1] == 1
+
+    def divides(self, rows: Index) -> bool:
+        """Whether parts of loops may make a product of so many rows: none lies in memory that they would share."""
+        return isinstance(rows, int) and rows % self.code.rows == 0
+
+    def multiply(self, w: Lowering, x: Leaf, out: Leaf, alpha: Val | None = None) -> None:
+        """The product of a matrix that this takes into `out`; with `alpha`, as many times the product is added to what
+        is there."""
+        b = w.b
+        given = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
+                 out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
+        status = b.call("i32", self.code.declare(BY_STRIPS), w.frame, *given)
+        if not w.inside:
+            w.leave_if_stopped(status)
+
+    def _threads(self, w: Lowering, rows: Index) -> Val:
+        """So many at most; none: no others, and signals are not looked at."""
+        b = w.b
+        if w.inside or not self.alone:
+            return const("i64", 0 if w.inside else 1)
+        pays = b.icmp("sge", b.i64(b.product([rows, self.size, self.columns])), const("i64", _THREADS))
+        return b.select(pays, b.load("i64", w.word(THREADS_WORD)), const("i64", 1))
+
+
+def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
+    """Make strips of what the body of a loop multiplies by. `env`: its captures."""
+    products = [node for node in body.nodes if node.op.name == "matmul"]
+    found = {node: y for node in products if (y := _right(w, node, env)) is not None}
+    alone = not any(node not in found and gemm.wakes(w.module, result_type(node).dtype, _sizes(node))
+                    for node in products)
+    made: dict[GraphValue, Strips] = {}
+    for node in products:
+        w.strips.pop(node, None)
+        if node in found:
+            value = node.inputs[1]
+            if value not in made:
+                made[value] = Strips(w, found[node], alone)
+            w.strips[node] = made[value]
+
+
+def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | None:
+    """The right matrix of a large product, if it is the same in all steps and strips pay."""
+    y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, gemm.work_of(_sizes(node))
+    if w.inside or not fits(w.module, dtype) or not isinstance(y, Leaf):
+        return None
+    if y.dtype is not dtype or len(y.dims) != 2 or len(result_type(node).shape) != 2 or not gemm.is_large(dtype, work):
+        return None
+    size, columns = y.dims
+    if not (isinstance(size, int) and isinstance(columns, int) and 0 < size <= DEPTH and 0 < columns <= SIDE):
+        return None
+    if not _fills(w, dtype, result_type(node).shape[0], columns):
+        return None
+    return y if (work is None or work <= _MOST) and gemm.straight(w.b, y) is True else None
+
+
+def _fills(w: Lowering, dtype: DType, rows: int | None, columns: int) -> bool:
+    """Whether tiles are not much more than a product. Of rows that are not known as many may be missing as in the
+    highest tile: few of those for registers of 256 bits."""
+    return w.module.vector_bits < 512 if rows is None else fills(w.module, dtype, rows, columns, _WASTE)
+
+
+def _sizes(node: Node) -> gemm.Sizes:
+    """The rows of each matrix of a product, multiplications for an element, and columns."""
+    x, y = (v.type.shape for v in node.inputs)  # type: ignore[union-attr]
+    return x[-2], x[-1], y[-1]

@@ -1,0 +1,261 @@
+"""Matrix products: small ones written inline, others made by `gemm.py`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from runtime.backends.native.abi.blas import GEMM
+from runtime.backends.native.codegen import folds, fusion
+from runtime.backends.native.codegen.context import Lowering, Value, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
+from runtime.backends.native.codegen.scalar_ops import llvm_type, lower
+from runtime.backends.native.kernels.elementwise import fitted
+from runtime.backends.native.kernels.gemm_accumulate import Update, update_of
+from runtime.backends.native.kernels.matmul import gemm
+from runtime.backends.native.kernels.matmul.packed_operands import Strips
+from runtime.backends.native.kernels.shapes import narrowed, result_type, widened
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
+from runtime.core.graph import Node
+from runtime.core.types import DType, float16
+
+__all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
+
+_ROW: Final = 64  # columns that are kept in registers then
+
+
+@lowers("matmul")
+def matmul(w: Lowering, node: Node, x: Value, y: Value) -> Value:
+    assert isinstance(x, Array) and isinstance(y, Array)
+    if x.dtype is float16:
+        return narrowed(w, _matmul(w, node, widened(x), widened(y)), float16)
+    return _matmul(w, node, x, y)
+
+
+def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
+    if x.dtype in GEMM:
+        gemm.need(w, x.dtype)
+    b = w.b
+    x, y = _matrix(w, x), _matrix(w, y)
+    rows, inner, columns = x.dims[-2], x.dims[-1], y.dims[-1]
+    if isinstance(inner, Val) or isinstance(y.dims[-2], Val):
+        w.fail_if(b.icmp("ne", b.i64(inner), b.i64(y.dims[-2])), node, [x, y])
+        inner = inner if isinstance(inner, int) else y.dims[-2]
+    lead = leading(w, node, x, y)
+    known = result_type(node).shape
+    dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
+    if not lead and not w.inside and gemm.by_sums(w.module, x.dtype, (rows, inner, columns)):
+        return _by_sums(w, x, y, dims)
+    if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
+        update = update_of(w, node, dims)
+        strips: Strips | None = w.strips.get(node)
+        if strips is not None and strips.takes(w, x) and (update is None or update.variable is None):
+            return _by_strips(w, node, strips, x, dims, update)
+        uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
+        if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
+            left, right = x, y
+            w.added.append(node)
+            return update.write(w, lambda out, alpha: gemm.call(w, left, right, out, alpha, uncut))
+    whole = x.dtype is result_type(node).dtype
+    target = w.result(node.outputs[0], dims) if whole else w.memory(x.dtype, dims)
+    xs, ys = (steps_of(w, m, lead) for m in (x, y))
+
+    def product(place: Sequence[Index]) -> None:
+        left, right = (element_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
+        out = Leaf(x.dtype, [rows, columns], target.address(b, [*place, 0, 0]))
+        multiply(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
+                 Leaf(x.dtype, [inner, columns], right, y.steps(b)[-2:]), out)
+        if lead:
+            w.poll(b.imul(b.product([rows, columns]), inner) if isinstance(inner, int) else 1 << 14)
+
+    fusion.nest(b, lead, product, parallel=False)
+    return target
+
+
+def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
+    """The product of a matrix and a vector, a sum for each row. Those of a matrix that lies by columns are added up
+    side by side."""
+    b, dtype = w.b, x.dtype
+    w.long = True
+    if not _is(y.dims[1], 1):  # x y = (y' x')'
+        x, y = (Leaf(dtype, m.dims[::-1], m.pointer, m.steps(b)[::-1], bases=m.bases) for m in (y, x))
+    across = _is(x.steps(b)[1], 1)
+    along = slice(None) if across else slice(None, None, -1)
+    sizes, vector = x.dims[along], [0, y.steps(b)[0]][along]
+    factors = [Leaf(dtype, sizes, x.pointer, x.steps(b)[along], bases=x.bases),
+               Leaf(dtype, sizes, y.pointer, vector, bases=y.bases)]
+    terms = Map("multiply", dtype, sizes, lambda b, one, other: b.fmul(one, other), factors)
+    total = folds.reduce(b, w.memory, "reduce_sum", terms, [int(across)], False, w.divide)
+    assert isinstance(total, Array)
+    return total.reshaped(dims)
+
+
+def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[Index], update: Update | None) -> Leaf:
+    w.by_strips.append(node)
+    if update is not None:
+        w.added.append(node)
+        return update.write(w, lambda out, alpha: strips.multiply(w, x, out, alpha))
+    target = w.result(node.outputs[0], dims)
+    strips.multiply(w, x, target)
+    return target
+
+
+def _matrix(w: Lowering, x: Array) -> Leaf:
+    """In memory, so that rows or columns lie without gaps."""
+    if isinstance(x, Leaf) and any(isinstance(s, int) and s == 1 for s in x.steps(w.b)[-2:]):
+        return x
+    return w.leaf(x)
+
+
+def leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
+    """The leading dimensions, broadcast."""
+    if len(x.dims) == 2 and len(y.dims) == 2:
+        return []
+    shapes = [Leaf(m.dtype, m.dims[:-2], m.pointer) for m in (x, y)]
+    dims, _ = fitted(w, node, [s for s in shapes if s.dims], widen=False, operands=[x, y])
+    return dims
+
+
+def steps_of(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
+    """By how much each leading index moves; by nothing where the axis repeats."""
+    b = w.b
+    mine = x.dims[:-2]
+    steps: list[Index] = [0] * (len(lead) - len(mine))
+    for size, step in zip(mine, x.steps(b), strict=False):
+        if isinstance(size, int):
+            steps.append(0 if size == 1 else step)
+        else:
+            steps.append(b.select(b.icmp("eq", size, const("i64", 1)), const("i64", 0), b.i64(step)))
+    return steps
+
+
+def element_at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) -> Val:
+    """The address of the matrix at a place of the leading dimensions."""
+    b = w.b
+    offset: Index = 0
+    for index, step in zip(place, steps, strict=True):
+        offset = b.iadd(offset, b.imul(index, step))
+    return b.offset(x.pointer, offset, llvm_type(x.dtype))
+
+
+def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    """The product of two matrices, into memory of its own."""
+    rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
+    if _is(rows, 0) or _is(columns, 0):
+        return
+    if by_blas(w, x.dtype, [rows, inner, columns]):
+        gemm.call(w, x, y, out)
+    else:
+        _inline(w, x, y, out)
+
+
+def by_blas(w: Lowering, dtype: DType, sizes: Sequence[Index]) -> bool:
+    return gemm.is_large(dtype, w.b.product(sizes))
+
+
+def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    b, ty = w.b, llvm_type(x.dtype)
+    inner, columns = x.dims[1], y.dims[1]
+    if x.dtype.is_floating and _fits_registers(w, x, y):
+        _by_vector(w, x, y, out)
+        return
+    with b.loop(0, x.dims[0]) as i:
+        if isinstance(columns, int) and columns == 1:
+            _dot(w, x, y, out, i)
+        elif isinstance(columns, int) and columns <= _ROW and _is(y.steps(b)[1], 1):
+            row = f"<{columns} x {ty}>"
+
+            def step(k: Val, state: Sequence[Val], i: Val = i, row: str = row) -> list[Val]:
+                one = b.splat(b.load(ty, x.address(b, [i, k])), columns)
+                line = b.load(row, y.address(b, [k, 0]), x.dtype.size)
+                return [_added(b, x.dtype, one, line, state[0])]
+
+            (total,) = b.folded(0, inner, [const(row, 0)], step)
+            b.store(total, out.address(b, [i, 0]), x.dtype.size)
+        else:
+            with b.loop(0, columns, parallel=True) as j:
+                out.store(b, [i, j], const(ty, 0))
+            with b.loop(0, inner) as k:
+                one = b.load(ty, x.address(b, [i, k]))
+                with b.loop(0, columns, parallel=True) as j:
+                    value = b.load(ty, y.address(b, [k, j]))
+                    old = b.load(ty, out.address(b, [i, j]))
+                    out.store(b, [i, j], _added(b, x.dtype, one, value, old))
+
+
+def _added(b: Builder, dtype: DType, x: Val, y: Val, total: Val) -> Val:
+    """total + x * y"""
+    if dtype.is_floating:
+        return b.fma(x, y, total)
+    return lower(b, "add", dtype, total, lower(b, "multiply", dtype, x, y))
+
+
+def _is(step: Index, value: int) -> bool:
+    return isinstance(step, int) and step == value
+
+
+def _fits_registers(w: Lowering, x: Leaf, y: Leaf) -> bool:
+    """Whether `y` is a vector that half of the registers hold, and the rows of `x` lie without gaps."""
+    inner = x.dims[1]
+    return (_is(y.dims[1], 1) and isinstance(inner, int) and isinstance(x.dims[0], int) and inner > 0
+            and _is(x.steps(w.b)[1], 1) and _is(y.steps(w.b)[0], 1)
+            and inner * x.dtype.size * 8 <= 16 * w.module.vector_bits)
+
+
+def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
+    """A matrix by a vector in registers: as many rows at once as a register has lanes. Their sums, one register for
+    each row, are added pairwise until all are in one register, in order."""
+    b, ty, size = w.b, llvm_type(x.dtype), x.dtype.size
+    count = w.module.vector_bits // (8 * size)
+    rows, inner = x.dims[0], x.dims[1]
+    assert isinstance(rows, int) and isinstance(inner, int)
+    wide = f"<{count} x {ty}>"
+
+    def picked(lanes: list[int]) -> str:
+        return f"<{len(lanes)} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
+
+    def line(pointer: Val) -> list[Val]:
+        """A row in registers; the last is filled up with zeros."""
+        found = [b.load(wide, b.offset(pointer, k, ty), size) for k in range(0, inner - count + 1, count)]
+        rest = inner % count
+        if rest:
+            part = b.load(f"<{rest} x {ty}>", b.offset(pointer, inner - rest, ty), size)
+            lanes = picked([min(k, rest) for k in range(count)])
+            found.append(b.op(wide, f"shufflevector {part}, {part.ty} zeroinitializer, {lanes}"))
+        return found
+
+    vector = line(y.pointer)
+
+    def sums(first: Index, many: int) -> Val:
+        totals: list[Val] = []
+        for r in range(many):
+            ones = line(x.address(b, [b.iadd(first, r), 0]))
+            total = b.fmul(ones[0], vector[0])
+            for one, other in zip(ones[1:], vector[1:], strict=True):
+                total = b.fma(one, other, total)
+            totals.append(total)
+        totals += [const(wide, 0)] * (count - many)
+        while len(totals) > 1:
+            halves = [[b.op(wide, f"shufflevector {p}, {q}, {picked([2 * k + odd for k in range(count)])}")
+                       for odd in (0, 1)] for p, q in zip(totals[::2], totals[1::2], strict=True)]
+            totals = [b.fadd(*half) for half in halves]
+        return totals[0]
+
+    with b.loop(0, rows // count * count, count) as i:
+        b.store(sums(i, count), out.address(b, [i, 0]), size)
+    rest = rows % count
+    if rest:
+        total = sums(rows - rest, rest)
+        part = b.op(f"<{rest} x {ty}>", f"shufflevector {total}, {wide} poison, {picked(list(range(rest)))}")
+        b.store(part, out.address(b, [rows - rest, 0]), size)
+
+
+def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
+    """One row by one column."""
+    b = w.b
+    inner = x.dims[1]
+    line = Leaf(x.dtype, [inner], x.address(b, [i, 0]), [x.steps(b)[1]])
+    column = Leaf(x.dtype, [inner], y.pointer, [y.steps(b)[0]])
+    terms = Map("product", x.dtype, [inner], lambda b, p, q: lower(b, "multiply", x.dtype, p, q), [line, column])
+    total = folds.reduce(b, w.memory, "reduce_sum", terms, [0], False, w.divide)
+    assert isinstance(total, Scalar)
+    out.store(b, [i, 0], total.val)

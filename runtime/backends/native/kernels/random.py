@@ -1,0 +1,457 @@
+"""Lowerings of random numbers: the same ones, bit for bit, that NumPy's generator gives the kernels.
+
+A source's numbers come from NumPy's own bit generator, by the functions that it offers to C (numpy/random/bitgen.h), so
+that kernels and native code take turns at one stream; the distributions are written here as NumPy has them
+(numpy/random/src/distributions). Stateless numbers need a stream of their own: a seed, spread by NumPy's
+SeedSequence, starts a PCG64 (M. E. O'Neill, 2014), both of which are written here, too. NumPy may change how it draws;
+where it does not draw as it is known to, the kernels are called.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from runtime.backends.native.abi.interrupts import INTERRUPTED, PIECE, poll, watched
+from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Scalar
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.kernels import ziggurat_tables
+from runtime.backends.native.kernels.shapes import check_sizes, numbers, result_type
+from runtime.backends.native.llvm.builder import Builder, Index, Val, bits_of, const
+from runtime.core.graph import Node
+from runtime.core.types import int32
+
+__all__: list[str] = []
+
+_LONG: Final = 1 << 12  # numbers from which on other threads should run meanwhile
+_PLAIN: Final = "noinline nounwind"
+_DIGEST: Final = "ad95d28df75de371"
+
+
+@functools.lru_cache(maxsize=1)
+def _known() -> bool:
+    """Whether this NumPy draws as it is written here: by what it draws from a seed."""
+    generator = np.random.default_rng([5, 1 << 40])
+    digest = hashlib.sha256(type(generator.bit_generator).__name__.encode())
+    for dtype in (np.float32, np.float64):
+        digest.update(generator.random(3, dtype).tobytes())
+        digest.update(generator.standard_normal(4000, dtype).tobytes())
+    for bits in (8, 16, 32, 64):
+        for span in (100, 1 << (bits - 1), 1 << bits):
+            digest.update(generator.integers(0, span, 7, f"u{bits // 8}").tobytes())
+    return digest.hexdigest()[:16] == _DIGEST
+
+
+# Streams: an address of three words, those of a state, of a function to the next 64 bits and one to the next 32 bits.
+
+def _stream(w: Lowering, source: Any) -> Val:
+    """Of a source, whose state stays where it is."""
+    if not any(source is other for other in w.sources):
+        w.sources.append(source)
+    interface = source.generator.bit_generator.ctypes
+    words = [interface.state_address, *[
+        ctypes.cast(function, ctypes.c_void_p).value for function in (interface.next_uint64, interface.next_uint32)]]
+    found = w.constant(np.array(words, np.uint64).view(np.int64))
+    assert isinstance(found, Leaf)
+    return found.pointer
+
+
+_STATE: Final = 48  # bytes of a PCG64: its state, its increment, whether 32 bits are left of the last 64, and these
+_MULTIPLIER: Final = "47026247687942121848144207491837523525"
+
+
+def _own_stream(w: Lowering, seed: Array) -> Val:
+    """Of a seed."""
+    b = w.b
+    places = w.leaf(seed)
+    size = places.dims[0]
+    entropy = w.memory(int32, [b.imul(size, 2)])
+
+    def add(k: Val, state: Sequence[Val]) -> list[Val]:
+        """An integer as its words of 32 bits, without leading zeros."""
+        (count,) = state
+        value = b.extend(places.at(Context(b), [k]), places.dtype.is_unsigned)
+        high = b.convert("trunc", b.lshr(value, const("i64", 32)), "i32")
+        entropy.store(b, [count], b.convert("trunc", value, "i32"))
+        entropy.store(b, [b.iadd(count, 1)], high)
+        return [b.add(count, b.select(b.icmp("ne", high, const("i32", 0)), const("i64", 2), const("i64", 1)))]
+
+    (count,) = b.folded(0, size, [const("i64", 0)], add)
+    state, words = b.alloca("i8", _STATE, 16), b.alloca("i64", 3)
+    module = w.module
+    module.define("pcg64.seed", "void", ["ptr", "i64", "ptr"], _seed, _PLAIN)
+    for name, result, write in (("pcg64.next64", "i64", _next64), ("pcg64.next32", "i32", _next32)):
+        module.define(name, result, ["ptr"], write, "nounwind")
+    b.call("void", "pcg64.seed", entropy.pointer, count, state)
+    for k, word in enumerate((state, Val("ptr", "@pcg64.next64"), Val("ptr", "@pcg64.next32"))):
+        b.store(word, b.offset(words, k, "i64"))
+    return words
+
+
+def _wide_load(b: Builder, state: Val, at: int) -> Val:
+    return b.load("i128", b.offset(state, at, "i8"), 16)
+
+
+def _step(b: Builder, value: Val, increment: Val) -> Val:
+    return b.add(b.op("i128", f"mul {value}, {_MULTIPLIER}"), increment)
+
+
+def _next64(b: Builder, state: Val) -> Val:
+    value = _step(b, _wide_load(b, state, 0), _wide_load(b, state, 16))
+    b.store(value, state, 16)
+    high = b.convert("trunc", b.op("i128", f"lshr {value}, 64"), "i64")
+    folded = b.xor(high, b.convert("trunc", value, "i64"))
+    return b.intrinsic("fshr", folded, folded, b.lshr(high, const("i64", 58)))
+
+
+def _next32(b: Builder, state: Val) -> Val:
+    has, rest = b.offset(state, 32, "i8"), b.offset(state, 36, "i8")
+
+    def left() -> list[Val]:
+        b.store(const("i32", 0), has)
+        return [b.load("i32", rest)]
+
+    def fresh() -> list[Val]:
+        value = b.call("i64", "pcg64.next64", state)
+        b.store(const("i32", 1), has)
+        b.store(b.convert("trunc", b.lshr(value, const("i64", 32)), "i32"), rest)
+        return [b.convert("trunc", value, "i32")]
+
+    return b.either(b.icmp("ne", b.load("i32", has), const("i32", 0)), left, fresh)[0]
+
+
+_INIT_A, _MULT_A, _INIT_B, _MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+_MIX_LEFT, _MIX_RIGHT = 0xCA01F9DD, 0x4973F715
+_POOL: Final = 4  # words
+
+
+def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
+    """NumPy's SeedSequence: the words of entropy are hashed and mixed, and what comes of it starts the generator."""
+    word = "i32"
+
+    def shifted(x: Val) -> Val:
+        return b.xor(x, b.lshr(x, const(word, 16)))
+
+    def hashed(x: Val, by: Val, factor: int) -> tuple[Val, Val]:
+        following = b.mul(by, const(word, factor))
+        return shifted(b.mul(b.xor(x, by), following)), following
+
+    def mixed(x: Val, y: Val) -> Val:
+        return shifted(b.sub(b.mul(const(word, _MIX_LEFT), x), b.mul(const(word, _MIX_RIGHT), y)))
+
+    pool: list[Val] = []
+    by = const(word, _INIT_A)
+    for k in range(_POOL):
+        there = b.icmp("sgt", count, const("i64", k))
+        (given,) = b.either(there, lambda k=k: [b.load(word, b.offset(entropy, k, word))],  # type: ignore[misc]
+                            lambda: [const(word, 0)])
+        found, by = hashed(given, by, _MULT_A)
+        pool.append(found)
+    for source in range(_POOL):
+        for target in range(_POOL):
+            if source != target:
+                found, by = hashed(pool[source], by, _MULT_A)
+                pool[target] = mixed(pool[target], found)
+
+    def more(k: Val, values: Sequence[Val]) -> list[Val]:
+        *pool, by = values
+        given = b.load(word, b.offset(entropy, k, word))
+        for target in range(_POOL):
+            found, by = hashed(given, by, _MULT_A)
+            pool[target] = mixed(pool[target], found)
+        return [*pool, by]
+
+    *pool, _ = b.folded(_POOL, count, [*pool, by], more)
+    by = const(word, _INIT_B)
+    halves: list[Val] = []
+    for k in range(2 * _POOL):
+        found, by = hashed(pool[k % _POOL], by, _MULT_B)
+        halves.append(b.convert("zext", found, "i128"))
+
+    def joined(first: int) -> Val:
+        """Four words: of two numbers of 64 bits, the higher one first."""
+        total: Val | None = None
+        for k, shift in enumerate((64, 96, 0, 32)):
+            part = b.op("i128", f"shl {halves[first + k]}, {shift}")
+            total = part if total is None else b.or_(total, part)
+        assert total is not None
+        return total
+
+    increment = b.op("i128", f"or {b.op('i128', f'shl {joined(4)}, 1')}, 1")
+    start = b.add(_step(b, Val("i128", "0"), increment), joined(0))
+    b.store(_step(b, start, increment), state, 16)
+    b.store(increment, b.offset(state, 16, "i8"), 16)
+    b.store(const("i32", 0), b.offset(state, 32, "i8"))
+
+
+# Distributions.
+
+class Stream(NamedTuple):
+    """A stream within a function that draws from it: its state, and by their number what gives the next bits."""
+
+    state: Val
+    functions: dict[int, Val]
+
+    def next(self, b: Builder, bits: int) -> Val:
+        return b.call_pointer(f"i{bits}", self.functions[bits], self.state)
+
+
+def _opened(b: Builder, words: Val) -> Stream:
+    functions = {bits: b.load("ptr", b.offset(words, k, "i64")) for k, bits in ((1, 64), (2, 32))}
+    return Stream(b.load("ptr", words), functions)
+
+
+def _unit(b: Builder, stream: Stream, kind: str) -> Val:
+    """From 0 to below 1: of the first 53 or 24 bits."""
+    bits, digits = (64, 53) if kind == "double" else (32, 24)
+    whole = b.lshr(stream.next(b, bits), const(f"i{bits}", bits - digits))
+    return b.op(kind, f"fmul {b.convert('sitofp', whole, kind)}, {const(kind, 2.0 ** -digits).ref}")
+
+
+def _normal(b: Builder, stream: Stream, kind: str) -> Val:
+    """A point in a layer of the ziggurat, drawn again until it lies below the curve."""
+    module = b.module
+    name = f"normal.{kind}"
+    module.declare("exp", "double", "double")
+    module.declare("log1p", "double", "double")
+    module.declare("log1pf", "float", "float")
+    bits = 64 if kind == "double" else 32
+
+    def write(f: Builder, state: Val, function: Val) -> None:
+        _ziggurat(f, Stream(state, {bits: function}), kind)
+
+    module.define(name, kind, ["ptr", "ptr"], write, "nounwind")
+    return b.call(kind, name, stream.state, stream.functions[bits])
+
+
+def _ziggurat(b: Builder, stream: Stream, kind: str) -> None:
+    digits, bits = (52, 64) if kind == "double" else (23, 32)
+    whole = f"i{bits}"
+    table = ziggurat_tables.tables(digits)
+    below, widths, heights = (_table(b, f"ziggurat.{name}{bits}", ty, values) for name, ty, values in (
+        ("below", whole, table.below), ("widths", kind, table.widths), ("heights", kind, table.heights)))
+
+    def arithmetic(name: str, x: Val, y: Val) -> Val:
+        return b.op(x.ty, f"{name} {x}, {y.ref}")
+
+    def logarithm() -> Val:
+        """log(1 - u)"""
+        return b.call(kind, "log1p" if kind == "double" else "log1pf", b.fneg(_unit(b, stream, kind)))
+
+    again, tail = b.label("again"), b.label("tail")
+    b.start(again)
+    drawn = stream.next(b, bits)
+    layer = b.and_(drawn, const(whole, 255))
+    point = b.lshr(drawn, const(whole, 9))
+    if kind == "double":
+        point = b.and_(point, const(whole, (1 << digits) - 1))
+    negative = b.icmp("ne", b.and_(drawn, const(whole, 256)), const(whole, 0))
+    index = b.convert("zext", layer, "i64")
+    width = arithmetic("fmul", b.convert("sitofp", point, kind), b.load(kind, b.offset(widths, index, kind)))
+    x = b.select(negative, b.fneg(width), width)
+    with b.when(b.icmp("ult", point, b.load(whole, b.offset(below, index, whole)))):
+        b.line(f"ret {x}")
+    with b.when(b.icmp("eq", layer, const(whole, 0))):
+        b.start(tail)
+        far = arithmetic("fmul", const(kind, -ziggurat_tables.INVERSE_TAIL), logarithm())
+        under = b.fneg(logarithm())
+        with b.when(b.fcmp("ogt", arithmetic("fadd", under, under), arithmetic("fmul", far, far))):
+            outer = arithmetic("fadd", const(kind, ziggurat_tables.TAIL), far)
+            left = b.icmp("ne", b.and_(point, const(whole, 256)), const(whole, 0))
+            b.line(f"ret {b.select(left, b.fneg(outer), outer)}")
+        b.jump(tail)
+    low = b.load(kind, b.offset(heights, index, kind))
+    high = b.load(kind, b.offset(heights, b.isub(index, 1), kind))
+    height = arithmetic("fadd", arithmetic("fmul", arithmetic("fsub", high, low), _unit(b, stream, kind)), low)
+    place = b.convert("fpext", x, "double")
+    square = arithmetic("fmul", arithmetic("fmul", const("double", -0.5), place), place)
+    with b.when(b.fcmp("olt", b.convert("fpext", height, "double"), b.call("double", "exp", square))):
+        b.line(f"ret {x}")
+    b.jump(again)
+
+
+def _table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
+    items = ", ".join([str(const(ty, value)) for value in values])
+    b.module.globals[name] = f"internal constant [{len(values)} x {ty}] [{items}]"
+    return Val("ptr", f"@{name}")
+
+
+def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count: Index) -> Val:
+    """Fill memory with floats. Those of 16 bits are rounded from 32. The status: 0, or a signal stops it."""
+    kind = "float" if ty == "half" else ty
+    draw: Callable[..., Val] = _unit if distribution == "uniform" else _normal
+
+    def fill(b: Builder, words: Val, out: Val, count: Val, frame: Val) -> None:
+        stream = _opened(b, words)
+        _each(b, count, frame, lambda k: b.store(
+            b.convert("fptrunc", draw(b, stream, kind), ty), b.offset(out, k, ty)))
+
+    name = f"fill.{distribution}.{ty}"
+    w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr"], fill, _PLAIN)
+    return w.b.call("i32", name, words, out, w.b.i64(count), w.frame)
+
+
+def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
+    """`write(k)` for each of so many numbers, to the end of a function, which is not 0 if a signal stops it."""
+    def step(k: Val, _: Sequence[Val]) -> list[Val]:
+        write(k)
+        return []
+
+    watched(b, count, [], step, lambda many: poll(b, frame, 4 * many, lambda: b.line(f"ret i32 {INTERRUPTED}")))
+    b.line("ret i32 0")
+
+
+def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: Val) -> Val:
+    """Fill memory with integers from low to below high (D. Lemire, 2019). The status: 0, or a signal stops it."""
+    b, ty = w.b, low.ty
+    name = f"fill.{ty}"
+    w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr", ty, ty], _fill_integers, _PLAIN)
+    return b.call("i32", name, words, out, b.i64(count), w.frame, low, b.sub(b.sub(high, const(ty, 1)), low))
+
+
+def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low: Val, span: Val) -> None:
+    """Numbers low + 0 ... low + span."""
+    stream = _opened(b, words)
+    ty, bits = low.ty, bits_of(low.ty)
+    held, left = b.alloca("i32"), b.alloca("i32")  # what is left of 32 bits, and how often
+    b.store(const("i32", 0), left)
+
+    def word() -> Val:
+        """The next 8 or 16 bits of 32, from the lowest on."""
+        some = b.icmp("ne", b.load("i32", left), const("i32", 0))
+
+        def rest() -> list[Val]:
+            b.store(b.sub(b.load("i32", left), const("i32", 1)), left)
+            return [b.lshr(b.load("i32", held), const("i32", bits))]
+
+        def fresh() -> list[Val]:
+            b.store(const("i32", 32 // bits - 1), left)
+            return [stream.next(b, 32)]
+
+        (value,) = b.either(some, rest, fresh)
+        b.store(value, held)
+        return b.convert("trunc", value, ty)
+
+    def each(draw: Callable[[], Val]) -> None:
+        _each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
+
+    def bounded(next_: Callable[[], Val], span: Val) -> Val:
+        """The high half of a product; drawn again where the low half would make it uneven."""
+        narrow = bits_of(span.ty)
+        double = f"i{2 * narrow}"
+        excluded = b.add(span, const(span.ty, 1))
+        top = b.convert("zext", excluded, double)
+        again = b.label("again")
+
+        def product() -> Val:
+            return b.mul(b.convert("zext", next_(), double), top)
+
+        first = product()
+        low_half = b.convert("trunc", first, span.ty)
+
+        def uneven() -> list[Val]:
+            threshold = b.urem(b.sub(const(span.ty, -1), span), excluded)
+            before = b.block
+            b.start(again)
+            value, close = b.open_phi(double, first, before)
+            fails = b.icmp("ult", b.convert("trunc", value, span.ty), threshold)
+            with b.when(fails):
+                close(product(), b.block)
+                b.jump(again)
+            return [value]
+
+        (value,) = b.either(b.icmp("ult", low_half, excluded), uneven, lambda: [first])
+        return b.convert("trunc", b.op(double, f"lshr {value}, {narrow}"), span.ty)
+
+    with b.when(b.icmp("eq", span, const(ty, 0))):
+        each(lambda: const(ty, 0))
+    if bits == 64:
+        whole32 = const(ty, 0xFFFFFFFF)
+        with b.when(b.icmp("eq", span, whole32)):
+            each(lambda: b.convert("zext", stream.next(b, 32), ty))
+        with b.when(b.icmp("ult", span, whole32)):
+            short = b.convert("trunc", span, "i32")
+            each(lambda: b.convert("zext", bounded(lambda: stream.next(b, 32), short), ty))
+    next_ = word if bits < 32 else lambda: stream.next(b, bits)
+    each(lambda: bounded(next_, span))  # the span is never the dtype's whole range
+
+
+# The ops.
+
+def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
+            fill: Callable[[Val, Index], Val], source: Val | None = None) -> Value:
+    """Memory of the wanted shape, which `fill` gets with the number of elements. If a signal stops it, the stream of a
+    source is again where it was."""
+    b = w.b
+    type = result_type(node)
+    elements = numbers(w, shape[0], len(type.shape)) if shape else list(node.params["dims"])
+    dims: list[Index] = [e if known is None else known for e, known in zip(elements, type.shape, strict=True)]
+    check_sizes(w, node, dims, values)
+    w.check_room(node, values, type.dtype, dims)
+    count = b.product(dims)
+    if not isinstance(count, int) or count >= _LONG:
+        w.long = True
+    if not dims:
+        cell = b.alloca(llvm_type(type.dtype))
+        fill(cell, 1)
+        return Scalar(type.dtype, b.load(llvm_type(type.dtype), cell))
+    target = w.memory(type.dtype, dims)
+    places = [] if source is None else _places(b, source)
+    before = [b.load("i64", place) for place in places]
+    stopped = b.icmp("ne", fill(target.pointer, count), const("i32", 0))
+    if not isinstance(count, int) or count > PIECE:
+        with b.when(stopped):
+            for place, word in zip(places, before, strict=True):
+                b.store(word, place)
+            w.leave(INTERRUPTED)
+    return target
+
+
+def _places(b: Builder, words: Val) -> list[Val]:
+    """What changes of a source's state (`pcg64_state` of NumPy): 128 bits, and what is left of the last 64."""
+    state = b.load("ptr", words)
+    inner = b.load("ptr", state)
+    return [inner, b.offset(inner, 1, "i64"), b.offset(state, 1, "i64")]
+
+
+def _need_known() -> None:
+    if not _known():
+        raise NotNative("this NumPy draws random numbers in a way of its own")
+
+
+@lowers("random")
+def random(w: Lowering, node: Node, *shape: Value) -> Value:
+    _need_known()
+    words = _stream(w, node.params["source"])
+    ty = llvm_type(node.params["dtype"])
+    return _filled(w, node, shape, shape, lambda out, count: _floats(
+        w, node.params["distribution"], ty, words, out, count), words)
+
+
+@lowers("random_int")
+def random_int(w: Lowering, node: Node, low: Value, high: Value, *shape: Value) -> Value:
+    _need_known()
+    b = w.b
+    first, end = w.element(low), w.element(high)
+    relation = "uge" if result_type(node).dtype.is_unsigned else "sge"
+    w.fail_if(b.icmp(relation, first, end), node, [low, high, *shape])
+    words = _stream(w, node.params["source"])
+    return _filled(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end),
+                   words)
+
+
+@lowers("stateless_random")
+def stateless_random(w: Lowering, node: Node, seed: Value, *shape: Value) -> Value:
+    _need_known()
+    assert isinstance(seed, Array)
+    values = [seed, *shape]
+    ty = llvm_type(node.params["dtype"])
+    return _filled(w, node, shape, values, lambda out, count: _floats(
+        w, node.params["distribution"], ty, _own_stream(w, seed), out, count))
+
+

@@ -1,0 +1,103 @@
+"""x to the power y: exp(y log x), with the logarithm in two words (of double) or in double (of float)."""
+from __future__ import annotations
+
+from typing import Final
+
+from runtime.backends.native.libm.exponentials import (
+    INF,
+    NAN,
+    clamp,
+    exp_words,
+    magic,
+    scaled,
+    split_exponent,
+    split_subnormal,
+)
+from runtime.backends.native.libm.expressions import (
+    BIAS,
+    MANTISSA,
+    Num,
+    fast_two_sum,
+    fma,
+    minus_product,
+    polynomial,
+    rint,
+    two_product,
+    two_sum,
+    where,
+)
+
+# log((1+s)/(1-s)) = 2s + s³ (2/3 + s² (c0 + c1 s² + ...)); 2/3 and ln 2 in two words.
+_LOG: Final = (0.3999999999999998, 0.2857142857144385, 0.22222222217785276, 0.1818181884469114, 0.15384558373378046,
+               0.1333626684230692, 0.1167572960035268, 0.11982203034702006)
+_TWO_THIRDS: Final = (0.6666666666666666, 3.700743415417188e-17)
+_LN2: Final = (0.6931471805598903, 5.497923018708371e-14)  # the high one times any exponent is exact
+# log2((1+s)/(1-s)) = s (c0 + c1 s² + ...) and 2^f = 1 + f (c0 + c1 f + ...), |f| <= 1/2, to 2^-28.
+_LOG2: Final = (2.885390081790167, 0.9617966732479734, 0.5770836018561375, 0.4116717493624725, 0.3407474487524446)
+_EXP2: Final = (0.6931472077098438, 0.24022650731674153, 0.05550325130459139, 0.009618096363113633,
+                0.0013401242217102364, 0.0001544605292016704)
+
+
+def log_words(x: Num) -> tuple[Num, Num]:
+    """log(x) in two words of double, for positive finite x."""
+    k, m = split_subnormal(x)
+    above = m - 1.0
+    below, below_low = two_sum(m, m.constant(1.0))
+    inverse = 1.0 / below
+    s = above * inverse
+    s_low = fma(-s, below_low, minus_product(above, s, below)) * inverse
+    z, z_low = two_product(s, s)
+    z_low = fma(s + s, s_low, z_low)
+    c, c_low = fast_two_sum(z.constant(_TWO_THIRDS[0]), z * polynomial(z, _LOG))
+    c_low = c_low + _TWO_THIRDS[1]
+    cube, cube_low = two_product(s, z)
+    cube_low = cube_low + fma(s, z_low, s_low * z)
+    w, w_low = two_product(cube, c)
+    w_low = w_low + fma(cube, c_low, cube_low * c)
+    h, h_low = fast_two_sum(s + s, w)
+    high, low = fast_two_sum(k * _LN2[0], h)
+    return fast_two_sum(high, low + (h_low + (w_low + fma(s_low, 2.0, k * _LN2[1]))))
+
+
+def pow(x: Num, y: Num) -> Num:
+    a = abs(x)
+    size = _double_size(a, y) if x.kind == "double" else _float_size(a, y)
+    size = where(a.equals(1.0), where(y.is_nan(), y, 1.0), size)
+    half = y * 0.5
+    whole = rint(y).equals(y)
+    odd = whole & rint(half).differs(half)
+    size = where((x < 0.0) & ~whole & (a < INF), NAN, size)
+    result = where((x.bits() < 0) & odd, -size, size)
+    return where(x.equals(1.0) | y.equals(0.0), 1.0, result)
+
+
+def _double_size(a: Num, y: Num) -> Num:
+    high, low = log_words(a)
+    high = where(a.equals(0.0), a.constant(-INF), where(a < INF, high, a))
+    z, z_low = two_product(y, high)
+    clamped = clamp(z, -746.0, 710.0)
+    p, biased = exp_words(clamped, where(abs(z) < 746.0, fma(y, low, z_low), 0.0))
+    return scaled(p + 1.0, biased, clamped < 0.0)
+
+
+def _float_size(a: Num, y: Num) -> Num:
+    wide = a.to("double")
+    log2 = log2_short(wide)
+    log2 = where(wide.equals(0.0), wide.constant(-INF), where(wide < INF, log2, wide))
+    return exp2_short(y.to("double") * log2).to("float")
+
+
+def log2_short(x: Num) -> Num:
+    """log2(x) to about 37 bits, of normal positive doubles."""
+    k, m = split_exponent(x)
+    s = (m - 1.0) / (m + 1.0)
+    return fma(s, polynomial(s * s, _LOG2), k.to("double"))
+
+
+def exp2_short(x: Num) -> Num:
+    """2^x to about 28 bits, of doubles whose result is to be a float."""
+    x = clamp(x, -160.0, 140.0)
+    shift = magic("double") + BIAS["double"]
+    whole = x + shift
+    f = x - (whole - shift)
+    return fma(polynomial(f, _EXP2), f, 1.0) * (whole.bits() << MANTISSA["double"]).from_bits("double")

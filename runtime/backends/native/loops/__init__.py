@@ -1,0 +1,1 @@
+"""Transformations of loops: lanes, blocks, several steps at once."""

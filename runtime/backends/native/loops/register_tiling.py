@@ -1,0 +1,417 @@
+"""Loops over arrays, block by block: each block runs all its iterations in registers.
+
+It applies to a loop whose arrays have one shape and whose body is element-wise, while no scalar that it carries
+depends on an array. Then the elements go their ways alone, and only the test looks at all of them: at most with one
+`reduce_any`, without which it is false. So a block may stop as soon as none of its own elements holds, if its arrays
+do not change any more. This is checked by one more iteration that must change nothing: what the body then computes
+depends on the block's arrays and on what is the same in each iteration alone, so that nothing will ever change it. (The
+mask may be a carried array; where it does not hold, `where(mask, new, old)` is `old`, and `new` may use anything.) If a
+block fails the check, the whole loop runs again, array by array. The number of iterations is the greatest of all.
+Where only the run knows the sizes, the loop also runs array by array if they differ, or are less than a block.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Scalar, same
+from runtime.backends.native.codegen.parallel import WORTH, region
+from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, FAILS, llvm_type
+from runtime.backends.native.kernels.shapes import numbers
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const, int_like, is_float
+from runtime.backends.native.loops.if_conversion import Registers, flat, safe, type_of
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import TensorType, bool_, int32, int64
+
+__all__ = ["Tiled", "tiled"]
+
+_SHARE: Final = 32  # blocks that a thread takes at a time
+_BITS: Final = 1024  # of an array in a block: two registers of the widest kind
+_PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
+
+
+class Tiled:
+    """A loop that runs block by block: what was found out about it."""
+
+    def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool,
+                 shapes: list[GraphValue]) -> None:
+        self.body = body
+        self.test = test
+        self.items = items
+        self.any = any_  # the test's `reduce_any`
+        self.checked = checked  # whether each block that stops alone must be checked
+        self.shapes = shapes  # what is captured as the shape of arrays
+        self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
+
+
+def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | None:
+    """Whether the loop may run block by block. `items`: how many inputs of the body come before the state."""
+    if any(n.op.effect or n.op.name in ("while_loop", "reduce", "try") for g in (body, test) if g is not None
+           for n in g.walk()):
+        return None
+    names: dict[GraphValue, GraphValue] = {}
+    body, renamed = flat(body)
+    names.update(renamed)
+    if test is not None:
+        test, renamed = flat(test)
+        names.update(renamed)
+    plan = _plan(body, test, items)
+    if plan is not None:
+        plan.names = names
+    return plan
+
+
+def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
+    state = body.inputs[items:]
+    arrays = [k for k, v in enumerate(state) if isinstance(v.type, TensorType) and v.type.shape]
+    if not arrays or not all(isinstance(v.type, TensorType) for v in body.inputs):
+        return None
+    shape = state[arrays[0]].type
+    if not isinstance(shape, TensorType):
+        return None
+    if not all(_fits(state[k], shape) for k in arrays):
+        return None
+    any_: Node | None = None
+    if test is not None:
+        found = [n for n in test.nodes if n.op.name == "reduce_any"]
+        if len(found) > 1:
+            return None
+        any_ = found[0] if found else None
+        if any_ is not None:
+            mask = any_.inputs[0]
+            if not type_of(mask).shape or not _fits(mask, shape) or type_of(any_.outputs[0]).shape:
+                return None
+    work = 0
+    for graph in (body, test):
+        for n in graph.nodes if graph is not None else ():
+            if n is any_:
+                continue
+            if _is_shape(n, shape):
+                continue
+            if not _elementwise(n, shape):
+                return None
+            work += bool(n.outputs[0].type.shape)  # type: ignore[union-attr]
+    outer = {v for g in (body, test) if g is not None for _, v in g.captures}
+    shapes = list(dict.fromkeys(n.inputs[1] for g in (body, test) if g is not None for n in g.nodes
+                                if n.op.name == "broadcast_to" and n.inputs[1:] and n.inputs[1].node is None))
+    if not work or not outer.issuperset(shapes) or not all(v in shapes or _fits(v, shape) for v in outer):
+        return None
+    depends = _dependent(body, {v for v in body.inputs if v.type.shape})  # type: ignore[union-attr]
+    for v, out in zip(state, body.outputs, strict=True):
+        if not v.type.shape and out in depends:  # type: ignore[union-attr]
+            return None
+        if bool(v.type.shape) is not bool(out.type.shape):  # type: ignore[union-attr]
+            return None
+    if test is None or any_ is None:
+        if test is not None and _dependent(test, {v for v in test.inputs if v.type.shape}) & set(test.outputs):  # type: ignore[union-attr]
+            return None
+        return Tiled(body, test, items, None, False, shapes)
+    if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
+        return None
+    # with the mask false, nothing that changes from iteration to iteration may reach an array
+    mask = any_.inputs[0]
+    known: dict[GraphValue, Any] = {}
+    if mask in test.inputs:
+        known[state[test.inputs.index(mask)]] = False
+    values = _known(body, known)
+    changing = {v for v in body.inputs[:items]} | {
+        v for v, out in zip(state, body.outputs, strict=True) if not v.type.shape and out is not v}  # type: ignore[union-attr]
+    reached = _dependent(body, changing, values)
+    if any(out in reached for v, out in zip(state, body.outputs, strict=True) if v.type.shape):  # type: ignore[union-attr]
+        return None
+    return Tiled(body, test, items, any_, True, shapes)
+
+
+def _elementwise(node: Node, shape: TensorType) -> bool:
+    name = node.op.name
+    if (name not in ELEMENTWISE and name not in _PLAIN) or (name in FAILS and not safe(node)):
+        return False
+    if name == "const":
+        return not node.outputs[0].type.shape  # type: ignore[union-attr]
+    if name == "broadcast_to":
+        filled, *dims = node.inputs
+        fits = all(v.node is None or _is_shape(v.node, shape) for v in dims)
+        return fits and not type_of(filled).shape and _fits(node.outputs[0], shape)
+    return all(_fits(v, shape) for v in (*node.inputs, *node.outputs))
+
+
+def _is_shape(node: Node, shape: TensorType) -> bool:
+    """Whether the node puts the dimensions of an array together: the shape that all have."""
+    if node.op.name != "stack" or len(node.inputs) != len(shape.shape):
+        return False
+    makers = [v.node for v in node.inputs]
+    return all(n is not None and n.op.name == "dim" and n.params["axis"] == k and _fits(n.inputs[0], shape)
+               for k, n in enumerate(makers))
+
+
+def _fits(value: GraphValue, shape: TensorType) -> bool:
+    type = value.type
+    return isinstance(type, TensorType) and (not type.shape or (
+        len(type.shape) == len(shape.shape)
+        and all(a is None or b is None or a == b for a, b in zip(type.shape, shape.shape, strict=True))))
+
+
+def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, Any] | None = None
+               ) -> set[GraphValue]:
+    """The values that depend on `sources`; what is `known` or is another value, in `known`, does not."""
+    found = set(sources)
+    known = known or {}
+    for node in graph.nodes:
+        if node.op.name == "dim":
+            continue  # the same in each iteration
+        for out in node.outputs:
+            what = known.get(out)
+            if isinstance(what, GraphValue):
+                if what in found:
+                    found.add(out)
+            elif what is None and any(v in found for v in node.inputs):
+                found.add(out)
+    return found
+
+
+def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
+    """Bools that follow from known ones, and values that are just other values then."""
+    found = dict(known)
+
+    def what(v: GraphValue) -> Any:
+        constant = v.constant
+        return found.get(v, bool(constant) if constant is not None and constant.dtype == bool else v)
+
+    for node in graph.nodes:
+        name = node.op.name
+        values = [what(v) for v in node.inputs]
+        if name in ("bitwise_and", "bitwise_or") and node.outputs[0].type.dtype is bool_:  # type: ignore[union-attr]
+            absorbing = name == "bitwise_or"
+            if absorbing in [v for v in values if isinstance(v, bool)]:
+                found[node.outputs[0]] = absorbing
+        elif name == "where" and isinstance(values[0], bool):
+            found[node.outputs[0]] = values[1] if values[0] else values[2]
+        elif name == "invert" and isinstance(values[0], bool):
+            found[node.outputs[0]] = not values[0]
+    return found
+
+
+class Block(Registers):
+    """Writes one block of a tiled loop."""
+
+    def __init__(self, w: Lowering, dims: Sequence[Index], count: int) -> None:
+        super().__init__(w, count)
+        self.dims = dims  # of the whole arrays
+
+    def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
+        """The values of the outputs: of scalars, and of as many lanes as the block has."""
+        b = self.b
+        for node in graph.nodes:
+            out = node.outputs[0]
+            name = node.op.name
+            if node is skip:
+                env[out] = self.any(self.wide(env[node.inputs[0]]))
+            elif name == "stack":
+                continue  # a shape: that of all
+            elif name == "dim":
+                size = self.dims[node.params["axis"]]
+                env[out] = b.convert("trunc", b.i64(size), llvm_type(type_of(out).dtype))
+            elif name == "broadcast_to":
+                env[out] = env[node.inputs[0]]
+            else:
+                env[out] = self.node(node, env)
+        return [env[v] for v in graph.outputs]
+
+
+def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+          length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
+    """The loop, block by block, of at least as many elements as a block has: the state after it, and whether that is
+    wrong, as a block failed its check or nothing was done. `length`: at most so many iterations.
+    `fits`: whether the arrays are such that it can be done; None: they are."""
+    b = w.b
+    body, test, items = plan.body, plan.test, plan.items
+    types = [type_of(v) for v in body.inputs[items:]]
+    arrays = [k for k, type in enumerate(types) if type.shape]
+    count = block_size(plan)
+    size = b.product(dims)
+    total = b.i64(size)
+    sources = {k: w.leaf(state[k]) for k in arrays}
+    carried = [k for k in arrays if body.outputs[k] is not body.inputs[items + k]]
+    targets = {k: w.memory(types[k].dtype, dims) for k in carried}
+    block = Block(w, dims, count)
+    firsts = {k: w.element(state[k]) for k in range(len(types)) if k not in arrays}
+    scalars = [k for k in firsts if body.outputs[k] is not body.inputs[items + k]]
+    held: dict[str, dict[GraphValue, Value]] = {"body": {}, "test": {}}
+    for name, graph in (("body", body), ("test", test)):
+        for _, v in graph.captures if graph is not None else ():
+            if v in plan.shapes:
+                continue
+            x = envs[name][plan.names[v]]
+            held[name][v] = w.leaf(x) if isinstance(x, Array) else x
+
+    def one(start: Val, best: Sequence[Val]) -> list[Val]:
+        b = w.b
+        base = b.intrinsic("smin", start, b.op("i64", f"sub {total}, {count}"))
+
+        def load(x: Value) -> Val:
+            if isinstance(x, Scalar):
+                return x.val
+            assert isinstance(x, Leaf)
+            if all(isinstance(s, int) and s == 0 for s in x.strides or (1,)):
+                return x.at(Context(b), [0] * len(x.dims))
+            return x.at(Context(b, count), [base])
+
+        outer = {name: {v: load(x) for v, x in env.items()} for name, env in held.items()}
+        fixed = {k: load(sources[k]) for k in arrays if k not in carried}
+        head, inside, after = b.label("while"), b.label("do"), b.label("end")
+        first = {k: block.wide(load(sources[k])) for k in carried}
+        before = b.block
+        b.start(head)
+        turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+        phis = {k: b.open_phi(v.ty, v, before) for k, v in ({k: firsts[k] for k in scalars} | first).items()}
+        now = [phis[k][0] if k in phis else fixed[k] if k in fixed else firsts[k] for k in range(len(types))]
+        go = const("i1", 1) if length is None else b.icmp("slt", turn, length)
+        held_any: Val | None = None
+        if test is not None:
+            env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
+            (more,) = block.run(test, env, plan.any)
+            go = more if length is None else b.and_(go, more)
+            held_any = env[plan.any.outputs[0]] if plan.any is not None else None
+        b.branch(go, inside, after)
+        b.start(inside)
+        news = iterate(outer, now, turn)
+        w.poll(cost)
+        close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
+        for k, (_, close) in phis.items():
+            close(block.wide(news[k]) if k in carried else news[k], b.block)
+        b.jump(head)
+        b.start(after)
+        for k in carried:
+            pointer = b.offset(targets[k].pointer, base, llvm_type(types[k].dtype))
+            b.store(now[k], pointer, types[k].dtype.size)
+        later = b.icmp("sgt", turn, best[0])
+        chosen = [b.select(later, turn, best[0])]
+        chosen += [b.select(later, now[k], old) for k, old in zip(scalars, best[1:1 + len(scalars)], strict=True)]
+        if plan.checked:
+            assert held_any is not None and test is not None and plan.any is not None
+            again = iterate(outer, now, turn)
+            same: Val | None = None
+            for k in carried:
+                equal = _equal(block, now[k], block.wide(again[k]))
+                same = equal if same is None else b.and_(same, equal)
+            following = [again[k] if k in carried else v for k, v in enumerate(now)]
+            env = {**outer["test"], **dict(zip(test.inputs, following, strict=True))}
+            block.run(test, env, plan.any)
+            still = env[plan.any.outputs[0]]
+            assert same is not None
+            wrong = b.and_(b.not_(held_any), b.or_(b.not_(same), still))
+            chosen.append(b.or_(best[-1], wrong))
+        return chosen
+
+    def iterate(outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val) -> list[Val]:
+        b = w.b
+        given: list[Val] = []
+        if items:
+            ty = llvm_type(type_of(body.inputs[0]).dtype)
+            given = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
+        return block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *now], strict=True))})
+
+    start = [const("i64", -1), *[firsts[k] for k in scalars]]
+    if plan.checked:
+        start.append(const("i1", 0))
+    stop = size if fits is None else b.select(fits, total, const("i64", 0))
+    last = _all_blocks(w, stop, count, cost, start, plan.checked, one)
+    results: list[Value] = list(state)
+    for k in range(len(types)):
+        if k in targets:
+            results[k] = targets[k]
+        elif k in scalars:
+            results[k] = Scalar(types[k].dtype, last[1 + scalars.index(k)])
+    wrong = last[-1] if plan.checked else None
+    if fits is not None:
+        wrong = b.not_(fits) if wrong is None else b.or_(b.not_(fits), wrong)
+    return results, wrong
+
+
+def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
+                checked: bool, one: Callable[[Val, Sequence[Val]], list[Val]]) -> list[Val]:
+    """`one` for each block, folded; of many blocks perhaps on several threads, each of which folds some."""
+    b = w.b
+    many = count * _SHARE
+    least = max(2 * many, -(-WORTH // cost))  # that are worth more than one thread
+    if (isinstance(total, int) and total < least) or w.inside:
+        return b.folded(0, total, start, one, count)
+    shares = b.idiv(b.iadd(total, many - 1), many)
+    width = len(start)
+    found = w.memory(int64, [b.imul(shares, width)])
+    worth = None if isinstance(total, int) else b.icmp("sge", total, const("i64", least))
+
+    def place(b: Builder, k: Index, j: int) -> Val:
+        return b.offset(found.pointer, b.iadd(b.imul(k, width), j), "i64")
+
+    def write(first: Val, last: Val) -> None:
+        b = w.b
+        with b.loop(first, last) as k:
+            begin = b.imul(k, many)
+            end = b.intrinsic("smin", b.i64(b.iadd(begin, many)), b.i64(total))
+            for j, value in enumerate(b.folded(begin, end, start, one, count)):
+                b.store(value, place(b, k, j))
+
+    if not region(w, shares, write, 1, worth):
+        return b.folded(0, total, start, one, count)
+
+    def later(k: Val, best: Sequence[Val]) -> list[Val]:
+        these = [b.load(value.ty, place(b, k, j)) for j, value in enumerate(start)]
+        newer = b.icmp("sgt", these[0], best[0])
+        chosen = [b.select(newer, x, y) for x, y in zip(these, best, strict=True)]
+        if checked:  # whether a block failed its check
+            chosen[-1] = b.or_(these[-1], best[-1])
+        return chosen
+
+    return b.folded(0, shares, start, later)
+
+
+def block_size(plan: Tiled) -> int:
+    """How many elements a block has: so many that the widest array takes two registers."""
+    sizes = [v.type.dtype.size for g in (plan.body,) for n in g.nodes for v in n.outputs
+             if isinstance(v.type, TensorType) and v.type.shape]
+    return max(_BITS // (8 * max(sizes, default=4)), 4)
+
+
+def _equal(block: Block, x: Val, y: Val) -> Val:
+    """Whether all lanes are the same, bit for bit."""
+    b = block.b
+    if is_float(x.ty):
+        x, y = b.bitcast(x, int_like(x.ty)), b.bitcast(y, int_like(y.ty))
+    return b.not_(block.any(b.icmp("ne", x, y)))
+
+
+def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+          ) -> tuple[list[Index], Val | None] | None:
+    """The shape of the arrays, and whether all have it and it is large enough, where only the run knows. None if they
+    certainly have not, or it is not."""
+    b = w.b
+    given = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
+             for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]
+    arrays = [x for x in (*state, *given) if isinstance(x, Array)]
+    fits: Val | None = None
+    dims: list[Index] = []
+    for sizes in zip(*[x.dims for x in arrays], strict=True):
+        size = next((d for d in sizes if isinstance(d, int)), sizes[0])
+        dims.append(size)
+        for other in sizes:
+            if same(other, size):
+                continue
+            if isinstance(other, int):
+                return None
+            equal = b.icmp("eq", other, b.i64(size))
+            fits = equal if fits is None else b.and_(fits, equal)
+    for v in plan.shapes:
+        shape = next(x for env in envs.values() for inner, x in env.items() if inner is plan.names[v])
+        for size, other in zip(dims, numbers(w, shape, len(dims)), strict=True):
+            if not same(other, size):
+                equal = b.icmp("eq", b.i64(other), b.i64(size))
+                fits = equal if fits is None else b.and_(fits, equal)
+    total = b.product(dims)
+    if isinstance(total, int):
+        return (dims, fits) if total >= block_size(plan) else None
+    least = block_size(plan)
+    enough = b.icmp("ult", b.sub(total, const("i64", least)), const("i64", int32.limits[1] - least))  # of int32
+    return dims, enough if fits is None else b.and_(fits, enough)

@@ -1,0 +1,384 @@
+"""Loops whose iterations run side by side (`spmd_analysis`), each in a lane (`spmd_codegen`).
+
+Where the body of the counted loop has one loop, a lane that is through with an iteration takes its next one at once:
+the lanes step through all the indices, each through every so many. Where there are more, all lanes finish an iteration
+before the next ones begin. When few lanes are left that run, they run on one by one, which is faster then.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from runtime.backends.native.codegen.context import Lowering
+from runtime.backends.native.codegen.parallel import WORTH, region
+from runtime.backends.native.llvm.builder import Builder, Val, const, element
+from runtime.backends.native.loops.spmd_analysis import InLanes
+from runtime.backends.native.loops.spmd_codegen import Env, Lanes, Parts, loaded
+from runtime.core.graph import Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import int64
+
+__all__ = ["write"]
+
+_SHARES: Final = 64
+_LEAST: Final = 64  # times as many iterations as there are lanes are in a share at least
+_TURNS: Final = 8  # that a loop in an iteration is taken to make, where it is asked whether threads are worth it
+_CHEAP: Final = 8  # ops that cost less than a branch around them
+
+
+def _widened(lanes: Lanes, outside: Env) -> Env:
+    """Values from outside; what each iteration asks for is in each lane already."""
+    share = lanes.plan.share
+    return {v: lanes.wide(x) if v in share and lanes.plan.sums else x for v, x in outside.items()}
+
+
+class Rows:
+    """Iterations of which all lanes finish one before the next ones begin."""
+
+    def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
+        self.w = w
+        self.plan = plan
+        self.parts = parts
+        self.outside = outside
+
+    def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
+        """The parts of all lanes after the iterations from `start` on that are before `stop`."""
+        plan, b = self.plan, lanes.b
+        end = lanes.wide(stop if plan.index == "i64" else b.convert("trunc", stop, plan.index))
+        outside = _widened(lanes, self.outside)
+
+        def row(at: Val, values: Sequence[Val]) -> list[Val]:
+            i = lanes.indices(at)
+            mask = lanes.b.icmp("ult", i, end)
+            env = {**outside, plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
+            lanes.run(plan.body.nodes, env, mask)
+            lanes.poll(len(plan.body.nodes))
+            return self.parts.after(lanes, env, values, i, mask)
+
+        nothing = [lanes.wide(x) for x in self.parts.nothing]
+        return [lanes.cell(x) for x in b.folded(start, stop, nothing, row, lanes.count)]
+
+
+class Now:
+    """Where a lane is: the index of its iteration, its parts, the turn and the state of the loop, other values of the
+    iteration. Of parts that the loop carries nothing is here but None, as they are in its state."""
+
+    def __init__(self, i: Val, parts: list[Val | None], turn: Val | None, state: list[Val], held: list[Val]) -> None:
+        self.i = i
+        self.parts = parts
+        self.turn = turn
+        self.state = state
+        self.held = held
+
+    def vals(self) -> list[Val]:
+        return [x for x in (self.i, *self.parts, self.turn, *self.state, *self.held) if x is not None]
+
+    def like(self, vals: Sequence[Val]) -> Now:
+        """The same, of other values."""
+        given = iter(vals)
+
+        def taken(xs: Sequence[Val | None]) -> list[Val | None]:
+            return [None if x is None else next(given) for x in xs]
+
+        i, parts, turn = next(given), taken(self.parts), None if self.turn is None else next(given)
+        return Now(i, parts, turn, [next(given) for _ in self.state], [next(given) for _ in self.held])
+
+
+class Stream:
+    """Iterations of which each lane takes the next one at once, where the body has one loop."""
+
+    def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
+        assert plan.only is not None
+        self.w = w
+        self.plan = plan
+        self.only = plan.only
+        self.parts = parts
+        self.outside = outside
+        self.function: str | None = None  # what runs one lane
+        node, body = self.only.node, plan.body
+        later: set[GraphValue] = set(node.outputs)
+        self.before: list[Node] = []
+        self.after: list[Node] = []
+        for n in body.nodes:
+            if n is not node:
+                afterwards = any(v in later for v in n.inputs)
+                (self.after if afterwards else self.before).append(n)
+                if afterwards:
+                    later.update(n.outputs)
+        # what is made before the loop and used in it or after it
+        carried = {node.inputs[self.only.counted + k] for k in self.only.carried}
+        used = [v for n in self.after for v in n.inputs]
+        used += [v for k, v in enumerate(node.inputs) if k - self.only.counted not in self.only.carried]
+        used += [*body.outputs, *[c.condition for c in plan.choices if c.condition is not None]]
+        guard = plan.guards.get(node)
+        used += [] if guard is None else [guard]
+        made = {v for n in self.before if n.op.name != "const" for v in n.outputs}
+        self.constants = [n for n in self.before if n.op.name == "const"]
+        self.held = [v for v in dict.fromkeys(used) if v in made]
+        # parts that go straight into the loop: their places among what it carries
+        uses = [v for n in body.nodes for v in n.inputs] + list(body.outputs)
+        self.through: dict[int, int] = {}
+        for k, place in enumerate(parts.places[:len(plan.kinds)]):
+            value = body.inputs[1 + place]
+            if value in carried and uses.count(value) == 1:
+                at = node.inputs.index(value) - self.only.counted
+                self.through[k] = self.only.carried.index(at)
+
+    def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> Now:
+        """Where a lane is that begins with iteration `i`, if that is before `stop`, and has these parts."""
+        env = {**self.outside, self.plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
+        lanes.run(self.before, env, lanes.b.icmp("ult", i, stop) if self.plan.checks else None)
+        first = [lanes.wide(env[self.only.operands[k]]) for k in self.only.carried]
+        turn = self.only.first_turn()
+        return Now(i, [None if k in self.through else lanes.wide(x) for k, x in enumerate(values)],
+                   None if turn is None else lanes.wide(turn), first, [lanes.wide(env[v]) for v in self.held])
+
+    def env(self, lanes: Lanes, now: Now) -> Env:
+        env = {**self.outside, self.plan.body.inputs[0]: lanes.index(now.i), **self.parts.env(now.parts)}
+        lanes.run(self.constants, env, None)
+        return {**env, **dict(zip(self.held, now.held, strict=True))}
+
+    def given(self, lanes: Lanes, now: Now) -> tuple[list[Val], Val | None, list[Val]]:
+        """The inputs of the loop, its mask, and its state."""
+        env = self.env(lanes, now)
+        state = dict(zip(self.only.carried, now.state, strict=True))
+        given = [state.get(k - self.only.counted, env.get(v, now.i)) for k, v in enumerate(self.only.node.inputs)]
+        guard = self.plan.guards.get(self.only.node)
+        return given, None if guard is None else env[guard], given[self.only.counted:][:len(self.only.state)]
+
+    def end(self, lanes: Lanes, now: Now, state: Sequence[Val], mask: Val | None) -> list[Val]:
+        """All parts after the loop has ended with a state, in the lanes of the mask."""
+        env = {**self.env(lanes, now), **dict(zip(self.only.node.outputs, state, strict=True))}
+        lanes.run(self.after, env, mask)
+        return self.parts.after(lanes, env, now.parts, now.i, mask)
+
+    def few(self, length: Val) -> list[Val]:
+        """The parts after so few iterations that they run one after the other."""
+        b = self.w.b
+
+        def some() -> list[Val]:
+            one, stop = Lanes(self.w, self.plan, 1, None), self.stop(length)
+            return self.alone(one, self.begin(one, const(self.plan.index, 0), self.parts.first, stop), stop, 1)
+
+        return b.either(b.icmp("sgt", length, const("i64", 0)), some, lambda: self.parts.first)
+
+    def stop(self, stop: Val) -> Val:
+        return stop if self.plan.index == "i64" else self.w.b.convert("trunc", stop, self.plan.index)
+
+    def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
+        """The parts of all lanes after the iterations from `start` on that are before `stop`."""
+        b, only = lanes.b, self.only
+        last = self.stop(stop)
+        end = lanes.wide(last)
+        outside, self.outside = self.outside, _widened(lanes, self.outside)
+        first = self.begin(lanes, lanes.indices(start), [lanes.wide(x) for x in self.parts.nothing], end)
+        head, inside, after = b.label("lanes"), b.label("do"), b.label("end")
+        before = b.block
+        b.start(head)
+        phis = [b.open_phi(x.ty, x, before) for x in first.vals()]
+        now = first.like([x for x, _ in phis])
+        live = b.icmp("ult", now.i, end)
+        given, guard, state = self.given(lanes, now)
+        go = lanes.goes(only, given, now.turn, state, live if guard is None else b.and_(live, guard))
+        b.branch(lanes.more(live, lanes.count // 2 - 1), inside, after)
+        b.start(inside)
+        news = lanes.turn(only, given, now.turn, state, go)
+        done = b.xor(live, go)
+        through = set(self.through.values())
+        stepped = Now(now.i, now.parts, None if now.turn is None else b.add(now.turn, const(now.turn.ty, 1)),
+                      [lanes.choose(go if k in through else None, news[place], now.state[k])
+                       for k, place in enumerate(only.carried)], now.held).vals()
+
+        def following() -> list[Val]:
+            parts = self.end(lanes, now, state, done)
+            i = lanes.choose(done, b.add(now.i, const(now.i.ty, lanes.count)), now.i)
+            fresh = self.begin(lanes, i, parts, end)
+            for k, x in enumerate(now.state):
+                if fresh.state[k].ref == x.ref:  # it stays in a lane that is done
+                    fresh.state[k] = stepped[len(stepped) - len(now.held) - len(now.state) + k]
+            chosen = [lanes.choose(done, x, y) for x, y in zip(fresh.vals(), stepped, strict=True)]
+            count = 1 + sum(x is not None for x in now.parts)
+            return [*fresh.vals()[:count], *chosen[count:]]  # these are chosen already
+
+        if len(self.before) + len(self.after) <= _CHEAP:
+            nexts = following()
+        else:
+            nexts = b.either(lanes.any(done), following, lambda: stepped)
+        for (_, close), x in zip(phis, nexts, strict=True):
+            close(x, b.block)
+        b.jump(head)
+        b.start(after)
+        self.outside = outside
+        return self._rest(lanes, now, live, last)
+
+    def _rest(self, lanes: Lanes, now: Now, mask: Val, stop: Val) -> list[Val]:
+        """Run the lanes of the mask, which are few, to the end, one by one; then the parts of all lanes."""
+        b = lanes.b
+        cells = now.like([lanes.cell(x) for x in now.vals()])
+        parts = [cells.state[self.through[k]] if x is None else x for k, x in enumerate(cells.parts)]
+        with lanes.each(mask) as lane:
+            first = [loaded(b, element(x.ty), cell, lane) for x, cell in zip(now.vals(), cells.vals(), strict=True)]
+            values = self.alone(lanes, now.like(first), stop, lanes.count)
+            for cell, x in zip(parts, values, strict=True):
+                b.store(x, b.offset(cell, lane, x.ty))
+        return parts
+
+    def alone(self, lanes: Lanes, now: Now, stop: Val, step: int) -> list[Val]:
+        """The parts of one of the lanes after all its iterations before `stop`, each `step` after the other."""
+        w, b = self.w, self.w.b
+        held = [*now.vals(), *self.outside.values()]
+        words = b.alloca("i64", len(held) + 1)
+        for k, x in enumerate(held):
+            b.store(x, b.offset(words, k, "i64"))
+        if self.function is None:
+            self.function = self._function(now)
+        status = b.call("i32", self.function, lanes.frame or w.frame, words, stop, const(stop.ty, step))
+        with b.when(b.icmp("ne", status, const("i32", 0))):
+            lanes.leave()
+        if lanes.failed is not None:
+            lanes.fail(b.load("i1", b.offset(words, len(held), "i64")))
+        return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
+
+    def _function(self, now: Now) -> str:
+        """What runs one lane, whose values are in memory."""
+        w = self.w
+        outer = w.b
+
+        def write(b: Builder, frame: Val, words: Val, stop: Val, step: Val) -> Val:
+            w.b = b
+            one = Lanes(w, self.plan, 1, frame)
+
+            def give_up() -> None:
+                b.store(const("i1", 1), b.offset(words, len(held), "i64"))
+                b.line("ret i32 0")
+
+            if one.failed is not None:
+                one.give_up = give_up
+            held = [*now.vals(), *self.outside.values()]
+            given = [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(held)]
+            outside, self.outside = self.outside, dict(zip(self.outside, given[len(now.vals()):], strict=True))
+            head, after = b.label("lane"), b.label("end")
+            before = b.block
+            b.start(head)
+            phis = [b.open_phi(x.ty, x, before) for x in given[:len(now.vals())]]
+            current = now.like([x for x, _ in phis])
+            inputs, guard, state = self.given(one, current)
+            ended = one.loop(self.only, inputs, guard, (current.turn, state))
+            values = self.end(one, current, ended, None)
+            fresh = self.begin(one, b.add(current.i, step), values, stop)
+            for (_, close), x in zip(phis, fresh.vals(), strict=True):
+                close(x, b.block)
+            b.branch(b.icmp("ult", fresh.i, stop), head, after)
+            b.start(after)
+            for k, x in enumerate(values):
+                b.store(x, b.offset(words, k, "i64"))
+            if one.failed is not None:
+                b.store(one.has_failed(), b.offset(words, len(held), "i64"))
+            self.outside, w.b = outside, outer
+            return const("i32", 0)
+
+        types = ["ptr", "ptr", self.plan.index, self.plan.index]
+        return w.module.define(f"lane{len(w.module.parts)}", "i32", types, write, "noinline nounwind")
+
+
+def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], captured: Sequence[Val],
+          one_by_one: Callable[[], list[Val]]) -> list[Val]:
+    """The state after `length` iterations from the state `first` on; `one_by_one` gives it, too."""
+    body = plan.body
+    parts = Parts(plan, first)
+    outside = {inner: x for (_, inner), x in zip(body.captures, captured, strict=True)}
+    outside.update({v: x for k, (v, x) in enumerate(zip(parts.state, first, strict=True)) if k not in parts.places})
+    b = w.b
+    fits = [const("i1", 1)]
+    if plan.checks:
+        *share, fits[0] = _share(b, parts, length)
+        outside.update(zip(plan.share, share, strict=True))
+    stream = None if plan.only is None else Stream(w, plan, parts, outside)
+    way = stream or Rows(w, plan, parts, outside)
+
+    def state(values: Sequence[Val]) -> list[Val]:
+        found = dict(zip(parts.places, values, strict=False))
+        return [found.get(k, x) for k, x in enumerate(first)]
+
+    def some(lanes: Lanes, start: Val, stop: Val) -> tuple[list[Val], Val]:
+        """The parts, together, after the iterations from `start` on that are before `stop`; whether a check failed."""
+        after = w.b.label("after")
+        if lanes.failed is not None:
+            lanes.give_up = lambda: w.b.jump(after)
+        cells = way.run(lanes, start, stop)
+        w.b.start(after)
+        return w.b.folded(0, plan.count, parts.nothing, lambda lane, values: parts.both(w.b, values, [
+            loaded(w.b, x.ty, cell, lane) for x, cell in zip(values, cells, strict=True)]), unroll=False
+        ), lanes.has_failed()
+
+    def many() -> list[Val]:
+        """The state, and whether a check failed."""
+        if w.inside:
+            found, failed = some(Lanes(w, plan, plan.count, None), const("i64", 0), length)
+            return [*state(parts.both(b, parts.first, found)), failed]
+        values, failed = _in_shares(w, parts, length, some)
+        return [*state(values), failed]
+
+    def few() -> list[Val]:
+        return one_by_one() if stream is None else state(stream.few(length))
+
+    w.long = True
+    short = b.icmp("slt", length, const("i64", 2 * plan.count))
+    if not plan.checks:
+        return b.either(short, few, lambda: many()[:-1])
+    again = b.or_(short, b.not_(fits[0]))
+    *found, failed = b.either(again, lambda: [*first, const("i1", 1)], many)
+    return b.either(failed, one_by_one, lambda: found)
+
+
+def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
+    """What tells whether an iteration adds, by each check, at most its share, up or down, of 2**61 (`InLanes.share`);
+    and whether that can be added to the sums that are there before."""
+    plan = parts.plan
+    checks = max(sum(1 for _, inside in plan.sums.values() if not inside), 1)
+    share = b.udiv(const("i64", (1 << 61) // checks), b.intrinsic("smax", length, const("i64", 1)))
+    fits = const("i1", 1)
+    for k, kind in enumerate(plan.kinds.values()):
+        x = parts.first[k]
+        if plan.sums and kind == "add" and x.ty == "i64":
+            small = b.icmp("ult", b.add(x, const("i64", 1 << 62)), const("i64", 1 << 63))
+            fits = b.and_(fits, small)
+    low = b.add(share, const("i64", -1 << 63))
+    return low, b.add(low, share), fits
+
+
+def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
+               ) -> tuple[list[Val], Val]:
+    """The parts after all iterations, perhaps on several threads; and whether a check failed."""
+    b, plan, width = w.b, parts.plan, len(parts.first) + 1
+    least = _LEAST * plan.count
+    memory = w.memory(int64, [_SHARES * width])
+    # at most _SHARES shares; of few iterations fewer, so that each has so many that lanes are seldom idle
+    shares = b.intrinsic("smin", b.lshr(b.add(length, const("i64", least - 1)), const("i64", least.bit_length() - 1)),
+                         const("i64", _SHARES))
+    share = b.intrinsic("smax", b.lshr(b.add(length, const("i64", _SHARES - 1)),
+                                       const("i64", _SHARES.bit_length() - 1)), const("i64", least))
+
+    def place(b: Builder, share: Val, k: int) -> Val:
+        return b.offset(memory.pointer, b.iadd(b.imul(share, width), k), "i64")
+
+    def write(low: Val, high: Val) -> None:
+        b = w.b
+        with b.loop(low, high) as k:
+            for j, x in enumerate((*parts.nothing, const("i1", 0))):
+                b.store(x, place(b, k, j))
+        stop = b.intrinsic("smin", b.mul(high, share), length)
+        values, failed = some(Lanes(w, plan, plan.count, w.frame), b.mul(low, share), stop)
+        for j, x in enumerate((*values, failed)):
+            b.store(x, place(b, low, j))
+
+    worth = b.icmp("sge", length, const("i64", -(-WORTH // (_TURNS * plan.cost))))
+    if not region(w, shares, write, 1, worth):
+        raise AssertionError("a part of the loop uses vectors from outside")
+
+    def together(k: Val, values: Sequence[Val]) -> list[Val]:
+        *found, failed = [b.load(x.ty, place(b, k, j)) for j, x in enumerate(values)]
+        return [*parts.both(b, values[:-1], found), b.or_(values[-1], failed)]
+
+    *found, failed = b.folded(0, shares, [*parts.first, const("i1", 0)], together, unroll=False)
+    return found, failed

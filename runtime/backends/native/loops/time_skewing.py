@@ -1,0 +1,472 @@
+"""Loops over arrays whose elements see their neighbours: several steps in one pass over memory.
+
+Arrays that do not fit into the cache go through it in each step, if a step is a pass of its own. Here a pass makes up
+to 16 steps. A row (what one index of the first axis selects) of a step is computed as soon as the step before it has
+the rows that it sees; so the steps follow each other through the arrays, a few rows apart. The first reads the arrays,
+the last writes others, which change places with them after the pass; those between keep their last rows in rings,
+which stay in the cache. Each element is computed by the same arithmetic as step by step.
+
+Threads share bands of rows. At its ends a band computes what it needs of its neighbours for itself. Rows are counted on
+beyond the ends of the arrays, where they go on with those of the other end if some row sees these, as with `roll`.
+
+Arrays of one dimension go through the steps block by block: each makes all steps of a pass, in two memories in turns,
+with as many elements more at its ends as the steps see.
+
+It applies to loops whose scalars depend on no array: they run ahead, for the steps of one pass. That nothing else is
+needed than rows near by is found out by writing the code of a step where no array can be read (`_Trial`).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
+
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.fusion import shared
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
+from runtime.backends.native.codegen.parallel import THREADS_WORD, region
+from runtime.backends.native.codegen.piecewise_arrays import Joined, split
+from runtime.backends.native.codegen.row_rings import Grid, Rows, WholeNeeded
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.codegen.vectorize import store_lines
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
+from runtime.core.graph import Graph
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import TensorType
+
+__all__ = ["Sweep", "planned", "write"]
+
+_CACHE: Final = 1 << 25  # bytes: what both memories of the arrays must have for passes of several steps to pay
+_RINGS: Final = 1 << 21  # bytes that rings may have
+_STEPS: Final = 16  # of a pass
+_FEWEST: Final = 4
+_ROWS: Final = 8  # of a ring; more only if steps see so many
+_BLOCK: Final = 1 << 17  # bytes: a block of arrays of one dimension
+_BANDS: Final = 4  # for each thread
+_LONG: Final = 8  # a band has at least so many times the rows that it computes for itself alone
+
+Envs = dict[str, dict[GraphValue, Value]]
+Groups = list[list[tuple[Array, Rows]]]
+
+
+class Sweep:
+    """A loop whose passes make several steps: what was found out about it."""
+
+    def __init__(self, arrays: list[int], scalars: list[int], low: int, high: int, wraps: bool, steps: int,
+                 rows: int, flat: bool) -> None:
+        self.arrays = arrays  # the parts of the state that are arrays and change
+        self.scalars = scalars
+        self.low = low  # a row sees rows from `low` before it
+        self.high = high  # to `high` after it
+        self.wraps = wraps  # and beyond the ends of the arrays those of the other end
+        self.steps = steps  # of a pass
+        self.rows = rows  # of a ring, a power of two; or elements of a block
+        self.flat = flat  # whether the arrays have one dimension
+
+
+class _Trial(Lowering):
+    """Writes code that is thrown away, in which nothing can be stored, asked of Python, or fail."""
+
+    def __init__(self, w: Lowering) -> None:
+        self.__dict__.update({name: list(x) if isinstance(x, list) else x for name, x in vars(w).items()})
+        self.b = Builder(w.module, w.flags, prefix="trial.")
+
+    def _no(self, *_: object, **__: object) -> NoReturn:
+        raise WholeNeeded
+
+    leaf = allocate = store_all = new_slot = ask = new_object = reserved = leave = _no
+
+
+def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Sweep | None:
+    """Whether passes may make several steps, and are worth it. `items`: inputs of the body before the state."""
+    if w.inside or not all(isinstance(v.type, TensorType) for v in body.inputs):
+        return None
+    if any(n.op.effect or n.subgraphs for g in (body, test) if g is not None for n in g.nodes):
+        return None
+    state = body.inputs[items:]
+    carried = [k for k, v in enumerate(state) if body.outputs[k] is not v]
+    arrays = [k for k in carried if _type(state[k]).shape]
+    shapes = [_type(state[k]).shape for k in arrays]
+    flat = any(len(shape) == 1 for shape in shapes)
+    if not arrays or not all((len(shape) == 1) is flat and None not in shape and shape[0] == shapes[0][0]
+                             for shape in shapes):
+        return None
+    if not all(_type(body.outputs[k]).shape == _type(state[k]).shape for k in carried):
+        return None
+    if 2 * sum(_bytes(state[k]) for k in arrays) < _CACHE:
+        return None
+    height = _dims(_type(state[arrays[0]]))[0]
+    try:
+        groups, seen = _tried(w, body, test, items, arrays, envs)
+    except WholeNeeded:
+        return None
+    near = {(d + height // 2) % height - height // 2 for d in seen} | {0}
+    low, high = -min(near), max(near)
+    row = sum(_bytes(state[k]) for k in arrays) // height
+    across = max(low + high, 1)
+    if flat:
+        rows = min(_BLOCK // row, height // 4)
+        steps = min(_STEPS, rows // (_LONG * across))
+    else:
+        rows = 2
+        while rows < low + high + 2:
+            rows *= 2
+        steps = min(_STEPS, 1 + _RINGS // (rows * row), height // (_LONG * across))
+        while rows < _ROWS and 2 * rows * row * (steps - 1) <= _RINGS:
+            rows *= 2
+    if steps < _FEWEST:
+        return None
+    for group in groups:
+        w.note([x for x, _ in group])
+    return Sweep(arrays, [k for k in carried if k not in arrays], low, high, not near.issuperset(seen), steps, rows,
+                 flat)
+
+
+def _tried(w: Lowering, body: Graph, test: Graph | None, items: int, arrays: Sequence[int], envs: Envs
+           ) -> tuple[Groups, set[int]]:
+    """What a step stores, and how far from a row are those that it reads for it."""
+    trial = _Trial(w)
+    state = body.inputs[items:]
+    given: list[Value] = [_unknown(v) for v in body.inputs[:items]]
+    values = [_rows(v, Grid(f"source {k}")) if k in arrays else _unknown(v) for k, v in enumerate(state)]
+    if test is not None:
+        trial.run(test, {**envs["test"], **dict(zip(test.inputs, values, strict=True))})
+    results = trial.run(body, {**envs["body"], **dict(zip(body.inputs, [*given, *values], strict=True))})
+    for k, v in enumerate(state):
+        if k not in arrays and not _type(v).shape:
+            trial.element(results[k])
+    targets = [_rows(state[k], Grid(f"target {k}")) for k in arrays]
+    groups = _groups(trial.b, [results[k] for k in arrays], targets)
+    seen: set[int] = set()
+    for group in groups:
+        if shared([x for x, _ in group]):
+            raise WholeNeeded
+        for x, target in group:
+            _seen(x, -target.shift, seen)
+    return groups, seen
+
+
+def _type(value: GraphValue) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _bytes(value: GraphValue) -> int:
+    type = _type(value)
+    assert type.size is not None
+    return type.size * type.dtype.size
+
+
+def _dims(type: TensorType) -> list[int]:
+    return [size for size in type.shape if size is not None]
+
+
+def _rows(value: GraphValue, grid: Grid) -> Rows:
+    type = _type(value)
+    dims = _dims(type)
+    return Rows(type.dtype, dims, [math.prod(dims[k:]) for k in range(1, len(dims) + 1)], grid)
+
+
+def _unknown(value: GraphValue) -> Value:
+    """Some value of that type that is no constant."""
+    type = _type(value)
+    x = Val(llvm_type(type.dtype), "%unknown")
+    if not type.shape:
+        return Scalar(type.dtype, x)
+    return Leaf(type.dtype, [Val("i64", "%unknown") if size is None else size for size in type.shape],
+                Val("ptr", "%unknown"))
+
+
+def _groups(b: Builder, results: Sequence[Value], targets: Sequence[Rows]) -> Groups:
+    """What to store where, together what has the same shape and rows."""
+    groups: Groups = []
+    for result, whole in zip(results, targets, strict=True):
+        if not isinstance(result, Array):
+            raise WholeNeeded
+        for x, target in split(b, result, whole):
+            assert isinstance(target, Rows)
+            for group in groups:
+                first, place = group[0]
+                if first.dims == x.dims and place.shift == target.shift:
+                    group.append((x, target))
+                    break
+            else:
+                groups.append([(x, target)])
+    return groups
+
+
+def _seen(x: Array | Scalar, at: int, found: set[int]) -> None:
+    """How far from a row are those that `x` reads for it, if its row k is row k - at of the whole."""
+    waiting: list[tuple[Array | Scalar, int]] = [(x, at)]
+    known = set()
+    while waiting:
+        x, at = waiting.pop()
+        if (id(x), at) in known or isinstance(x, Scalar):
+            continue
+        known.add((id(x), at))
+        if isinstance(x, Rows):
+            found.add(at + x.shift)
+        elif isinstance(x, Map):
+            waiting += [(arg, at) for arg in x.args]
+        elif isinstance(x, Joined):
+            waiting += [(part, at - start if x.axis == 0 else at)
+                        for part, start in zip(x.parts, x.starts, strict=False)]
+        elif not isinstance(x, Leaf):
+            raise WholeNeeded
+
+
+class _Pass:
+    """The code of one pass over the arrays, within the loop over passes."""
+
+    def __init__(self, w: Lowering, plan: Sweep, body: Graph, items: int, env: dict[GraphValue, Value],
+                 fixed: dict[int, Value], saved: dict[int, Val], bands: Val) -> None:
+        self.w = w
+        self.plan = plan
+        self.body = body
+        self.items = items
+        self.env = env  # of captures
+        self.fixed = fixed  # the values of the state that no step changes
+        self.saved = saved  # where the scalars of each step are
+        self.bands = bands
+        state = body.inputs[items:]
+        self.height = _dims(_type(state[plan.arrays[0]]))[0]
+        self.row = {k: _bytes(state[k]) // self.height for k in plan.arrays}
+        self.rings: dict[int, tuple[int, int]] = {}  # of each array: where they begin among those of a band, their size
+        self.size = 0  # of the rings of a band
+        rows = plan.rows + plan.steps * (plan.low + plan.high) if plan.flat else plan.rows
+        for k in plan.arrays:
+            ring = -(-self.row[k] * rows // 64) * 64
+            self.rings[k] = self.size, ring
+            self.size += ring * (2 if plan.flat else plan.steps - 1)
+        self.memory = w.slot_memory(w.new_slot(), w.b.imul(bands, self.size))
+
+    def write(self, turn: Val, count: Val, sources: dict[int, Val], targets: dict[int, Val]) -> None:
+        """`count` steps from the arrays at `sources` to those at `targets`. `turn`: how many steps were made before."""
+        w = self.w
+        self.turn, self.count, self.sources, self.targets = turn, count, sources, targets
+
+        def part(start: Val, stop: Val) -> None:
+            with w.b.loop(start, stop) as band:
+                self.band(band)
+
+        if not region(w, self.bands, part, 1):
+            part(const("i64", 0), self.bands)
+
+    def band(self, band: Val) -> None:
+        w, b, plan, count = self.w, self.w.b, self.plan, self.count
+        memory = b.offset(self.memory, b.imul(band, self.size), "i8")
+        start, stop = (b.i64(b.idiv(b.imul(k, self.height), self.bands)) for k in (band, b.iadd(band, 1)))
+        cost = plan.steps * sum(self.row.values()) // 8
+        if plan.flat:
+            with b.loop(start, stop, plan.rows) as first:
+                last = b.intrinsic("smin", b.add(first, const("i64", plan.rows)), stop)
+                with b.loop(1, b.iadd(count, 1)) as step:
+                    self.step(step, memory, *self.needed(first, last, step), first)
+                w.poll(cost * plan.rows)
+            return
+        together = plan.rows - plan.low - plan.high
+        end = b.iadd(stop, b.imul(b.isub(count, 1), plan.high))
+        with b.loop(self.needed(start, stop, 1)[0], end, together) as front:
+            with b.loop(1, b.iadd(count, 1)) as step:
+                first, last = self.needed(start, stop, step)
+                begin = b.i64(b.isub(front, b.imul(b.isub(step, 1), plan.high)))
+                self.step(step, memory, b.intrinsic("smax", begin, first),
+                          b.intrinsic("smin", b.add(begin, const("i64", together)), last), start)
+            w.poll(cost * together)
+
+    def needed(self, start: Val, stop: Val, step: Index) -> tuple[Val, Val]:
+        """The rows of a step that the steps after it need for the rows from `start` to `stop`."""
+        b, plan = self.w.b, self.plan
+        after = b.isub(self.count, step)
+        first = b.i64(b.isub(start, b.imul(after, plan.low)))
+        last = b.i64(b.iadd(stop, b.imul(after, plan.high)))
+        if plan.wraps:
+            return first, last
+        return b.intrinsic("smax", first, const("i64", 0)), b.intrinsic("smin", last, const("i64", self.height))
+
+    def step(self, step: Val, memory: Val, begin: Val, end: Val, start: Val) -> None:
+        """The rows from `begin` to `end` of a step, the first of which is 1. `memory`: of the rings of the band;
+        `start`: where the block begins, if there are blocks."""
+        w, b, plan, state = self.w, self.w.b, self.plan, self.body.inputs[self.items:]
+        grids = {k: (Grid(f"source {k}"), Grid(f"target {k}")) for k in plan.arrays}
+        before = b.isub(step, 1)
+        values = dict(self.fixed)
+        for k in plan.scalars:
+            dtype = _type(state[k]).dtype
+            values[k] = Scalar(dtype, b.load(llvm_type(dtype), b.offset(self.saved[k], before, llvm_type(dtype))))
+        values.update({k: _rows(state[k], grids[k][0]) for k in plan.arrays})
+        given = [_counter(b, v, b.iadd(self.turn, before)) for v in self.body.inputs[:self.items]]
+        results = w.run(self.body, {**self.env, **dict(zip(
+            self.body.inputs, [*given, *[values[k] for k in range(len(state))]], strict=True))})
+        groups = _groups(b, [results[k] for k in plan.arrays], [_rows(state[k], grids[k][1]) for k in plan.arrays])
+        is_first, is_last = b.icmp("eq", step, const("i64", 1)), b.icmp("eq", step, self.count)
+        for k, (source, target) in grids.items():
+            at, ring = self.rings[k]
+            for grid, outside, whole, number in ((source, is_first, self.sources[k], b.isub(step, 2)),
+                                                 (target, is_last, self.targets[k], before)):
+                if plan.flat:
+                    number = b.op("i64", f"and {b.i64(number)}, 1")
+                grid.pointer = b.select(outside, whole, b.offset(memory, b.iadd(b.imul(number, ring), at), "i8"))
+        places = [(grid, flag) for pair in grids.values() for grid, flag in zip(pair, (is_first, is_last), strict=True)]
+        if plan.flat:
+            self.block(groups, places, begin, end, start)
+        else:
+            self.lines(groups, places, begin, end)
+
+    def lines(self, groups: Groups, grids: Sequence[tuple[Grid, Val]], begin: Val, end: Val) -> None:
+        """Rows, one by one."""
+        b = self.w.b
+        with b.loop(begin, end) as row:
+            real = self.real(row)
+            for grid, outside in grids:
+                grid.find = self.in_ring(row, real, outside)
+            for group in groups:
+                x, place = group[0]
+                at = b.i64(b.isub(real, place.shift))
+                if place.shift == 0 and x.dims[0] == self.height:
+                    store_lines(b, group, x.dims, row=at)
+                    continue
+                with b.when(b.icmp("ult", at, b.i64(x.dims[0]))):
+                    store_lines(b, group, x.dims, row=at)
+
+    def real(self, row: Val) -> Val:
+        """The row of the arrays that a row is, which may be counted beyond their ends."""
+        b, size = self.w.b, const("i64", self.height)
+        if not self.plan.wraps:
+            return row
+        low = b.select(b.icmp("slt", row, const("i64", 0)), b.add(row, size), row)
+        return b.select(b.icmp("sge", low, size), b.sub(low, size), low)
+
+    def in_ring(self, row: Val, real: Val, outside: Val) -> Callable[[Builder, Index], Index]:
+        """Where in a ring a row is that is not far from `row`; `outside` of rings: in the arrays."""
+        half = self.height // 2
+
+        def find(b: Builder, other: Index) -> Index:
+            near = other
+            if self.plan.wraps:
+                size = const("i64", self.height)
+                far = b.sub(b.i64(other), real)
+                far = b.select(b.icmp("sgt", far, const("i64", half)), b.sub(far, size), far)
+                far = b.select(b.icmp("slt", far, const("i64", -half)), b.add(far, size), far)
+                near = b.add(row, far)
+            ring = b.op("i64", f"and {b.i64(near)}, {self.plan.rows - 1}")
+            return b.select(outside, b.i64(other), ring)
+
+        return find
+
+    def block(self, groups: Groups, grids: Sequence[tuple[Grid, Val]], begin: Val, end: Val, start: Val) -> None:
+        """Elements one after another, in one piece, or in two if they go beyond an end."""
+        b, plan, size = self.w.b, self.plan, self.height
+        first = b.isub(start, plan.steps * plan.low)  # what is at the beginning of a ring
+        turns = (-1, 2) if plan.wraps else (0, 1)
+        with b.loop(*turns) as turn:  # elements that are counted on from those of the arrays so many times their size
+            by = b.i64(b.imul(turn, size))
+            low = b.intrinsic("smax", b.sub(begin, by), const("i64", 0))
+            high = b.intrinsic("smin", b.sub(end, by), const("i64", size))
+            for grid, outside in grids:
+                grid.find = self.in_block(b.i64(b.isub(by, first)), outside)
+            for group in groups:
+                x, place = group[0]
+                here = b.intrinsic("smax", b.i64(b.isub(low, place.shift)), const("i64", 0))
+                there = b.intrinsic("smin", b.i64(b.isub(high, place.shift)), b.i64(x.dims[0]))
+                with b.when(b.icmp("slt", here, there)):
+                    store_lines(b, group, x.dims, here, there)
+
+    def in_block(self, by: Val, outside: Val) -> Callable[[Builder, Index], Index]:
+        """Where an element is that is not far from the block."""
+        b, size = self.w.b, const("i64", self.height)
+        offset = b.select(outside, const("i64", 0), by)
+        most = b.select(outside, size, const("i64", self.height // 2))
+
+        def find(b: Builder, other: Index) -> Index:
+            at = b.i64(b.iadd(other, offset))
+            if self.plan.wraps:
+                at = b.select(b.icmp("slt", at, const("i64", 0)), b.add(at, size), at)
+                at = b.select(b.icmp("sge", at, most), b.sub(at, size), at)
+            return at
+
+        return find
+
+
+def _counter(b: Builder, value: GraphValue, turn: Index) -> Scalar:
+    """What a loop over a number counts."""
+    dtype = _type(value).dtype
+    ty = llvm_type(dtype)
+    return Scalar(dtype, b.i64(turn) if ty == "i64" else b.convert("trunc", b.i64(turn), ty))
+
+
+def write(w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int, state: Sequence[Value], envs: Envs,
+          length: Val | None) -> list[Value]:
+    """The loop: the state after it. `length`: at most so many steps."""
+    b = w.b
+    types = [_type(v) for v in body.inputs[items:]]
+    firsts = {k: w.leaf(state[k]) for k in plan.arrays}
+    fixed = {k: w.settle(x) for k, x in enumerate(state) if k not in plan.arrays and k not in plan.scalars}
+    numbers = {k: w.element(state[k]) for k in plan.scalars}
+    memory = {k: [w.memory(types[k].dtype, _dims(types[k])) for _ in range(2)] for k in plan.arrays}
+    saved = {k: b.alloca("i8" if types[k].dtype.is_bool else llvm_type(types[k].dtype), plan.steps)
+             for k in plan.scalars}
+    height = _dims(types[plan.arrays[0]])[0]
+    threads = b.load("i64", w.word(THREADS_WORD))
+    most = height // (_LONG * plan.steps * max(plan.low + plan.high, 1))
+    bands = b.select(b.icmp("sgt", threads, const("i64", 1)), b.intrinsic(
+        "smin", b.mul(threads, const("i64", _BANDS)), const("i64", max(most, 1))), const("i64", 1))
+    passes = _Pass(w, plan, body, items, envs["body"], fixed, saved, bands)
+
+    head, scan, more, inside, after = (b.label(name) for name in ("sweep", "scan", "more", "step", "end"))
+    before = b.block
+    b.start(head)
+    turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+    now = {k: b.open_phi(x.ty, x, before) for k, x in numbers.items()}
+    sources = {k: b.open_phi("ptr", x.pointer, before) for k, x in firsts.items()}
+    targets, others = ({k: b.open_phi("ptr", memory[k][j].pointer, before) for k in plan.arrays} for j in range(2))
+
+    # the scalars of the steps to come
+    b.start(scan)
+    count, close_count = b.open_phi("i64", const("i64", 0), head)
+    ahead = {k: b.open_phi(x.ty, x, head) for k, (x, _) in now.items()}
+    values: list[Value] = [
+        fixed[k] if k in fixed else Scalar(types[k].dtype, ahead[k][0]) if k in ahead else _rows(v, Grid("none"))
+        for k, v in enumerate(body.inputs[items:])]
+    go = b.icmp("slt", count, const("i64", plan.steps))
+    if length is not None:
+        go = b.and_(go, b.icmp("slt", b.add(turn, count), length))
+    if test is not None:
+        checked = b.label("check")
+        b.branch(go, checked, more)
+        b.start(checked)
+        go = w.element(w.run(test, {**envs["test"], **dict(zip(test.inputs, values, strict=True))})[0])
+    b.branch(go, inside, more)
+    b.start(inside)
+    for k, (x, _) in ahead.items():
+        b.store(x, b.offset(saved[k], count, llvm_type(types[k].dtype)))
+    if ahead:
+        given = [_counter(b, v, b.iadd(turn, count)) for v in body.inputs[:items]]
+        results = w.run(body, {**envs["body"], **dict(zip(body.inputs, [*given, *values], strict=True))})
+        for k, (_, close) in ahead.items():
+            close(w.element(results[k]), b.block)
+    close_count(b.op("i64", f"add nuw nsw {count}, 1"), b.block)
+    b.jump(scan)
+
+    b.start(more)
+    some = b.label("pass")
+    b.branch(b.icmp("sgt", count, const("i64", 0)), some, after)
+    b.start(some)
+    passes.write(turn, count, {k: x for k, (x, _) in sources.items()}, {k: x for k, (x, _) in targets.items()})
+    close_turn(b.add(turn, count), b.block)
+    for k, (_, close) in now.items():
+        close(ahead[k][0], b.block)
+    for k in plan.arrays:
+        target = targets[k][0]
+        sources[k][1](target, b.block)
+        targets[k][1](others[k][0], b.block)
+        others[k][1](target, b.block)
+    b.jump(head)
+    b.start(after)
+    made: list[Value] = list(state)
+    for k, (x, _) in now.items():
+        made[k] = Scalar(types[k].dtype, x)
+    for k, (pointer, _) in sources.items():
+        bases = firsts[k].bases.union([pointer.ref, *[x.pointer.ref for x in memory[k]]])
+        made[k] = Leaf(types[k].dtype, firsts[k].dims, pointer, bases=bases)
+    return made

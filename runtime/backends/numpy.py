@@ -1,0 +1,163 @@
+"""The reference executor: kernels called in program order. It is the definition of the IR.
+
+A graph compiles once into a flat list of steps over numbered slots. A slot whose value is dead is used again.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from runtime.core.errors import locate
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.op import better_error
+from runtime.core.persistent_list import Items
+
+__all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
+
+Slots = Any  # an int, or a slice: how `itemgetter` and item assignment take one or several slots
+
+
+class Program:
+    """A compiled graph. Slots: inputs and captures first, then constants, then results of nodes."""
+
+    __slots__ = ("name", "results", "steps", "template")
+
+    def __init__(self, graph: Graph) -> None:
+        self.name = graph.name
+        slot: dict[Value, int] = {value: i for i, value in enumerate(graph.parameters)}
+        self.template: list[Any] = []  # the slots after the parameters, with the constants in place
+        for node in graph.nodes:
+            if node.op.name == "const":
+                slot[node.outputs[0]] = len(slot)
+                self.template.append(node.params["value"])
+        size = len(slot)
+        last_use = {value: i for i, node in enumerate(graph.nodes) for value in node.inputs}
+        last_use.update((value, len(graph.nodes)) for value in graph.outputs)
+        free: list[int] = []
+        self.steps: list[tuple[Callable[..., Any], Callable[[list[Any]], Any], Slots, Node]] = []
+        for i, node in enumerate(graph.nodes):
+            if node.op.name == "const":
+                continue
+            inputs = [slot[value] for value in node.inputs]
+            for value in {*node.inputs}:
+                if value.node is not None and value.node.op.name != "const" and last_use[value] == i:
+                    free.append(slot[value])
+            if node.single:
+                out: Slots = free.pop() if free else size
+                size = max(size, out + 1)
+                slot[node.outputs[0]] = out
+                if node.outputs[0] not in last_use:
+                    free.append(out)
+            else:  # the slots of a tuple must be neighbours
+                out = slice(size, size + len(node.outputs))
+                slot.update((value, size + k) for k, value in enumerate(node.outputs))
+                size += len(node.outputs)
+            self.steps.append((kernel_of(node), _getter(inputs), out, node))
+        self.template += [None] * (size - len(graph.parameters) - len(self.template))
+        self.results = _getter([slot[value] for value in graph.outputs])
+
+    def run(self, slots: list[Any]) -> Sequence[Any]:
+        """The outputs. `slots`: the values of inputs and captures, followed by `template`."""
+        node: Node | None = None
+        try:
+            for kernel, get, out, node in self.steps:  # noqa: B007
+                slots[out] = kernel(*get(slots))
+        except Exception as exc:
+            if node is None or node.op.foreign or node.subgraphs:
+                raise
+            better = better_error(node.op, get(slots), node.params, exc)
+            locate(better or exc, node.position)
+            if better is not None:
+                raise better from None
+            raise
+        return self.results(slots)  # type: ignore[no-any-return]
+
+    def bind(self, captures: Iterable[Any]) -> Callable[..., Sequence[Any]]:
+        """The function from inputs to outputs for given values of the captures."""
+        rest = [*captures, *self.template]
+        run = self.run
+        return lambda *inputs: run([*inputs, *rest])
+
+
+def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:
+    """From the list of all slots to a sequence of the values in `slots`."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
+
+
+def kernel_of(node: Node) -> Callable[..., Any]:
+    subgraphs = node.subgraphs
+    if subgraphs:
+        return _control_flow(node, subgraphs)
+    if not node.outputs:
+        return partial(_without_result, node.op.kernel, node.params)
+    return partial(node.op.kernel, **node.params) if node.params else node.op.kernel
+
+
+def _without_result(kernel: Callable[..., Any], params: dict[str, Any], *inputs: Any) -> tuple[()]:
+    kernel(*inputs, **params)
+    return ()
+
+
+def _control_flow(node: Node, subgraphs: dict[str, Graph]) -> Callable[..., Any]:
+    """The kernel over operands and captures: it gets each sub-graph as a function with its captures bound."""
+    end = count = len(node.operands)
+    parts: list[tuple[str, Program, slice]] = []
+    for name, graph in subgraphs.items():
+        start, end = end, end + len(graph.captures)
+        parts.append((name, compile_graph(graph), slice(start, end)))
+    params = {name: param for name, param in node.params.items() if name not in subgraphs}
+    kernel = node.op.kernel
+
+    def call(*inputs: Any) -> Any:
+        functions = {name: program.bind(inputs[where]) for name, program, where in parts}
+        return kernel(*inputs[:count], **functions, **params)
+
+    return call
+
+
+def compile_graph(graph: Graph) -> Program:
+    """The program of `graph`, compiled once."""
+    program = graph.executable
+    if not isinstance(program, Program):
+        program = graph.executable = Program(graph)
+    return program
+
+
+def executable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    """A function from arrays for `graph.inputs` to a tuple of arrays: read-only, of exactly the output types.
+
+    `graph` has no parent; its captures are eager tensors, bound here. A list value is a tuple of arrays.
+    """
+    assert graph.parent is None, f"graph {graph.name} is nested in {graph.parent}"
+    program = compile_graph(graph)
+    run = program.run
+    rest = [*(tuple(outer.items) if hasattr(outer, "items") else outer._array for outer, _ in graph.captures),
+            *program.template]
+    silent = np.errstate
+
+    def call(*inputs: Any) -> tuple[Any, ...]:
+        with silent(all="ignore"):
+            return tuple([_result(x) for x in run([*inputs, *rest])])
+
+    return call
+
+
+def _result(x: Any) -> Any:
+    if type(x) is tuple:
+        return x
+    if type(x) is Items:
+        return tuple(x)
+    array = np.asarray(x)
+    array.setflags(write=False)
+    return array
+
+
+def run(graph: Graph, args: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of `graph` for arrays `args`, one for each input."""
+    return executable(graph)(*args)

@@ -1,0 +1,124 @@
+"""What runs a graph: the native executor, or the reference executor on NumPy.
+
+Native code needs llvmlite. Where that is missing, graphs run on NumPy, and a warning says so once.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+import warnings
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from runtime.backends.numpy import executable
+from runtime.core.config import check_executor, settings
+from runtime.core.graph import Graph
+
+__all__ = ["EXECUTORS", "Called", "Executable", "Findable", "chosen", "make"]
+
+
+class Called:
+    """What CPython may call by way of native code, which goes on to the `__call__` of the class right below this one
+    unless `_front` tells it what to run: nothing, if that is empty. See `runtime.backends.native.jit.fast_call`."""
+
+    __slots__ = ("_front",)
+
+    _front: tuple[Any, ...]
+
+
+class Findable(Protocol):
+    """A trace that native code can find."""
+
+    def known(
+        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
+    ) -> tuple[Any, ...]:
+        """`front` with this trace for arguments such as these arrays. Their calls count in `calls`, and leave in `used`
+        the number of the last one."""
+
+    def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`front` without this trace."""
+
+
+class Executable(Protocol):
+    """A graph, ready to run."""
+
+    executor: str
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """From arrays for the graph's inputs to a tuple of arrays, read-only, of just the types of its outputs."""
+
+    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
+        """What lets native code find the trace, or None. `run` is its function from arrays to its result; `single`:
+        that is a tensor of the one array that `function()` gives."""
+
+    def inspect_llvm(self, optimized: bool = True) -> str: ...
+
+    def inspect_asm(self) -> str: ...
+
+    def explain(self) -> str: ...
+
+
+class Reference:
+    """A graph for the reference executor: kernels called in order."""
+
+    executor = "numpy"
+
+    def __init__(self, graph: Graph, fast_math: bool) -> None:
+        self.graph = graph
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        return executable(self.graph)
+
+    def findable(self, run: Callable[..., Any], single: bool) -> None:
+        """None: calls go through Python, as all else does."""
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        raise ValueError(f"{self.graph.name} runs on NumPy and has no native code; use executor='native'")
+
+    def inspect_asm(self) -> str:
+        return self.inspect_llvm()
+
+    def explain(self) -> str:
+        return f"{self.graph.name} runs on NumPy: {len(list(self.graph.walk()))} kernels are called in order."
+
+
+def _native(graph: Graph, fast_math: bool) -> Executable:
+    # imported when it is first needed: loading LLVM takes longer than all the rest
+    module = importlib.import_module("runtime.backends.native.jit.executor")
+    made: Executable = module.Native(graph, fast_math)
+    return made
+
+
+EXECUTORS: Final[dict[str, Callable[[Graph, bool], Executable]]] = {"native": _native, "numpy": Reference}
+"""What makes a graph ready to run, by the name that `rt.function(executor=...)` takes."""
+
+
+@functools.lru_cache(maxsize=1)
+def _has_llvm() -> bool:
+    supported = sys.maxsize > 2 ** 32 and sys.implementation.name == "cpython" and object.__basicsize__ == 16
+    if supported and importlib.util.find_spec("llvmlite") is not None:
+        return True
+    what = "llvmlite is not installed" if supported else "there is no native code for this interpreter"
+    warnings.warn(f"{what}, so graphs run on NumPy, which is slow for loops" + (
+        ": pip install llvmlite" if supported else ""), RuntimeWarning, stacklevel=2)
+    return False
+
+
+def chosen(executor: str | None) -> str:
+    """The name of the executor to take. ValueError for one that there is not."""
+    if executor is None:
+        executor = settings.executor
+    if executor is None:
+        return "native" if _has_llvm() else "numpy"
+    check_executor(executor)  # it may come from RUNTIME_EXECUTOR
+    if executor == "native" and not _has_llvm():
+        raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
+    return executor
+
+
+def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
+    """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are taken not to occur."""
+    return EXECUTORS[chosen(executor)](graph, fast_math)

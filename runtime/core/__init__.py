@@ -1,0 +1,1 @@
+"""What every part needs: types, ops, graphs, tensors, tracing, errors, settings."""

@@ -1,0 +1,181 @@
+"""The errors of the runtime, under TF2's names where TF2 has one (`tf.errors`).
+
+A message says what is wrong; `remedy` says what to do. `locate` puts both into the common form, with the
+user's line, once the place is known.
+"""
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from autograph.core.errors import format_error
+
+__all__ = [
+    "AbortedError",
+    "DTypeError",
+    "DivisionByZeroError",
+    "FailedPreconditionError",
+    "GraphError",
+    "InaccessibleTensorError",
+    "IndexOutOfRangeError",
+    "InvalidArgumentError",
+    "InvalidNumberError",
+    "InvalidSliceError",
+    "MissingKeyError",
+    "NotFoundError",
+    "NotIterableError",
+    "NumberOverflowError",
+    "OpError",
+    "OperatorNotAllowedInGraphError",
+    "OutOfMemoryError",
+    "OutOfRangeError",
+    "ResourceExhaustedError",
+    "ShapeError",
+    "StagingError",
+    "UnimplementedError",
+    "locate",
+]
+
+
+class OpError(Exception):
+    """Base of errors that an op raises (`tf.errors.OpError`).
+
+    Made from a message, or TF2's way from `(node_def, op, message)`.
+    """
+
+    def __init__(self, *args: object, remedy: str = "") -> None:
+        self.message = str(args[2] if len(args) >= 3 else args[0] if args else "")
+        self.remedy = remedy
+        super().__init__(self.message)
+
+
+class InvalidArgumentError(OpError):
+    """An argument has a value that the op cannot take (`tf.errors.InvalidArgumentError`)."""
+
+
+class OutOfRangeError(OpError):
+    """An iterator is exhausted (`tf.errors.OutOfRangeError`)."""
+
+
+class FailedPreconditionError(OpError):
+    """The state that the op needs is not there (`tf.errors.FailedPreconditionError`)."""
+
+
+class NotFoundError(OpError):
+    """Something named does not exist (`tf.errors.NotFoundError`)."""
+
+
+class UnimplementedError(OpError):
+    """The op does not do this (`tf.errors.UnimplementedError`)."""
+
+
+class ResourceExhaustedError(OpError):
+    """A stated bound was passed (`tf.errors.ResourceExhaustedError`)."""
+
+
+class OutOfMemoryError(ResourceExhaustedError, MemoryError):
+    """A tensor is larger than a tensor can be, or than the memory that is left: TF2's error, and Python's."""
+
+
+class AbortedError(OpError):
+    """The work was stopped (`tf.errors.AbortedError`)."""
+
+
+class ShapeError(InvalidArgumentError, ValueError):
+    """Shapes that do not fit together: TF2 raises the one eagerly and the other in graphs."""
+
+
+class DTypeError(InvalidArgumentError, TypeError):
+    """Dtypes that do not fit together: TF2 raises the one eagerly and the other in graphs."""
+
+
+class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
+    """Integer `//` or `%` by zero: TF2's error, and Python's."""
+
+
+class NumberOverflowError(InvalidArgumentError, OverflowError):
+    """A number of Python's that is too large: for Python itself, or an int for the 64 bits that it has in a graph."""
+
+
+class InvalidNumberError(InvalidArgumentError, ValueError):
+    """A number of Python's that an operation does not take, such as a negative count of a shift."""
+
+
+class IndexOutOfRangeError(InvalidArgumentError, IndexError):
+    """An index outside of the dimension that it indexes: TF2's error, and Python's."""
+
+
+class InvalidSliceError(InvalidArgumentError, ValueError):
+    """A slice whose step is 0: TF2's error, and Python's."""
+
+
+class MissingKeyError(NotFoundError, KeyError):
+    """A key that a dict turned out not to have when the graph ran."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError shows it as Python would write it
+
+
+class StagingError(OpError, TypeError):
+    """Control flow that cannot become a graph: branches or iterations that do not agree."""
+
+
+class InaccessibleTensorError(OpError, ValueError):
+    """A tensor used outside the graph that it belongs to (`tf.errors.InaccessibleTensorError`)."""
+
+    graph: object = None  # that graph
+
+
+class OperatorNotAllowedInGraphError(OpError, TypeError):
+    """Python asked a graph tensor for its value (`tf.errors.OperatorNotAllowedInGraphError`)."""
+
+
+class NotIterableError(OpError, TypeError):
+    """A loop over a tensor that has no rows. TF2 raises a TypeError, without the place."""
+
+
+class GraphError(Exception):
+    """`Graph.verify` found a graph that breaks the rules of the IR: a bug of the runtime, not of the user."""
+
+
+class Place(Protocol):
+    """Where something is in the user's source; `runtime.core.graph.Position` is one."""
+
+    @property
+    def filename(self) -> str: ...
+
+    @property
+    def lineno(self) -> int: ...
+
+    @property
+    def col(self) -> int: ...
+
+
+def locate(exc: Exception, place: Place | None) -> None:
+    """Put `exc`'s message into the form `file:line: what`, excerpt, remedy; the object and its type stay.
+
+    Does nothing if the place is unknown, the message is there already, or the error has no plain message.
+    """
+    if place is None or getattr(exc, "located", False):
+        return
+    if len(exc.args) != 1 or not isinstance(exc.args[0], str):
+        return
+    remedy = getattr(exc, "remedy", "")
+    exc.args = (format_error(place.filename, place.lineno, place.col, exc.args[0], remedy),)
+    exc.located = True  # type: ignore[attr-defined]
+
+
+_SUBJECTS: Final = {
+    "": "the value of this expression", "return_": "the value returned", "ag__list": "the list", "ag__sum": "the sum",
+    "ag__item": "the item", "ag__found": "whether there is one", "ag__going": "the test",
+}
+
+
+def subject(name: str) -> str:
+    """How a message calls the state variable `name`."""
+    if name.startswith("ag__held"):
+        return "a list or object that has several names"
+    return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)
+
+
+for _error in [each for each in globals().values() if isinstance(each, type) and issubclass(each, Exception)]:
+    _error.__module__ = "runtime.errors"  # where users import it from: tracebacks name it so

@@ -1,0 +1,529 @@
+"""The intermediate representation: typed graphs in SSA form.
+
+A `Graph` is a list of nodes; list order is execution order. A `Node` applies an op to values and makes new
+values. A `Value` is made once: as an input of its graph, a capture, or an output of a node.
+
+Graphs are closed: a node uses values of its own graph only. What comes from outside is a capture, a pair
+`(outer, inner)`: `inner` is a value of this graph, and `outer` is a value of the parent graph, or an eager
+tensor if there is no parent.
+
+Control flow is ops whose params are graphs; each sub-graph belongs to one node. Such a node's inputs are its
+operands followed by the outer values of each sub-graph's captures, sub-graphs in the order of the params. Its
+rule sees the types of the operands alone. Its kernel gets the operands and, for each sub-graph, a function
+from that graph's inputs to the sequence of its outputs.
+"""
+from __future__ import annotations
+
+import linecache
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import CodeType, FrameType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from autograph.core.allowlist import PACKAGES
+from autograph.core.errors import format_error
+from autograph.core.tracebacks import is_internal
+from runtime.core.errors import GraphError, ShapeError, StagingError, locate
+from runtime.core.op import Errors, Op
+from runtime.core.types import DType, ListType, Shape, Type
+
+__all__ = [
+    "Graph", "Node", "Position", "UnrollingWarning", "Value", "is_users", "param_text", "prune",
+    "staging_error", "user_position", "verify",
+]
+
+
+class Position:
+    """A place in the user's source."""
+
+    __slots__ = ("_code", "_lasti", "filename", "function", "lineno")
+
+    def __init__(
+        self, filename: str, lineno: int, function: str = "", code: CodeType | None = None, lasti: int = 0
+    ) -> None:
+        self.filename = filename
+        self.lineno = lineno
+        self.function = function
+        self._code = code
+        self._lasti = lasti
+
+    @property
+    def span(self) -> tuple[int, int, int] | None:
+        """The last line, the first column and the last one of what runs there; None where Python does not know
+        (before 3.11)."""
+        positions = getattr(self._code, "co_positions", None)
+        if positions is not None:
+            line, end, col, end_col = next(islice(positions(), self._lasti // 2, None), (None, None, None, None))
+            if line == self.lineno and end is not None and col is not None and end_col is not None:
+                return int(end), int(col), int(end_col)
+        return None
+
+    @property
+    def col(self) -> int:
+        """The column: of the call where Python knows it (3.11 on), else of the line's first character."""
+        span = self.span
+        if span is not None:
+            return span[1]
+        line_text = linecache.getline(self.filename, self.lineno)
+        return len(line_text) - len(line_text.lstrip())
+
+    def __repr__(self) -> str:
+        return f"{self.filename}:{self.lineno}" + (f" in {self.function}" if self.function else "")
+
+
+_internal_files: Final[dict[str, bool]] = {}
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is outside of the two packages, and of those that are left alone, such as NumPy."""
+    filename = frame.f_code.co_filename
+    internal = _internal_files.get(filename)
+    if internal is None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
+        _internal_files[filename] = internal
+    return not internal
+
+
+def user_position() -> Position | None:
+    """The place in the user's source that led here: in the innermost frame of the user's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    return None if frame is None else Position(
+        frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+
+
+def staging_error(what: str, remedy: str) -> StagingError:
+    """The error with the user's place in it."""
+    error = StagingError(what, remedy=remedy)
+    locate(error, user_position())
+    return error
+
+
+MANY_NODES: Final = 10_000
+TOO_MANY_NODES: Final = 100_000
+
+
+class UnrollingWarning(UserWarning):
+    """A loop over Python values makes a graph that is slow to trace and to run."""
+
+
+def _watch_size(graph: Graph) -> None:
+    """Name the line that makes a graph grow. StagingError where it has no end."""
+    size = len(graph.nodes)
+    lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
+    (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
+    what = (f"the graph of {graph.name!r} has grown to {size:,} ops, {count:,} of them from this line: "
+            "a loop over Python values is traced iteration by iteration")
+    remedy = "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph."
+    if size == MANY_NODES:
+        warnings.warn(format_error(filename, lineno, None, what, remedy), UnrollingWarning, stacklevel=2)
+        return
+    error = StagingError(what, remedy=remedy)
+    locate(error, Position(filename, lineno))
+    raise error
+
+
+class Value:
+    """A value of a graph. `node` makes it, or is None for an input or capture; `hint` names it in print."""
+
+    __slots__ = ("__weakref__", "graph", "hint", "node", "type")
+
+    def __init__(self, graph: Graph, type: Type, node: Node | None = None, hint: str | None = None) -> None:
+        self.graph = graph
+        self.type = type
+        self.node = node
+        self.hint = hint
+
+    @property
+    def constant(self) -> Any:
+        """The array that this value always is, or None if it is not a constant."""
+        node = self.node
+        return node.params["value"] if node is not None and node.op.name == "const" else None
+
+    def __repr__(self) -> str:
+        return f"<value {self.hint or (self.node.op.name if self.node else 'input')}: {self.type}>"
+
+
+class Node:
+    """One op applied to values. `types` is what the op's rule gave: a tuple where the kernel returns one."""
+
+    __slots__ = ("inputs", "op", "outputs", "params", "position", "single")
+
+    def __init__(
+        self, graph: Graph, op: Op, inputs: Sequence[Value], params: Mapping[str, Any],
+        types: Type | tuple[Type, ...], position: Position | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = list(inputs)
+        self.params = dict(params)
+        self.position = position
+        self.single = not isinstance(types, tuple)
+        self.outputs = tuple(Value(graph, t, self) for t in (types if isinstance(types, tuple) else (types,)))
+
+    @property
+    def subgraphs(self) -> dict[str, Graph]:
+        return {name: param for name, param in self.params.items() if isinstance(param, Graph)}
+
+    @property
+    def operands(self) -> list[Value]:
+        """The inputs without those that feed captures of sub-graphs."""
+        return self.inputs[: len(self.inputs) - sum(len(g.captures) for g in self.subgraphs.values())]
+
+    @property
+    def effect(self) -> bool:
+        """Whether it, or a node in a sub-graph, has an effect; a stream runs code of the user's, or is used up."""
+        return (self.op.effect or self.params.get("stream") is not None
+                or any(graph.effect for graph in self.subgraphs.values()))
+
+    @property
+    def own_errors(self) -> Errors:
+        """What it may raise, not counting what its sub-graphs do (see `Op.errors`)."""
+        if self.subgraphs:
+            return () if self.params.get("stream") is None else (Exception,)
+        declared = self.op.errors
+        found = declared(self) if callable(declared) else declared
+        shapes = [shape for value in self.operands if (shape := shape_of(value.type))]
+        fits = len(shapes) < 2 or None not in [dim for shape in shapes for dim in shape]
+        return found if fits or ShapeError in found else (*found, ShapeError)
+
+    @property
+    def errors(self) -> Errors:
+        """What running it may raise."""
+        if not self.subgraphs:
+            return self.own_errors
+        if callable(self.op.errors):
+            return self.op.errors(self)
+        return tuple(dict.fromkeys([*self.own_errors, *(e for g in self.subgraphs.values() for e in g.errors)]))
+
+    def infer(self) -> Type | tuple[Type, ...]:
+        """The types that the op's rule gives for the inputs as they are now."""
+        return self.op.rule(*[value.type for value in self.operands], **self.params)
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name} at {self.position}>"
+
+
+def shape_of(type: Type) -> Shape:
+    """The shape of a tensor; of a list that of its elements."""
+    return type.element.shape if isinstance(type, ListType) else type.shape
+
+
+class Graph:
+    """A function as a graph: `inputs` and `captures` go in, `outputs` come out; `parent` holds it."""
+
+    __slots__ = (
+        "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent",
+        "written")
+
+    def __init__(self, name: str = "graph", parent: Graph | None = None) -> None:
+        self.name = name
+        self.parent = parent
+        self.inputs: list[Value] = []
+        self.captures: list[tuple[Any, Value]] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+        self.executable: Any = None  # what the executor made of this graph; dropped when the graph changes
+        self.written: tuple[Any, ...] = ()  # memory of arrays that it changes (`runtime.core.array_writes`)
+        self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The inputs followed by the captures' inner values."""
+        return [*self.inputs, *(inner for _, inner in self.captures)]
+
+    @property
+    def effect(self) -> bool:
+        return any(node.effect for node in self.nodes)
+
+    @property
+    def errors(self) -> Errors:
+        """What running it may raise, in the order of the nodes."""
+        return tuple(dict.fromkeys([error for node in self.nodes for error in node.errors]))
+
+    def add_input(self, type: Type, hint: str | None = None) -> Value:
+        value = Value(self, type, hint=hint)
+        self.inputs.append(value)
+        self.executable = None
+        return value
+
+    def add_node(
+        self, op: Op, inputs: Sequence[Value], params: Mapping[str, Any],
+        types: Type | tuple[Type, ...], position: Position | None = None,
+    ) -> Node:
+        node = Node(self, op, inputs, params, types, position)
+        self.nodes.append(node)
+        self.executable = None
+        if len(self.nodes) in (MANY_NODES, TOO_MANY_NODES):
+            _watch_size(self)
+        return node
+
+    def contains(self, graph: Graph | None) -> bool:
+        """Whether `graph` is this graph or nested in it."""
+        while graph is not None:
+            if graph is self:
+                return True
+            graph = graph.parent
+        return False
+
+    def capture(self, outer: Any, type: Type) -> Value:
+        """This graph's value for `outer`: a value of an enclosing graph, or an eager tensor.
+
+        It is threaded through the graphs between, each of which captures it from its parent. A scalar
+        constant is made again instead.
+        """
+        if isinstance(outer, Value):
+            if outer.graph is self:
+                return outer
+            assert self.parent is not None, "the caller checks that the value's graph encloses this one"
+        known = self._captured.get(id(outer))
+        if known is not None:
+            return known[1]
+        constant = outer.constant if isinstance(outer, Value) else None
+        if constant is not None and constant.ndim == 0:
+            node: Node = outer.node
+            inner = self.add_node(node.op, (), node.params, type, node.position).outputs[0]
+            inner.hint = outer.hint
+        else:
+            source = outer if self.parent is None else self.parent.capture(outer, type)
+            inner = Value(self, type, hint=outer.hint if isinstance(outer, Value) else None)
+            self.captures.append((source, inner))
+            self.executable = None
+            self._captured[id(source)] = source, inner
+        self._captured[id(outer)] = outer, inner
+        return inner
+
+    def walk(self) -> Iterator[Node]:
+        """All nodes, those of sub-graphs after the node that holds them."""
+        for node in self.nodes:
+            yield node
+            for graph in node.subgraphs.values():
+                yield from graph.walk()
+
+    def verify(self) -> None:
+        """Check the rules of the IR here and in sub-graphs: GraphError, naming the node, if one is broken.
+
+        Values are defined before use, in their own graph; their types are what the rules give.
+        """
+        verify(self)
+
+    def __str__(self) -> str:
+        return "\n".join(Printer().graph(self, "graph " + self.name))
+
+    def __repr__(self) -> str:
+        sizes = len(self.inputs), len(self.nodes), len(self.outputs)
+        return "<graph {}: {} inputs, {} nodes, {} outputs>".format(self.name, *sizes)
+
+
+class Printer:
+    """Text of a graph. Scalar constants without a name of their own stand where they are used."""
+
+    def __init__(self) -> None:
+        self.names: dict[Value, str] = {}
+        self.taken: set[str] = set()
+        self.count = 0
+
+    def graph(self, graph: Graph, title: str) -> list[str]:
+        params = ", ".join(f"{self.name(v)}: {v.type}" for v in graph.inputs)
+        if graph.captures:
+            params += "; " + ", ".join(f"{self.name(v)}: {v.type}" for _, v in graph.captures)
+        results = ", ".join(str(v.type) for v in graph.outputs)
+        lines = [f"{title}({params}) -> ({results}) {{"]
+        for node in graph.nodes:
+            lines += ["  " + line for line in self.node(node)]
+        if graph.outputs:
+            lines.append("  return " + ", ".join(map(self.name, graph.outputs)))
+        return [*lines, "}"]
+
+    def node(self, node: Node) -> list[str]:
+        if node.op.name == "const":
+            value = node.outputs[0]
+            if self.literal(value) is not None:
+                return []
+            return [f"{self.name(value)} = const {_array_text(node.params['value'])} : {value.type}"]
+        operands = ", ".join(map(self.name, node.operands))
+        if node.subgraphs:
+            captured = node.inputs[len(node.operands):]
+            if captured:
+                operands += "; " + ", ".join(map(self.name, captured))
+        params = "".join(f", {name}={param_text(param)}" for name, param in node.params.items()
+                         if not isinstance(param, Graph))
+        results = ", ".join(map(self.name, node.outputs))
+        call = f"{results + ' = ' if results else ''}{node.op.name}({(operands + params).removeprefix(', ')})"
+        if not node.subgraphs:
+            types = ", ".join(str(v.type) for v in node.outputs)
+            return [call + (f" : {types}" if types else "")]
+        lines = [call + " {"]
+        for name, graph in node.subgraphs.items():
+            lines += ["  " + line for line in Printer().graph(graph, name)]
+        return [*lines, "}"]
+
+    def literal(self, value: Value) -> str | None:
+        constant = value.constant
+        if constant is None or constant.ndim or value.hint is not None:
+            return None
+        return _array_text(constant)
+
+    def name(self, value: Value) -> str:
+        if value not in self.names:
+            name = self.literal(value)
+            if name is None and value.hint is None:
+                self.count += 1
+                name = f"%{self.count}"
+            elif name is None:
+                name, k = str(value.hint), 0
+                while name in self.taken:
+                    k += 1
+                    name = f"{value.hint}_{k}"
+                self.taken.add(name)
+            self.names[value] = name
+        return self.names[value]
+
+
+def _array_text(array: np.ndarray[Any, Any]) -> str:
+    if array.size > 16:
+        return f"<{array.size} elements>"
+    return " ".join(str(array.tolist()).split())
+
+
+def param_text(param: Any) -> str:
+    """A param of a node in print, on one line and not long."""
+    if isinstance(param, DType):
+        return param.name
+    if isinstance(param, np.ndarray):
+        return _array_text(param)
+    text = getattr(param, "__name__", None) or getattr(param, "name", None) or repr(param)
+    text = " ".join(str(text).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def verify(graph: Graph) -> None:
+    """See `Graph.verify`."""
+    defined: set[Value] = set()
+
+    def fail(node: Node | None, what: str) -> NoReturn:
+        where = f"node {node.op.name} ({node.position})" if node is not None else "its interface"
+        raise GraphError(f"graph {graph.name}: {where}: {what}")
+
+    def use(node: Node | None, value: Value) -> None:
+        if value.graph is not graph:
+            fail(node, f"{value!r} belongs to graph {value.graph.name}")
+        if value not in defined:
+            fail(node, f"{value!r} is not defined before it is used")
+
+    for outer, inner in graph.captures:
+        if isinstance(outer, Value) and outer.graph is not graph.parent:
+            fail(None, f"it captures {outer!r} as {inner!r}, which is not of its parent")
+    for value in graph.parameters:
+        if value.graph is not graph or value.node is not None or value in defined:
+            fail(None, f"{value!r} is not a parameter of this graph alone")
+        defined.add(value)
+    for node in graph.nodes:
+        for value in node.inputs:
+            use(node, value)
+        _verify_captures(graph, node, fail)
+        try:
+            types = node.infer()
+        except (TypeError, ValueError) as exc:
+            fail(node, f"its rule says: {exc}")
+        expected = types if isinstance(types, tuple) else (types,)
+        found = tuple(value.type for value in node.outputs)
+        if node.single is isinstance(types, tuple):
+            kinds = ("a tuple", "1 result") if node.single else ("1 result", "a tuple")
+            fail(node, "its rule gives {}, but the node has {}".format(*kinds))
+        if len(expected) != len(found):
+            fail(node, f"its rule gives {len(expected)} results, but it has {len(found)}")
+        for want, have in zip(expected, found, strict=True):
+            if want != have and not (have.accepts(want) or want.accepts(have)):
+                fail(node, f"its rule gives {want}, but the value is {have}")
+        for value in node.outputs:
+            if value.node is not node or value in defined:
+                fail(node, f"{value!r} is made twice")
+            defined.add(value)
+        for sub in node.subgraphs.values():
+            verify(sub)
+    for value in graph.outputs:
+        use(None, value)
+
+
+def _verify_captures(graph: Graph, node: Node, fail: Callable[[Node, str], NoReturn]) -> None:
+    feeds = iter(node.inputs[len(node.operands):])
+    for name, sub in node.subgraphs.items():
+        if sub.parent is not graph:
+            fail(node, f"its graph {name} is not nested in this graph")
+        for outer, inner in sub.captures:
+            feed = next(feeds, None)
+            if feed is None or feed is not outer:
+                fail(node, f"its graph {name} captures {outer!r}, but {feed!r} is passed")
+            if not inner.type.accepts(outer.type):
+                fail(node, f"its graph {name} captures {outer!r} as {inner.type}")
+
+
+Rows = frozenset[tuple[Value, Value]]
+
+
+def prune(graph: Graph, rows: Rows = frozenset()) -> int:
+    """Drop nodes that nobody could tell from not being there, and unused captures. Returns how many nodes.
+
+    That is, those whose results nobody uses, and which have no effect and cannot raise. `rows`: tensors of this graph
+    with an index that is less than the number of their rows.
+    """
+    used = set(graph.outputs)
+    kept: list[Node] = []
+    dropped = 0
+    for node in reversed(graph.nodes):
+        if not any(value in used for value in node.outputs) and not node.effect and not _may_raise(node, rows):
+            dropped += 1
+            continue
+        if node.subgraphs:
+            operands = node.operands
+            for name, sub in node.subgraphs.items():
+                dropped += prune(sub, _rows_in(node, name, rows))
+            node.inputs = operands + [outer for sub in node.subgraphs.values() for outer, _ in sub.captures]
+        used.update(node.inputs)
+        kept.append(node)
+    graph.nodes = kept[::-1]
+    graph.captures = [(outer, inner) for outer, inner in graph.captures if inner in used]
+    live = {id(inner) for _, inner in graph.captures} | {id(v) for node in kept for v in node.outputs}
+    graph._captured = {key: pair for key, pair in graph._captured.items() if id(pair[1]) in live}
+    graph.executable = None
+    return dropped
+
+
+def _may_raise(node: Node, rows: Rows) -> bool:
+    if not node.errors:
+        return False
+    if node.op.name == "getitem" and node.params["index"] == ("?",):
+        return (node.inputs[0], node.inputs[1]) not in rows
+    if not node.subgraphs or node.own_errors or callable(node.op.errors):
+        return True
+    return any(_may_raise(inner, _rows_in(node, name, rows))
+               for name, sub in node.subgraphs.items() for inner in sub.nodes)
+
+
+def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
+    """The rows of `prune` in a sub-graph: those around, and in the body of a loop over the rows of a tensor these."""
+    captures = node.params[name].captures
+    found = {(x, i) for outer_x, x in captures for outer_i, i in captures if (outer_x, outer_i) in rows}
+    if node.op.name == "reduce" and name == "body" and node.params.get("stream") is None:
+        found |= {(x, node.params[name].inputs[0]) for outer, x in captures if _counts(node.inputs[0], outer)}
+    return frozenset(found)
+
+
+def _counts(length: Value, x: Value) -> bool:
+    """Whether a length is surely not more than the number of rows of a tensor."""
+    node = length.node
+    if node is not None and node.op.name == "cast":
+        return _counts(node.inputs[0], x)
+    if node is not None and node.op.name == "minimum":
+        return any(_counts(value, x) for value in node.inputs)
+    if node is not None and node.op.name == "dim":
+        return node.inputs[0] is x and node.params["axis"] == 0
+    rows = shape_of(x.type)[:1]
+    return length.constant is not None and rows != () and rows[0] is not None and int(length.constant) <= rows[0]

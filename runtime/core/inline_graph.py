@@ -1,0 +1,52 @@
+"""Putting the nodes of a finished graph into the graph that calls it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.core import trace
+from runtime.core.graph import Graph, Node, Value
+
+__all__ = ["inline"]
+
+
+def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """Append the nodes of `graph`, which has no parent, to `into`; effects stay in their order.
+
+    `inputs` are tensors and lists for the graph's inputs; gives those for its outputs. `graph` stays as it is.
+    """
+    if trace.is_watched() and (errors := graph.errors):
+        trace.announce_errors(into, errors)
+    made: dict[Value, Value] = {}
+    for x, value in zip(inputs, graph.inputs, strict=True):
+        made[value] = trace.capture(into, x)
+    for outer, inner in graph.captures:
+        made[inner] = trace.capture(into, outer)
+    for node in graph.nodes:
+        _copy(node, into, made)
+    return [trace.wrap(made[value]) for value in graph.outputs]
+
+
+def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:
+    params = {name: _copy_graph(param, into, made) if isinstance(param, Graph) else param
+              for name, param in node.params.items()}
+    types = node.outputs[0].type if node.single else tuple([value.type for value in node.outputs])
+    new = into.add_node(node.op, [made[value] for value in node.inputs], params, types, node.position)
+    for old_value, new_value in zip(node.outputs, new.outputs, strict=True):
+        new_value.hint = old_value.hint
+        made[old_value] = new_value
+
+
+def _copy_graph(graph: Graph, parent: Graph, outside: dict[Value, Value]) -> Graph:
+    new = Graph(graph.name, parent)
+    made: dict[Value, Value] = {}
+    for value in graph.inputs:
+        made[value] = new.add_input(value.type, value.hint)
+    for outer, inner in graph.captures:
+        copy = Value(new, inner.type, hint=inner.hint)
+        new.captures.append((outside[outer], copy))
+        made[inner] = copy
+    for node in graph.nodes:
+        _copy(node, new, made)
+    new.outputs = [made[value] for value in graph.outputs]
+    return new

@@ -1,0 +1,156 @@
+"""One op, one record.
+
+An op is a name, a NumPy kernel and a rule for the types of its results. Eager execution and the reference
+executor call the kernel; tracing and the graph verifier call the rule. `REGISTRY` holds every op, and the
+tests find them there.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.errors import (
+    DTypeError,
+    InvalidNumberError,
+    NumberOverflowError,
+    OpError,
+    OutOfMemoryError,
+    ShapeError,
+)
+from runtime.core.types import DType, TensorType, Type, Weak, as_dtype, check_room, dtype_of, type_of_array
+
+__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "better_error", "unknown_shape"]
+
+Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
+Errors = tuple[type[BaseException], ...]
+ANY: Final = (Exception, BaseException)
+"""Where one is declared, errors of classes derived from it may come, too."""
+Samples = Callable[["np.random.Generator"], Iterable[Sample]]  # quoted, as importing np.random is slow
+
+REGISTRY: Final[dict[str, Op]] = {}
+
+
+def _no_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """A primitive operation. Making one registers it under its name.
+
+    kernel   `kernel(*arrays, **params)` -> an array or a tuple of arrays, of just the types of `rule`.
+             Arrays may be 0-d or NumPy scalars, are read-only, and must not be written. A list value is a
+             tuple of arrays. For an op with sub-graphs see `runtime.core.graph`.
+    rule     `rule(*types, **params)` -> a Type, or a tuple of Types where the kernel returns a tuple (an op
+             without results: `()`). Raises DTypeError or ShapeError for operands that do not fit.
+    effect   it runs in program order and is never removed.
+    agree    which operands must have one dtype: Python scalars among them adapt before `rule` sees them.
+    foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
+    errors   the classes of what the kernel may raise for operands that the rule takes, or a function from the node to
+             these; Exception and BaseException stand for any class derived from them, too. Shapes that only the run
+             knows to differ are not in it (see `Node.errors`), nor are sizes that int32 does not hold, MemoryError and
+             interrupts.
+    samples  `samples(rng)` yields arguments `((array, ...), {param: value})` for the tests.
+    """
+
+    name: str
+    kernel: Callable[..., Any]
+    rule: Callable[..., Type | tuple[Type, ...]]
+    effect: bool = False
+    agree: slice | None = None
+    foreign: bool = False
+    errors: Errors | Callable[[Any], Errors] = ()
+    samples: Samples = _no_samples
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name in REGISTRY:
+            raise ValueError(f"there are two ops named {self.name!r}")
+        REGISTRY[self.name] = self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return REGISTRY.__getitem__, (self.name,)
+
+
+def unknown_shape(node: Any) -> Errors:
+    """The errors of an op that takes any operand of a known shape."""
+    types = [value.type for value in node.operands]
+    known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
+    return () if known and len(types) == 1 else (ShapeError,)
+
+
+def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:
+    """What to raise in place of `exc`, which the kernel raised for `inputs`; None: `exc` as it is.
+
+    The rule knows the types of the inputs now: its error comes first, as in eager mode, and says more than NumPy's of
+    what does not fit. What fits and would be larger than memory, or than any tensor, is an OutOfMemoryError.
+    """
+    if op.foreign or not all(hasattr(x, "dtype") for x in inputs):
+        return None  # it is the user's, or the op takes lists
+    try:
+        results = op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **params)
+        for result in results if isinstance(results, tuple) else (results,):
+            if isinstance(result, TensorType) and None not in result.shape:
+                check_room(f"the result of {op.name}", result.shape, result.dtype)  # type: ignore[arg-type]
+    except OpError as error:
+        return error
+    if isinstance(exc, OpError):
+        return None
+    return OutOfMemoryError(f"{op.name} got no memory: {exc}") if isinstance(exc, MemoryError) else None
+
+
+# The two ops that tracing itself needs.
+
+def _const_kernel(*, value: Any, weak: Weak = False) -> Any:
+    return value
+
+
+def _const_rule(*, value: Any, weak: Weak = False) -> TensorType:
+    return type_of_array(value, weak)
+
+
+def _const_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    yield (), {"value": np.array(3, np.int32)}
+    yield (), {"value": rng.standard_normal((2, 3))}
+
+
+CONST: Final = Op("const", _const_kernel, _const_rule, samples=_const_samples,
+                  doc="A value known at trace time: `value` is an array.")
+
+
+def _cast_kernel(x: Any, *, dtype: DType, weak: bool = False) -> Any:
+    if dtype_of(x).is_complex and not dtype.is_complex:
+        x = x.real
+    return x.astype(dtype.np)
+
+
+def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType:
+    if not isinstance(x, TensorType):
+        raise DTypeError(f"cannot cast {x} to {dtype.name}")
+    return TensorType(dtype, x.shape, weak)
+
+
+def _cast_errors(node: Any) -> Errors:
+    """As Python's int(x), of what is no int, or one beyond 64 bits."""
+    source, target = node.operands[0].type.dtype, node.outputs[0].type
+    if not (target.weak and target.dtype.is_integer):
+        return ()
+    if source.is_floating:
+        return InvalidNumberError, NumberOverflowError
+    return (NumberOverflowError,) if source.is_unsigned and source.size == 8 else ()
+
+
+def _cast_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for source in ("bool", "int8", "int32", "float32", "complex64"):
+        for target in ("bool", "int64", "uint8", "float16", "float64", "complex128"):
+            yield ((rng.random((2, 3)) * 9).astype(source),), {"dtype": as_dtype(target)}
+
+
+CAST: Final = Op("cast", _cast_kernel, _cast_rule, samples=_cast_samples, errors=_cast_errors,
+                 doc="The value in another dtype.")

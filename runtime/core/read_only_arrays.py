@@ -1,0 +1,110 @@
+"""NumPy arrays from before a trace: while a function is traced they cannot be written.
+
+What wrote them would do it once, while the function is traced, and not at each call: an error names the line.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Iterable
+from contextlib import AbstractContextManager
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.core.trace_cleanup import at_end, of_trace
+from runtime.core.errors import StagingError, locate
+from runtime.core.graph import Position, is_users, user_position
+
+__all__ = ["unwritable", "written_error"]
+
+
+class _Locked(threading.local):
+    locked: tuple[unwritable, ...] = ()
+
+
+_trace: Final = of_trace(_Locked())
+
+
+class unwritable(AbstractContextManager[None]):
+    """While a function is traced: NumPy arrays from before cannot be written, as that would happen once, and not at
+    each call. Nor can other threads write them."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        self.arrays = [*arrays]
+
+    def __enter__(self) -> None:
+        _trace.locked = (*_trace.locked, self)
+        with _lock:
+            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view may be written if what it shows may
+                if id(array) in _unwritable or _can_be_put_back(array, _unwritable):
+                    _unwritable.setdefault(id(array), (array, set()))[1].add(self)
+                    array.flags.writeable = False
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+        _trace.locked = _trace.locked[:-1]
+
+    def leave(self) -> None:
+        """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
+        with _lock:
+            for array in self.arrays:
+                if id(array) in _unwritable:
+                    _unwritable[id(array)][1].discard(self)
+            for array, needed_by in sorted(_unwritable.values(), key=lambda entry: _depth(entry[0])):
+                # a view of what another trace needs goes with that
+                if not needed_by and _can_be_put_back(array):
+                    array.flags.writeable = True
+                    _unwritable.pop(id(array), None)
+
+
+def _can_be_put_back(array: Any, later: Container[int] = ()) -> bool:
+    """Whether NumPy lets an array be writeable: all that it is a view of is, or is `later`, by id."""
+    base = array.base
+    return not isinstance(base, np.ndarray) or (
+        (bool(base.flags.writeable) or id(base) in later) and _can_be_put_back(base, later))
+
+
+def _leave_all() -> None:
+    for each in _trace.locked:
+        each.leave()
+
+
+at_end.append(_leave_all)
+_unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
+"""By id, arrays that cannot be written, and what needs that."""
+_lock: Final = threading.Lock()
+
+
+def _depth(array: Any) -> int:
+    depth = 0
+    while isinstance(array.base, np.ndarray):
+        array, depth = array.base, depth + 1
+    return depth
+
+
+def written_error(error: Exception) -> StagingError | None:
+    """The error for NumPy's `error` where one of these arrays is written; None for another."""
+    if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
+        return None
+    place, name, entry = None, "a NumPy array", error.__traceback__
+    while entry is not None:
+        frame = entry.tb_frame
+        if is_users(frame):
+            place, name = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name), _name_in(frame)
+        entry = entry.tb_next
+    made = StagingError(
+        f"{name} that was there before the call is changed here: that would happen once, while the function is"
+        " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
+        " and put it there after the call.")
+    locate(made, place or user_position())
+    return made
+
+
+def _name_in(frame: FrameType) -> str:
+    """What to call the array, of those that cannot be written, that a frame has."""
+    code = frame.f_code
+    names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
+    found = [name for name in names if not name.endswith("_")  # as the tool's temporaries do
+             and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
+    return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"

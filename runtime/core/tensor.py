@@ -1,0 +1,600 @@
+"""Tensors: `EagerTensor` has its value, `GraphTensor` stands for a value of a graph.
+
+Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
+"""
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from autograph.core.backend import Backend
+from autograph.core.trace_cleanup import of_trace
+from runtime.core import caller_bytecode as asked
+from runtime.core.config import settings
+from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
+from runtime.core.graph import Graph, Value, user_position
+from runtime.core.symbolic_text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
+from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
+
+__all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
+           "not_iterable"]
+
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
+"""By name: add subtract multiply truediv floordiv mod pow matmul and or xor left_shift right_shift invert negative abs
+less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
+conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
+NotImplemented where that is arithmetic, and index, count, remove and sort of lists
+(`runtime.staging.containers.sequence_methods`); reach, which raises for a tensor out of reach (`runtime.core.trace`);
+made, item_of, in_place, copied, current (`runtime.core.array_writes`)."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
+
+
+class _Indices(threading.local):
+    """Whether Python has asked for a graph tensor as an index: `runtime.staging.control.loops` stages the lists that it
+    may be for."""
+
+    asked: bool = False
+
+
+indices: Final = of_trace(_Indices())
+
+
+def _located(exc: Exception) -> Exception:
+    locate(exc, user_position())
+    return exc
+
+
+def not_iterable() -> Exception:
+    """The error for a loop over a tensor of rank 0."""
+    return _located(NotIterableError(
+        "Cannot iterate over a scalar tensor", remedy="Loop over a tensor with rows, or over rt.range(n)."))
+
+
+def _fixed(done: str, remedy: str) -> Exception:
+    error = TypeError(f"the items of a tensor cannot be {done} here: it does not change in place")
+    error.remedy = remedy  # type: ignore[attr-defined]
+    return _located(error)
+
+
+def _is_operand(x: Any) -> bool:
+    """Whether a tensor's operator takes `x`; else Python asks the other operand, and may raise TypeError."""
+    return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
+
+
+def _made(result: Any, *operands: Any) -> Any:
+    """The result of an operator, which in a graph may be an array (`runtime.core.array_writes`)."""
+    return OPERATORS["made"](result, operands) if type(result) is GraphTensor else result
+
+
+def _binary(name: str) -> Callable[[Tensor, Any], Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        return _made(OPERATORS[name](self, other), self, other) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        return _made(OPERATORS[name](other, self), self, other) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
+    """As `_binary` or `_reflected`, but that bools are numbers beside numbers."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        cls = type(other)
+        if cls is float or cls is int:
+            holds_bools = self.dtype.is_bool
+        elif issubclass(cls, Tensor):
+            holds_bools = self.dtype.is_bool or other.dtype.is_bool
+        else:
+            holds_bools = self.dtype.is_bool or _is_bools(other)
+            if not _is_operand(other):
+                return NotImplemented
+        if holds_bools:
+            return _made(OPERATORS["bools"](name, *((other, self) if reflected else (self, other))), self, other)
+        return _made(OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other), self, other)
+
+    return operator
+
+
+def _is_bools(x: Any) -> bool:
+    """Whether an operand that is no tensor is a bool, or stands for bools, as a variable may."""
+    return x is True or x is False or (hasattr(type(x), "__autograph__") and getattr(x, "dtype", None) is bool_)
+
+
+def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
+    multiply = _numeric("multiply", reflected)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _ARRAYS):
+            return multiply(self, other)
+        repeated = OPERATORS["repeat"](other, self, asked.is_in_place())
+        return multiply(self, other) if repeated is NotImplemented else repeated
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[Tensor], Any]:
+    def operator(self: Tensor) -> Any:
+        return _made(OPERATORS[name](self), self)
+
+    return operator
+
+
+def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
+    """`x += y` and the like, which change an array for all who have it; else Python asks for `x + y`."""
+
+    def operator(self: GraphTensor, other: Any) -> Any:
+        if not self.memory or isinstance(other, (list, tuple)):
+            return NotImplemented
+        return OPERATORS["in_place"](getattr(Tensor, name), self, other)
+
+    return operator
+
+
+_equal, _not_equal = _numeric("equal"), _numeric("not_equal")
+
+
+class Reference(Generic[T]):
+    """A hashable reference to an object that is not hashable: what `Tensor.ref()` gives (`tf.Tensor.ref`)."""
+
+    __slots__ = ("__weakref__", "_object")
+
+    def __init__(self, object: T) -> None:
+        self._object = object
+
+    def deref(self) -> T:
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+class Tensor:
+    """An array of one dtype (`tf.Tensor`): an `EagerTensor`, or in a traced function a `GraphTensor`."""
+
+    __slots__ = ("__weakref__",)
+
+    __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` is the tensor's affair
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
+
+    if TYPE_CHECKING:  # what eager tensors have, and graph tensors refuse with a clear error
+
+        def numpy(self) -> Any: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Any]: ...
+
+    @property
+    def type(self) -> TensorType:
+        """The graph type of the value."""
+        raise NotImplementedError("a Tensor is an EagerTensor or a GraphTensor")
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.type.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Tell what is known of the shape from elsewhere. ValueError if it contradicts what is known."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def ref(self) -> Reference[Tensor]:
+        """A hashable reference to this tensor, for dict keys and sets."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise _fixed("set", "In converted code set an item of what a variable of the same function, an attribute "
+                            "or an element has, with all indices: x[i, j] = value.")
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    __neg__ = _unary("negative")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("invert")
+    __add__ = _numeric("add")
+    __radd__ = _numeric("add", reflected=True)
+    __sub__ = _numeric("subtract")
+    __rsub__ = _numeric("subtract", reflected=True)
+    __mul__ = _product(reflected=False)
+    __rmul__ = _product(reflected=True)
+    __truediv__ = _numeric("truediv")
+    __rtruediv__ = _numeric("truediv", reflected=True)
+    __floordiv__ = _numeric("floordiv")
+    __rfloordiv__ = _numeric("floordiv", reflected=True)
+    __mod__ = _numeric("mod")
+    __rmod__ = _numeric("mod", reflected=True)
+    __pow__ = _numeric("pow")
+    __rpow__ = _numeric("pow", reflected=True)
+    __matmul__ = _binary("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __and__ = _binary("and")
+    __rand__ = _reflected("and")
+    __or__ = _binary("or")
+    __ror__ = _reflected("or")
+    __xor__ = _binary("xor")
+    __rxor__ = _reflected("xor")
+    __lshift__ = _numeric("left_shift")
+    __rlshift__ = _numeric("left_shift", reflected=True)
+    __rshift__ = _numeric("right_shift")
+    __rrshift__ = _numeric("right_shift", reflected=True)
+    __lt__ = _numeric("less")
+    __le__ = _numeric("less_equal")
+    __gt__ = _numeric("greater")
+    __ge__ = _numeric("greater_equal")
+
+    def __eq__(self, other: object) -> Any:
+        """Element-wise equality; `x == None` is False."""
+        return _equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        """Element-wise inequality; `x != None` is True."""
+        return _not_equal(self, other)
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other) if _is_operand(other) else NotImplemented
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if _is_operand(other) else NotImplemented
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return OPERATORS["round"](self) if ndigits is None else OPERATORS["round"](self, ndigits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return OPERATORS["item_of"](OPERATORS["getitem"](self, index), self, index)
+
+
+_ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
+_OPERANDS: Final = (*_ARRAYS, list, tuple)
+
+
+class EagerTensor(Tensor):
+    """A tensor that has its value: a read-only NumPy array, which it does not copy."""
+
+    __slots__ = ("_array",)
+
+    _array: Array
+
+    def __init__(self, array: Any) -> None:
+        """Wrap a NumPy scalar, or an array: a view of it, if it is writable. TypeError if it has no DType."""
+        array = np.asarray(array)
+        if array.dtype.byteorder not in "=|":
+            array = array.astype(array.dtype.newbyteorder("="))
+        dtype_of(array)
+        if array.flags.writeable:
+            array = array.view()
+            array.setflags(write=False)
+        self._array = array
+
+    @classmethod
+    def own(cls, array: Any) -> EagerTensor:
+        """Wrap the result of a kernel, which nobody else writes to: no view, no check."""
+        self = object.__new__(cls)
+        array = np.asarray(array)
+        array.setflags(write=False)
+        self._array = array
+        return self
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(dtype_of(self._array), self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(self._array)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    def numpy(self) -> Any:
+        """The value: a read-only array, or for a scalar a NumPy scalar."""
+        return self._array if self._array.ndim else self._array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
+        return array.copy() if copy else array
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[EagerTensor]:
+        if not self._array.ndim:
+            raise not_iterable()
+        return map(EagerTensor.own, self._array)
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise _located(ShapeError(
+                "The truth value of an array with more than one element is ambiguous: this tensor has shape "
+                f"{self.shape}", remedy="Use rt.reduce_any or rt.reduce_all."))
+        return bool(self._array)
+
+    def _item(self, kind: str) -> Any:
+        if self._array.size != 1:
+            raise _located(TypeError(
+                f"only a tensor with one element converts to {kind}; this one has shape {self.shape}"))
+        return self._array.item()
+
+    def __int__(self) -> int:
+        return int(self._item("int"))
+
+    def __float__(self) -> float:
+        return float(self._item("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex"))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """A number of digits gives a tensor; none gives what it does in Python and in converted code: an int."""
+        if ndigits is None and self.dtype.is_floating:
+            return round(self._item("int"))
+        return super().__round__(ndigits)
+
+    def __trunc__(self) -> int:
+        number: float = self._item("int")
+        return math.trunc(number)
+
+    def __index__(self) -> int:
+        if self._array.ndim or self._array.dtype.kind not in "biu":
+            raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
+                                     f"{self.dtype.name} of shape {self.shape}"))
+        return int(self._array)
+
+    def __hash__(self) -> int:
+        """While functions run eagerly, a scalar is the key of a dict that its value is, as in a graph."""
+        if not settings.run_eagerly or self._array.ndim:
+            return super().__hash__()
+        number = self._array[()]
+        return hash(float(str(number)) if self.dtype.is_floating else number.item())
+
+    def __format__(self, spec: str) -> str:
+        return show(self._array, spec)
+
+    def __repr__(self) -> str:
+        return repr_of(self._array)
+
+    def __str__(self) -> str:
+        return show_tensor(self._array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EagerTensor, (self._array,)
+
+
+class GraphTensor(Tensor):
+    """A tensor of a function that is being traced: it stands for `value`, which each run computes."""
+
+    __slots__ = ("memory", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.memory: tuple[tuple[Any, int], ...] = ()
+        """What memory it would be in as a NumPy array, and the versions of that (`runtime.core.array_writes`)."""
+
+    @property
+    def type(self) -> TensorType:
+        type = self.value.type
+        assert isinstance(type, TensorType), "a list is a GraphList"
+        return type
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the tensor belongs to."""
+        return self.value.graph
+
+    @property
+    def op(self) -> Any:
+        """The node that makes the tensor, or None for an input of the graph."""
+        return self.value.node
+
+    @property
+    def name(self) -> str:
+        node = self.value.node
+        return self.value.hint or (node.op.name if node is not None else "input")
+
+    def set_shape(self, shape: Any) -> None:
+        merged = self.shape.merge_with(shape)
+        self.value.type = self.type.with_shape(tuple(merged))
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        OPERATORS["reach"](self)
+        raise _located(OperatorNotAllowedInGraphError(
+            f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
+
+    def _refuse_format(self) -> NoReturn:
+        OPERATORS["reach"](self)
+        raise _located(UnimplementedError(  # for Python, a TypeError would say that this is no number
+            f"a tensor cannot be a number of a text with % here: {self!r} has no value while its function is traced",
+            remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "numpy":
+            error = AttributeError("a graph tensor has no numpy(): it has no value while its function is traced")
+            error.remedy = (  # type: ignore[attr-defined]
+                "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
+                "rt.py_function.")
+            raise _located(error)
+        if name == "copy" and self.memory:
+            return lambda: OPERATORS["copied"](self)
+        error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if self.memory and hasattr(np.ndarray, name):
+            error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")
+            error.remedy = (  # type: ignore[attr-defined]
+                "Use a function of rt; or do it outside of the traced function, or in one for rt.numpy_function.")
+            error = cast(AttributeError, _located(error))
+        raise error
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        self._refuse("a tensor cannot become a NumPy array here",
+                     "Use the rt function instead of NumPy's, or rt.numpy_function.")
+
+    def __bool__(self) -> bool:
+        getter = asked.property_getter()
+        if getter:
+            self._refuse(f"the property {getter} cannot decide on a tensor: reading an attribute runs its getter as it"
+                         " is", "Put @autograph.convert between @property and the getter; or make it a method.")
+        if asked.compares_containers():
+            self._refuse("containers of tensors cannot be compared here",
+                         "Compare their items: a[0] == b[0] and a[1] == b[1].")
+        if asked.calls_native_code():
+            self._refuse("a function that is not converted asks here whether a tensor is true",
+                         "Write what it does as a loop, or with functions of rt. sorted(), min(), max(), any(), all(), "
+                         "filter(), `x in xs`, methods of lists, heapq and bisect are staged; what other modules do is "
+                         "not.")
+        self._refuse("a tensor cannot be used as a Python bool here",
+                     "Decorate the function with @rt.function or autograph.convert. In a converted function this "
+                     "statement stays Python (autograph.explain says why): use rt.cond or rt.where.")
+
+    def __int__(self) -> int:
+        if asked.formats():
+            self._refuse_format()
+        self._refuse("a tensor cannot become a Python int here", "Use rt.cast(x, rt.int32).")
+
+    def __float__(self) -> float:
+        if asked.formats():
+            self._refuse_format()
+        self._refuse("a tensor cannot become a Python float here",
+                     "Use rt.cast(x, rt.float32). In converted code functions of math take tensors.")
+
+    def __complex__(self) -> complex:
+        self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")
+
+    def __index__(self) -> int:
+        indices.asked = True
+        if not asked.is_subscript():
+            self._refuse("a tensor cannot be used as a Python int here",
+                         "Call a function of rt in place of this one, or give it a Python int.")
+        if asked.deletes():
+            self._refuse("a tensor cannot be the index of what is deleted here",
+                         "Use xs.pop(n) for an item, or keep the rest of a list: xs = xs[:a] + xs[b:].")
+        self._refuse("a tensor cannot be a Python index here",
+                     "Make what it indexes a tensor, with rt.constant or rt.stack.")
+
+    def __hash__(self) -> int:
+        self._refuse(
+            "a tensor cannot be a key of a dict or an item of a set here",
+            "In a traced function d[x], d[x] = v, d.get(x) and x in d take a scalar x where d is a dict, of no other"
+            " class, that has all its keys before, such as dict.fromkeys(keys, 0). Or make it a tensor, rt.zeros([n])."
+            " If the tensor itself is the key, not its value, use x.ref().")
+
+    def __len__(self) -> int:
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("Scalar tensor has no `len()`")
+        if shape[0] is None:
+            self._refuse("the length of a tensor is not known here",
+                         "Use rt.shape(x)[0], or len(x) in converted code.")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows, where their number is known. In converted code a `for` over the tensor stages instead."""
+        shape = self.type.shape
+        if not shape:
+            raise not_iterable()
+        if shape[0] is None:
+            if asked.unpacks():
+                self._refuse("a tensor of unknown length cannot be unpacked here",
+                             "Take its items one by one: a, b = x[0], x[1]. Or let a TensorSpec say how many there"
+                             " are.")
+            self._refuse("a tensor of unknown length cannot be iterated over here",
+                         "Decorate the function with @rt.function or convert it with autograph.convert, "
+                         "so that the loop stages.")
+        return (self[i] for i in range(shape[0]))
+
+    def __format__(self, spec: str) -> str:
+        """A placeholder that a staged print, assertion or raise resolves at run time."""
+        return placeholder(self.value, self.name, spec)
+
+    def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return format(self, REPR)
+        return f"<rt.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        return describe(self.value, self.name)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")
+
+
+for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
+              "rshift"]:
+    setattr(GraphTensor, f"__i{_name}__", _in_place(f"__{_name}__"))
+
+
+class EagerList:
+    """A growable list outside of graphs: the value of a ListType, as `apply` takes and gives it."""
+
+    __slots__ = ("items", "type")
+
+    def __init__(self, items: Sequence[Array], type: ListType) -> None:
+        self.items = items
+        self.type = type
+
+
+class GraphList:
+    """A growable list inside a graph: stands for a `value` of a ListType."""
+
+    __slots__ = ("memory", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.memory: tuple[tuple[Any, int], ...] = ()
+        """What memory its elements would be in as NumPy arrays, and the versions of that
+        (`runtime.core.array_writes`)."""
+
+    @property
+    def type(self) -> ListType:
+        type = self.value.type
+        assert isinstance(type, ListType), "a tensor is a GraphTensor"
+        return type

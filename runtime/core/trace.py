@@ -1,0 +1,600 @@
+"""Where ops are applied: at once on values, or into the graph that is being traced.
+
+`apply` is the one way to apply an op. `tracing(graph)` makes `graph` the current one of this thread.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from autograph.core.backend import Backend, ambient
+from autograph.core.trace_cleanup import at_end, of_trace
+from runtime.core.array_writes import written_by
+from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
+from runtime.core.graph import Graph, Value, user_position
+from runtime.core.op import CAST, CONST, Errors, Op, better_error
+from runtime.core.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.types import (
+    ALL,
+    DType,
+    ListType,
+    TensorType,
+    Type,
+    Weak,
+    as_dtype,
+    dtype_of,
+    float32,
+    float64,
+    promote,
+    type_of_array,
+    uint64,
+)
+
+__all__ = [
+    "adapt", "adapted", "add_input", "announce_errors", "apply", "capture", "constant_array", "convert_to_tensor",
+    "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
+    "tracing", "user_position", "watching", "wrap",
+]
+
+backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging.backend`
+
+
+NOW: Final = object()
+
+
+class Watcher(Protocol):
+    """Who wants to know where a graph may raise."""
+
+    def before(self, graph: Graph, errors: Errors) -> None:
+        """A node is about to come into `graph` that may raise `errors`. With no errors: what was done before a node may
+        not be the last that was done when the graph runs."""
+
+    def left_by(self, error: BaseException | None) -> None:
+        """Code that is traced has raised `error`, or (None) a body has come to its end. What becomes a node because of
+        that does so after the bodies are left: while `raising`."""
+
+
+class _State(threading.local):
+    graph: Graph | None = None
+    watchers: tuple[Watcher, ...] = ()
+    raising: object = NOW
+
+
+_state: Final = of_trace(_State())
+open_traces: Final[dict[int, None]] = {}
+"""The threads that trace: where there is none, there is no need to ask for this thread's graph."""
+
+
+def current_graph() -> Graph | None:
+    """The graph that this thread is tracing, or None: then ops compute at once."""
+    return _state.graph
+
+
+class watching(AbstractContextManager[None]):
+    """Tell `watcher` what may raise in graphs that are traced; with None, tell nobody: they run at another time."""
+
+    def __init__(self, watcher: Watcher | None) -> None:
+        self.watcher = watcher
+
+    def __enter__(self) -> None:
+        self.previous = _state.watchers
+        _state.watchers = () if self.watcher is None else (*self.previous, self.watcher)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _state.watchers = self.previous
+
+
+class raising(AbstractContextManager[None]):
+    """While what becomes a node is due to `error`, which code that is traced has raised, or (None) to the end of a
+    body, and not to what is traced now."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def __enter__(self) -> None:
+        _state.raising = self.error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _state.raising = NOW
+
+    @staticmethod
+    def cause() -> object:
+        """That error or None; else NOW."""
+        return _state.raising
+
+
+def is_watched() -> bool:
+    """Whether somebody wants to know what may raise."""
+    return bool(_state.watchers)
+
+
+def announce_errors(graph: Graph, errors: Errors) -> None:
+    """Tell the watchers that `graph`, which is being traced, may raise here."""
+    watchers, _state.watchers = _state.watchers, ()
+    try:
+        for watcher in watchers:
+            watcher.before(graph, errors)
+    finally:
+        _state.watchers = watchers
+
+
+def tell_watchers(error: BaseException | None) -> None:
+    """Tell the watchers that code that is traced has raised `error`, or (None) that a body has come to its end."""
+    for watcher in _state.watchers:
+        watcher.left_by(error)
+
+
+class tracing(AbstractContextManager[Graph | None]):
+    """Make `graph` the current graph of this thread; None lifts out of all graphs."""
+
+    def __init__(self, graph: Graph | None) -> None:
+        self.graph = graph
+
+    def __enter__(self) -> Graph | None:
+        self.previous = _state.graph, ambient.backend
+        self.first = self.graph is not None and threading.get_ident() not in open_traces
+        if self.first:
+            open_traces[threading.get_ident()] = None
+        _state.graph = self.graph
+        ambient.backend = backend if self.graph is not None else None
+        return self.graph
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _state.graph, ambient.backend = self.previous
+        if self.first:
+            _close()
+
+
+def _close() -> None:
+    open_traces.pop(threading.get_ident(), None)
+
+
+at_end.append(_close)
+
+
+def init_scope() -> tracing:
+    """Lift out of all graphs: ops inside compute at once (`tf.init_scope`)."""
+    return tracing(None)
+
+
+# Python values as arrays.
+
+def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
+    """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
+
+    Weak is what holds only Python numbers: int is int32 (int64 or uint64 if too big), float is float32 with all bits
+    of a float64 (see `Weak`), complex is complex128; with `dtype` they take that. NumPy values keep their dtype, and
+    are copied. ValueError for what is no array, DTypeError for what does not fit `dtype`.
+    """
+    weak: Weak = False
+    if isinstance(value, EagerTensor):
+        array = value._array
+    elif isinstance(value, (np.ndarray, np.generic)):
+        array = np.array(value)
+    else:
+        array, weak = _python_array(value)
+    try:
+        found = dtype_of(array)
+    except TypeError:
+        what = "a string" if array.dtype.kind in "US" else f"of dtype {array.dtype}"
+        raise DTypeError(f"no tensor can hold {_short(value)}, which is {what}",
+                         remedy=f"There are the dtypes {', '.join(d.name for d in ALL)}.") from None
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(found.np)
+    if dtype is None or dtype is found:
+        return array, dtype is None and weak
+    if weak:
+        return adapt(array, dtype), False
+    raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
+                     remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
+
+
+_ARRAY_LIKE: Final = (int, float, complex, str, bytes, list, tuple, range)
+
+
+def _python_array(value: Any) -> tuple[Array, Weak]:
+    kind = type(value)
+    if kind is int or kind is float:
+        if kind is float:
+            return np.array(value), float32
+        return np.array(value, _int_dtype(value, value)), True
+    if kind is bool:
+        return np.array(value), False
+    if not isinstance(value, _ARRAY_LIKE) and not hasattr(value, "__array__"):
+        raise _unsupported(value)
+    try:
+        array = np.array(_plain(value))
+    except ValueError:
+        raise ShapeError(f"a list whose rows have different lengths is no tensor: {_short(value)}") from None
+    if array.dtype == object:
+        if any(isinstance(item, list) for item in array.flat):  # NumPy before 1.24 nests them
+            raise ShapeError(f"a list whose rows have different lengths is no tensor: {_short(value)}")
+        if _python_only(value):
+            raise DTypeError(f"{_short(value)} does not fit int64")
+        raise _unsupported(value)
+    if not _python_only(value):
+        return array, False
+    if array.dtype.kind in "iu":
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        return array.astype(_int_dtype(low, high)), True
+    if array.dtype.kind == "f":
+        return array.astype(np.float64, copy=False), float32
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128), True
+    return array, False
+
+
+def _plain(value: Any) -> Any:
+    """A nested list: eager tensors as arrays."""
+    if isinstance(value, EagerTensor):
+        return value._array
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _python_only(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_python_only, value))
+    return isinstance(value, (bool, int, float, complex, range)) and not isinstance(value, np.generic)
+
+
+def _int_dtype(low: int, high: int) -> Any:
+    if low >= -(1 << 31) and high < 1 << 31:
+        return np.int32
+    if low >= -(1 << 63) and high < 1 << 63:
+        return np.int64
+    if low < 0 or high >= 1 << 64:
+        raise DTypeError(f"{low if low < 0 else high} does not fit int64")
+    return np.uint64
+
+
+def _unsupported(value: Any) -> ValueError:
+    return ValueError(
+        f"Attempt to convert a value ({_short(value)}) with an unsupported type ({type(value)}) to a Tensor.")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
+    """A weak array as `dtype`, which stays weak or not."""
+    return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
+
+
+def adapt(array: Array, dtype: DType) -> Array:
+    """A weak array as `dtype`. DTypeError if the kind is wrong or an int does not fit."""
+    source = dtype_of(array)
+    if source is dtype:
+        return array
+    if not array.size:  # an empty list has no kind
+        return array.astype(dtype.np)
+    if source.kind > dtype.kind or dtype.is_bool:
+        raise DTypeError(f"{_short(array.tolist())} cannot become {dtype.name}",
+                         remedy=f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
+    if dtype.is_integer and array.size:
+        low, high = dtype.limits
+        if int(array.min()) < low or int(array.max()) > high:
+            raise DTypeError(
+                f"{_short(array.tolist())} does not fit {dtype.name}, which goes from {low} to {high}",
+                remedy="Cast the tensor to a wider dtype.")
+    return array.astype(dtype.np)
+
+
+def _convert(value: Any) -> Any:
+    """A tensor for what says how it becomes one, or is a list with tensors in it; else `value` itself."""
+    to_tensor = getattr(type(value), "__tensor__", None)
+    if to_tensor is not None:  # also a tensor that may be unbound, which is checked here
+        return to_tensor(value)
+    if isinstance(value, (Tensor, EagerList, GraphList)):
+        return value
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        return OPERATORS["stack"]([_convert(item) for item in value])
+    return value
+
+
+def _holds_tensor(value: Sequence[Any]) -> bool:
+    return any(isinstance(item, Tensor) or hasattr(type(item), "__tensor__")
+               or (isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in value)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
+
+    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
+    numbers take if they can. ValueError for what is no array.
+    """
+    try:
+        return _to_tensor(value, dtype, dtype_hint, name)
+    except Exception as exc:
+        locate(exc, user_position())
+        raise
+
+
+def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Tensor:
+    want = None if dtype is None else as_dtype(dtype)
+    value = _convert(value)
+    if isinstance(value, Tensor):
+        if want is None or value.dtype is want:
+            return value
+        if value.type.weak and value.dtype.kind <= want.kind and not want.is_bool:
+            result = apply(CAST, value, dtype=want)
+            assert isinstance(result, Tensor)
+            return result
+        raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
+                         remedy=f"Cast it: rt.cast(x, rt.{want.name}).")
+    array, weak = constant_array(value, want)
+    if want is None and dtype_hint is not None:
+        hinted = as_dtype(dtype_hint)
+        if weak and (dtype_of(array).kind <= hinted.kind or not array.size):
+            array, weak = adapt(array, hinted), False
+    if isinstance(weak, DType):
+        array = adapt(array, weak)
+    graph = _state.graph
+    if graph is None:
+        return EagerTensor.own(array)
+    return GraphTensor(_constant(graph, array, False, name))
+
+
+def _constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
+    array.setflags(write=False)
+    params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
+    value = graph.add_node(CONST, (), params, type_of_array(array, weak), user_position()).outputs[0]
+    value.hint = name
+    return value
+
+
+# Values of the graph.
+
+def wrap(value: Value) -> GraphTensor | GraphList:
+    """What stands for `value` in code that is being traced."""
+    return GraphList(value) if isinstance(value.type, ListType) else GraphTensor(value)
+
+
+def capture(graph: Graph, x: Any) -> Value:
+    """The value of `graph` for a tensor, list or constant: its own, captured from outside, or a new constant.
+
+    InaccessibleTensorError for a tensor of a graph that does not enclose `graph`.
+    """
+    x = _convert(x)
+    if isinstance(x, (GraphTensor, GraphList)):
+        value = x.value
+        if x.memory:
+            OPERATORS["current"](x)
+        if value.graph is graph:
+            return value
+        if not value.graph.contains(graph):
+            raise inaccessible(x, graph)
+        return graph.capture(value, value.type)
+    if isinstance(x, (EagerTensor, EagerList)):
+        return graph.capture(x, x.type)
+    array, weak = constant_array(x)
+    return _constant(graph, array, weak)
+
+
+def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+    """The error for a tensor that is used in `graph`, or outside of all, and belongs to another graph."""
+    value = x.value
+    position = value.node.position if value.node is not None else None
+    made = f"made at {position}" if position is not None else "an input of it"
+    here = f"in graph {graph.name!r}" if graph is not None else "outside of it"
+    name = f"{value.hint!r} " if value.hint else ""
+    error = InaccessibleTensorError(
+        f"the tensor {name}({value.type}) belongs to graph {value.graph.name!r} ({made}) and is used {here}",
+        remedy="Return it from the function or body that makes it, or keep it in an rt.Variable.")
+    error.graph = value.graph
+    return error
+
+
+def _reach(x: GraphTensor) -> None:
+    """InaccessibleTensorError for a tensor of a graph that is not being traced here."""
+    if not x.value.graph.contains(_state.graph):
+        error = inaccessible(x, _state.graph)
+        locate(error, user_position())
+        raise error
+
+
+OPERATORS["reach"] = _reach
+
+
+def add_input(graph: Graph, type: Type, hint: str | None = None) -> Any:
+    """A new input of `graph`: a GraphTensor, or a GraphList for a ListType."""
+    return wrap(graph.add_input(type, hint))
+
+
+def set_outputs(graph: Graph, outputs: Iterable[Any]) -> None:
+    """Make the tensors, lists or constants `outputs` the results of `graph`."""
+    graph.outputs = [capture(graph, x) for x in outputs]
+    graph.executable = None
+
+
+def hint(x: Any, name: str) -> None:
+    """Call the value `name` in print, unless it has a name or is eager."""
+    if isinstance(x, (GraphTensor, GraphList)) and x.value.hint is None:
+        x.value.hint = name
+
+
+# Applying ops.
+
+def apply(op: Op, *inputs: Any, **params: Any) -> Any:
+    """Apply `op`: compute at once, or add a node to the current graph.
+
+    Inputs are tensors, lists, or what converts to tensors. Returns a tensor (or list), or a tuple of these
+    where the op's rule gives a tuple. The inputs of an op with sub-graphs are the operands; the captures
+    follow by themselves.
+    """
+    graph = _state.graph
+    try:
+        return _compute(op, inputs, params) if graph is None else _stage(graph, op, inputs, params)
+    except Exception as exc:
+        if not op.foreign:
+            locate(exc, user_position())
+        raise
+
+
+def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    operands = [_operand(graph, x) for x in inputs]
+    if op.agree is not None:
+        _make_agree(graph, op, operands)
+    resolved = [x if isinstance(x, Value) else _constant(graph, *x) for x in operands]
+    types_out = op.rule(*[v.type for v in resolved], **params)
+    for param in params.values():
+        if isinstance(param, Graph):
+            assert param.parent is graph, f"sub-graph {param.name} is not nested in {graph.name}"
+            resolved.extend(outer for outer, _ in param.captures)
+    node = graph.add_node(op, resolved, params, types_out, user_position())
+    if _state.watchers and (errors := node.own_errors):
+        graph.nodes.pop()
+        announce_errors(graph, errors)
+        graph.nodes.append(node)
+        if node.subgraphs:  # which were traced before, and run after what the watchers did
+            announce_errors(graph, ())
+    if node.subgraphs:
+        written_by(node.subgraphs.values())
+    return wrap(node.outputs[0]) if node.single else tuple(map(wrap, node.outputs))
+
+
+Operand = Value | tuple[Array, Weak]  # a value of the graph, or a constant's array and whether it is weak
+
+
+def _operand(graph: Graph, x: Any) -> Operand:
+    x = _convert(x)
+    return capture(graph, x) if isinstance(x, (Tensor, EagerList, GraphList)) else constant_array(x)
+
+
+def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
+    """Bring the weak ones of the operands that must agree to the dtype of all."""
+    positions = range(len(operands))[op.agree]  # type: ignore[index]
+    types: list[TensorType] = []
+    for i in positions:
+        x = operands[i]
+        type = x.type if isinstance(x, Value) else type_of_array(*x)
+        if not isinstance(type, TensorType):
+            raise DTypeError(f"{op.name} takes tensors, not a {type}")
+        types.append(type)
+    dtype, weak = promote(types, f"the operands of {op.name}")
+    if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
+        raise NumberOverflowError(
+            "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
+    for i, type in zip(positions, types, strict=True):
+        x = operands[i]
+        if not isinstance(x, Value):
+            operands[i] = adapted(x[0], dtype, weak and bool(x[1]))
+        elif type.dtype is not dtype:
+            constant = x.constant
+            operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if constant is None
+                           else adapted(constant, dtype, weak))
+
+
+def _cast(graph: Graph, x: Value, type: TensorType) -> Value:
+    params: dict[str, Any] = {"dtype": type.dtype, "weak": True} if type.weak else {"dtype": type.dtype}
+    return graph.add_node(CAST, (x,), params, type, user_position()).outputs[0]
+
+
+_SIMPLE: Final = frozenset((int, float, bool, str, type(None), tuple, DType))
+_rules: Final[dict[Any, Any]] = {}  # results of rules, by op, types and params
+
+
+def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    arrays: list[Any] = []  # or for lists, tuples of arrays
+    lists: dict[int, ListType] = {}
+    weak: dict[int, Weak] = {}
+    for i, x in enumerate(inputs):
+        if type(x) is EagerTensor:
+            arrays.append(x._array)
+            continue
+        scalar = _scalar_like_others(op, i, x, inputs) if type(x) is int or type(x) is float else None
+        if scalar is not None:
+            arrays.append(scalar)
+            continue
+        x = _convert(x)
+        if isinstance(x, EagerTensor):
+            arrays.append(x._array)
+        elif isinstance(x, EagerList):
+            arrays.append(x.items)
+            lists[i] = x.type
+        elif isinstance(x, (GraphTensor, GraphList)):
+            raise inaccessible(x, None)
+        else:
+            array, is_weak = constant_array(x)
+            arrays.append(array)
+            if is_weak:
+                weak[i] = is_weak
+    if weak:
+        wanted = {i: type_of_array(arrays[i], kind).dtype for i, kind in weak.items()}
+        if op.agree is not None:
+            positions = range(len(arrays))[op.agree]
+            types = [type_of_array(arrays[i], weak.get(i, False)) for i in positions]
+            wanted |= dict.fromkeys(positions, promote(types, f"the operands of {op.name}")[0])
+        for i in weak:
+            arrays[i] = adapt(arrays[i], wanted[i])
+    found = _infer(op, arrays, lists, params)
+    try:
+        with np.errstate(all="ignore"):
+            result = op.kernel(*arrays, **params)
+    except Exception as exc:
+        better = better_error(op, arrays, params, exc)
+        if better is not None:
+            raise better from None
+        raise
+    if not isinstance(found, tuple):
+        return _eager(result, found)
+    return tuple(map(_eager, result, found)) if found else ()
+
+
+def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:
+    """A Python number in the dtype of the tensors it must agree with: the common case, without detours.
+
+    None where that is not plain; then the rules of `promote` and `adapt` decide.
+    """
+    if op.agree is None or i not in range(len(inputs))[op.agree]:
+        return None
+    for other in inputs[op.agree]:
+        if type(other) is EagerTensor:
+            dtype = other.dtype
+            if type(x) is float:
+                return np.array(x, dtype.np) if dtype.kind >= 2 else None
+            low, high = dtype.limits if dtype.is_integer else (-(1 << 63), 1 << 63)
+            return np.array(x, dtype.np) if dtype.kind and low <= x <= high else None
+    return None
+
+
+def _eager(result: Any, type: Type) -> EagerTensor | EagerList:
+    return EagerList(result, type) if isinstance(type, ListType) else EagerTensor.own(result)
+
+
+def _infer(
+    op: Op, arrays: list[Any], lists: dict[int, ListType], params: dict[str, Any]
+) -> Type | tuple[Type, ...]:
+    """The result types of an op on arrays: remembered where the params are plain."""
+    key: Any = None
+    if not lists and all(type(param) in _SIMPLE for param in params.values()):
+        key = (op, *[(a.dtype, a.shape) for a in arrays], *params.items())
+        try:
+            return _rules[key]  # type: ignore[no-any-return]
+        except KeyError:
+            pass
+        except TypeError:  # a tuple of something unhashable
+            key = None
+    types = [lists[i] if i in lists else type_of_array(a) for i, a in enumerate(arrays)]
+    if op.agree is not None:
+        promote(types[op.agree], f"the operands of {op.name}")  # type: ignore[arg-type]
+    result = op.rule(*types, **params)
+    if key is not None:
+        if len(_rules) >= 4096:
+            _rules.clear()
+        _rules[key] = result
+    return result

@@ -1,0 +1,82 @@
+"""The user's frames that an error of the graph comes through, as a traceback shows them: with lines and columns."""
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple
+
+from autograph.core.tracebacks import is_body
+from autograph.state.reference_rewriting import outermost
+from runtime.core.graph import Position, is_users
+
+__all__ = ["raise_at", "trail"]
+
+
+def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
+    """The frames from the function that is traced to where an exception was raised; for one that is not raised yet, to
+    the line that is being traced. A body stands for its function."""
+    frame: FrameType | None = sys._getframe(1)
+    raised: dict[int, tuple[int, int]] = {}
+    while traceback is not None:
+        frame = traceback.tb_frame
+        raised[id(frame)] = traceback.tb_lineno, traceback.tb_lasti
+        traceback = traceback.tb_next
+    places: list[tuple[Position, bool]] = []
+    within = False
+    while frame is not None and frame.f_code not in outermost:
+        if is_users(frame):
+            code = frame.f_code
+            if not within:
+                lineno, lasti = raised.get(id(frame), (frame.f_lineno, frame.f_lasti))
+                places.append((Position(code.co_filename, lineno, code.co_name, code, lasti), id(frame) in raised))
+            within = is_body(code)
+        frame = frame.f_back
+    if frame is None:  # nothing says where the function begins that is traced
+        places = [each for each in places if each[1]] or places[:1]
+    return tuple([place for place, _ in reversed(places)])
+
+
+class _Place(NamedTuple):
+    """What a frame shows: a function, and what runs there, from a line and column to another."""
+
+    filename: str
+    lineno: int
+    function: str
+    end: int
+    col: int
+    end_col: int
+
+    @classmethod
+    def of(cls, position: Position) -> _Place:
+        span = position.span
+        if span is None:  # the whole line
+            line = linecache.getline(position.filename, position.lineno)
+            span = position.lineno, len(line) - len(line.lstrip()), len(line.rstrip())
+        return cls(position.filename, position.lineno, position.function, *span)
+
+
+@functools.lru_cache(maxsize=1024)
+def _code(place: _Place) -> CodeType:
+    """Code that calls `step()` from a frame that looks like the place, as template engines do."""
+    tree = ast.parse("step()")
+    call: Any = tree.body[0].value  # type: ignore[attr-defined]
+    call.end_lineno, call.col_offset = 1 + max(place.end - place.lineno, 0), place.col
+    call.end_col_offset = place.end_col if call.end_lineno > 1 else max(place.end_col, place.col)
+    code = compile(tree, place.filename, "exec")
+    return code.replace(co_name=place.function, co_firstlineno=place.lineno)
+
+
+def raise_at(exception: BaseException, places: Sequence[Position]) -> None:
+    """Raise `exception` with these frames in its traceback."""
+
+    def raise_() -> None:
+        raise exception
+
+    step: Callable[[], Any] = raise_
+    for place in reversed(places):
+        step = functools.partial(exec, _code(_Place.of(place)), {"step": step, "__name__": "__main__"})
+    step()

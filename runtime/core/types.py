@@ -1,0 +1,553 @@
+"""Dtypes, shapes and the types of graph values.
+
+`DType`, `TensorShape` and `TensorSpec` are TF2's; `TensorType` and `ListType` are for values of a graph.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, overload
+
+import numpy as np
+
+from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
+
+__all__ = [
+    "MAX_BYTES",
+    "DType",
+    "ListType",
+    "Shape",
+    "TensorShape",
+    "TensorSpec",
+    "TensorType",
+    "Type",
+    "Weak",
+    "as_dtype",
+    "broadcast_shapes",
+    "check_room",
+    "compatible_shapes",
+    "dtype_of",
+    "join_shapes",
+    "promote",
+    "type_of_array",
+]
+
+Shape = tuple[int | None, ...]
+
+_NumpyDType = np.dtype[Any]  # inside DType, `np` is an attribute
+_KINDS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+class DType:
+    """The type of a tensor's elements (`tf.DType`). One object per dtype, so `is` compares.
+
+    Equal to its name and to NumPy's dtype: `rt.int32 == "int32" == np.int32`.
+    """
+
+    __slots__ = (
+        "as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_unsigned", "kind",
+        "limits", "name", "np", "size",
+    )
+
+    name: str
+    np: _NumpyDType
+    as_numpy_dtype: type[Any]
+    limits: tuple[Any, Any]
+    kind: int
+    size: int
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.np = np.dtype(name)
+        self.as_numpy_dtype = self.np.type
+        self.kind = _KINDS[self.np.kind]  # bool < int < float < complex: what a weak value may adapt to
+        self.size = self.np.itemsize
+        self.is_bool = self.kind == 0
+        self.is_integer = self.kind == 1
+        self.is_unsigned = self.np.kind == "u"
+        self.is_floating = self.kind == 2
+        self.is_complex = self.kind == 3
+        if self.is_integer:
+            self.limits = int(np.iinfo(self.np).min), int(np.iinfo(self.np).max)
+        elif self.is_floating:
+            self.limits = np.finfo(self.np).min, np.finfo(self.np).max
+        else:
+            self.limits = False, True
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined: all but bool."""
+        return self.kind > 0
+
+    @property
+    def min(self) -> Any:
+        """The smallest value (`False` for bool). TypeError for complex."""
+        return self._limit(0)
+
+    @property
+    def max(self) -> Any:
+        """The greatest finite value (`True` for bool). TypeError for complex."""
+        return self._limit(1)
+
+    def _limit(self, which: int) -> Any:
+        if self.is_complex:
+            raise TypeError(f"complex numbers have no order, so {self.name} has no least or greatest value")
+        return self.limits[which]
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of the real part."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def base_dtype(self) -> DType:
+        return self
+
+    def is_compatible_with(self, other: Any) -> bool:
+        return self is as_dtype(other)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"rt.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+bool_: Final = DType("bool")
+int8: Final = DType("int8")
+int16: Final = DType("int16")
+int32: Final = DType("int32")
+int64: Final = DType("int64")
+uint8: Final = DType("uint8")
+uint16: Final = DType("uint16")
+uint32: Final = DType("uint32")
+uint64: Final = DType("uint64")
+float16: Final = DType("float16")
+float32: Final = DType("float32")
+float64: Final = DType("float64")
+complex64: Final = DType("complex64")
+complex128: Final = DType("complex128")
+
+ALL: Final = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+              float16, float32, float64, complex64, complex128)
+
+_FROM_NUMPY: Final = {dtype.np: dtype for dtype in ALL}
+_FROM_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
+    "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex128,
+}
+_FROM_PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType for a DType, a name, a NumPy dtype or scalar type, or a Python type (`tf.as_dtype`).
+
+    Python's `int` is int32 and `float` is float32. TypeError if there is none.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in _FROM_NAME:
+        return _FROM_NAME[value]
+    if isinstance(value, type) and value in _FROM_PYTHON:
+        return _FROM_PYTHON[value]
+    if value is not None:
+        try:
+            return _FROM_NUMPY[np.dtype(value)]
+        except (TypeError, KeyError):
+            pass
+    raise TypeError(f"{value!r} is not a dtype; there are {', '.join(d.name for d in ALL)}")
+
+
+def dtype_of(array: Any) -> DType:
+    """The DType of a NumPy array or scalar. TypeError if no tensor can have its dtype."""
+    try:
+        return _FROM_NUMPY[array.dtype]
+    except KeyError:
+        return as_dtype(array.dtype.newbyteorder("="))
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The type of a graph value: dtype and shape (rank known, a dimension may be None).
+
+    `weak`: the value was made of Python scalars alone, so its dtype gives way to that of a tensor it meets.
+    """
+
+    dtype: DType
+    shape: Shape = ()
+    weak: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, or None if a dimension is unknown."""
+        size = 1
+        for dim in self.shape:
+            if dim is None:
+                return None
+            size *= dim
+        return size
+
+    def with_dtype(self, dtype: DType, weak: bool = False) -> TensorType:
+        return TensorType(dtype, self.shape, weak)
+
+    def with_shape(self, shape: Shape) -> TensorType:
+        return TensorType(self.dtype, shape, self.weak)
+
+    def accepts(self, other: Type) -> bool:
+        """Whether each value of type `other` is also one of this type (weakness aside)."""
+        return (
+            isinstance(other, TensorType)
+            and self.dtype is other.dtype
+            and len(self.shape) == len(other.shape)
+            and all(d is None or d == their for d, their in zip(self.shape, other.shape, strict=True))
+        )
+
+    def __str__(self) -> str:
+        dims = ",".join("?" if dim is None else str(dim) for dim in self.shape)
+        return f"{'weak ' if self.weak else ''}{self.dtype.name}[{dims}]"
+
+
+@dataclass(frozen=True)
+class ListType:
+    """The type of a staged growable list: its value is a sequence of arrays, each of type `element`.
+
+    Not `known`: nothing was written yet, so of the element only the dtype counts.
+    """
+
+    element: TensorType
+    known: bool = True
+
+    def accepts(self, other: Type) -> bool:
+        if not isinstance(other, ListType):
+            return False
+        if not other.known:
+            return self.element.dtype is other.element.dtype
+        return self.known and self.element.accepts(other.element)
+
+    def __str__(self) -> str:
+        return f"list[{self.element if self.known else self.element.dtype.name}]"
+
+
+Type = TensorType | ListType
+
+
+Weak = bool | DType
+"""Whether a constant is weak; or its dtype, if it is and its array has more bits than that: a Python float's."""
+
+
+def type_of_array(array: Any, weak: Weak = False) -> TensorType:
+    """The TensorType of a NumPy array or scalar."""
+    return TensorType(weak if isinstance(weak, DType) else dtype_of(array), array.shape, bool(weak))
+
+
+def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType, bool]:
+    """The dtype that all of `types` take, and whether it is weak.
+
+    Strong dtypes must be the same; a weak one adapts to a strong one of its kind or a wider kind (int, float,
+    complex; bool never changes); weak ones among themselves take the widest. DTypeError otherwise.
+    """
+    strong: DType | None = None
+    weak: DType | None = None
+    for t in types:
+        if not t.weak:
+            if strong is not None and strong is not t.dtype:
+                raise DTypeError(f"{what} have different dtypes: {strong.name} and {t.dtype.name}",
+                                 remedy=f"Cast one of them, for example rt.cast(x, rt.{strong.name}).")
+            strong = t.dtype
+        elif weak is None or (t.dtype.kind, t.dtype.size) > (weak.kind, weak.size):
+            weak = t.dtype
+    if strong is None:
+        assert weak is not None, "promote needs at least one type"
+        return weak, True
+    if weak is not None and (weak.kind > strong.kind or strong.is_bool):
+        kind = ("bool", "int", "float", "complex")[weak.kind]
+        raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
+                         remedy=f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")
+    return strong, False
+
+
+def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
+    """The shape that all of `shapes` broadcast to; an unknown dimension counts as one that fits.
+
+    ShapeError, with `what` as the subject, if there is none.
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes) and None not in first:
+        return first
+    out: list[int | None] = []
+    for axis in range(-max(map(len, shapes)), 0):
+        result: int | None = 1
+        for shape in shapes:
+            dim = shape[axis] if -axis <= len(shape) else 1
+            if dim == result or dim == 1:
+                continue
+            if result == 1 or (result is None and dim is not None):
+                result = dim
+            elif dim is not None:
+                raise ShapeError(f"{what} do not broadcast: {' and '.join(map(shape_text, shapes))}")
+        out.append(result)
+    return tuple(out)
+
+
+MAX_BYTES: Final = 1 << 47
+"""The most that a tensor may have: what a process can address. So sums of a few sizes, and indices, fit 64 bits."""
+
+
+def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:
+    """OutOfMemoryError, with `what` as the subject, if no tensor can have this shape and dtype.
+
+    An empty one cannot have it either if its other dimensions are too large, as in NumPy.
+    """
+    sizes = tuple(shape)
+    if math.prod([max(size, 1) for size in sizes], start=dtype.size) > MAX_BYTES:
+        raise OutOfMemoryError(f"{what} would be {dtype.name}{shape_text(sizes)}, which is more than a tensor can "
+                               "have: 2**47 bytes")
+
+
+def compatible_shapes(a: Shape, b: Shape) -> bool:
+    """Whether some array could have both shapes."""
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def join_shapes(a: Shape, b: Shape) -> Shape | None:
+    """The most specific shape that allows both, or None if the ranks differ."""
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True)) if len(a) == len(b) else None
+
+
+def shape_text(shape: Shape) -> str:
+    return f"[{','.join('?' if dim is None else str(dim) for dim in shape)}]"
+
+
+ShapeLike = Any  # a TensorShape, a sequence of int or None, an int, or None for unknown rank
+
+
+class TensorShape:
+    """A shape with known and unknown dimensions, perhaps of unknown rank (`tf.TensorShape`).
+
+    A sequence of int or None; true if the rank is known.
+    """
+
+    __slots__ = ("_dims",)
+
+    _dims: Shape | None
+
+    def __init__(self, dims: ShapeLike) -> None:
+        if dims is None:
+            self._dims = None
+        elif isinstance(dims, TensorShape):
+            self._dims = dims._dims
+        elif hasattr(dims, "__index__") and np.ndim(dims) == 0:
+            self._dims = (_dimension(dims),)
+        else:
+            self._dims = tuple(map(_dimension, dims))
+
+    @property
+    def dims(self) -> list[int | None] | None:
+        return None if self._dims is None else list(self._dims)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self._dims is None else len(self._dims)
+
+    @property
+    def ndims(self) -> int | None:
+        return self.rank
+
+    def _known(self) -> Shape:
+        if self._dims is None:
+            raise ValueError("the rank of this TensorShape is unknown")
+        return self._dims
+
+    def as_list(self) -> list[int | None]:
+        """The dimensions. ValueError if the rank is unknown."""
+        return list(self._known())
+
+    def num_elements(self) -> int | None:
+        """The number of elements, or None if it is not fully defined."""
+        if self._dims is None or None in self._dims:
+            return None
+        size = 1
+        for dim in self._dims:
+            size *= dim or 0
+        return size
+
+    def is_fully_defined(self) -> bool:
+        return self._dims is not None and None not in self._dims
+
+    def assert_is_fully_defined(self) -> None:
+        if not self.is_fully_defined():
+            raise ValueError(f"shape {self} is not fully defined")
+
+    def is_compatible_with(self, other: ShapeLike) -> bool:
+        """Whether some array could have both shapes."""
+        theirs = TensorShape(other)._dims
+        return self._dims is None or theirs is None or compatible_shapes(self._dims, theirs)
+
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def is_subtype_of(self, other: ShapeLike) -> bool:
+        """Whether each array of this shape also has the shape `other`."""
+        theirs = TensorShape(other)._dims
+        if theirs is None or self._dims is None:
+            return theirs is None
+        return len(theirs) == len(self._dims) and all(
+            their is None or their == mine for mine, their in zip(self._dims, theirs, strict=True))
+
+    def merge_with(self, other: ShapeLike) -> TensorShape:
+        """The shape that combines what both know. ValueError if they are incompatible."""
+        other = TensorShape(other)
+        self.assert_is_compatible_with(other)
+        if self._dims is None or other._dims is None:
+            return other if self._dims is None else self
+        return TensorShape([a if b is None else b for a, b in zip(self._dims, other._dims, strict=True)])
+
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
+        """The most specific shape that allows both."""
+        theirs = TensorShape(other)._dims
+        return TensorShape(None if self._dims is None or theirs is None else join_shapes(self._dims, theirs))
+
+    def concatenate(self, other: ShapeLike) -> TensorShape:
+        """This shape's dimensions followed by those of `other`."""
+        other = TensorShape(other)
+        return TensorShape(None if self._dims is None or other._dims is None else self._dims + other._dims)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        return self.merge_with([None] * rank)
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self._known())
+
+    @overload
+    def __getitem__(self, index: int) -> int | None: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> TensorShape: ...
+
+    def __getitem__(self, index: int | slice) -> int | TensorShape | None:
+        if isinstance(index, slice):
+            return TensorShape(None if self._dims is None else self._dims[index])
+        return None if self._dims is None else self._dims[index]
+
+    def __add__(self, other: ShapeLike) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: ShapeLike) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TensorShape):
+            return self._dims == other._dims
+        try:
+            return self._dims == TensorShape(other)._dims
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
+
+    def __str__(self) -> str:
+        if self._dims is None:
+            return "<unknown>"
+        return f"({', '.join(map(str, self._dims))}{',' if len(self._dims) == 1 else ''})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorShape, (self._dims,)
+
+
+def _dimension(dim: Any) -> int | None:
+    if dim is None:
+        return None
+    try:
+        value = dim.__index__()
+    except AttributeError:
+        raise TypeError(f"a dimension must be an int or None, not {dim!r}") from None
+    if value < 0:
+        raise ValueError(f"a dimension must be at least 0, not {value}")
+    return int(value)
+
+
+class TensorSpec:
+    """What a tensor is: shape, dtype and perhaps a name (`tf.TensorSpec`)."""
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: ShapeLike, dtype: Any = float32, name: str | None = None) -> None:
+        self.shape = TensorShape(shape)
+        self.dtype = as_dtype(dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @property
+    def type(self) -> TensorType:
+        """The graph type. ValueError if the rank is unknown: a graph knows every rank."""
+        if not self.shape:
+            raise ShapeError(f"{self!r} has no rank, and a graph must know every rank",
+                             remedy="Give a shape with None for an unknown dimension, such as [None, None].")
+        return TensorType(self.dtype, tuple(self.shape))
+
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Whether a tensor (or some tensor of a spec) fits: same dtype and a compatible shape."""
+        return (self.dtype is as_dtype(spec_or_tensor.dtype)
+                and self.shape.is_compatible_with(spec_or_tensor.shape))
+
+    def is_subtype_of(self, other: TensorSpec) -> bool:
+        return self.dtype is other.dtype and self.shape.is_subtype_of(other.shape)
+
+    def most_specific_compatible_type(self, other: TensorSpec) -> TensorSpec:
+        """The most specific spec that allows both. ValueError if the dtypes differ."""
+        if self.dtype is not other.dtype:
+            raise ValueError(f"no TensorSpec allows both {self!r} and {other!r}: the dtypes differ")
+        return TensorSpec(self.shape.most_specific_compatible_shape(other.shape), self.dtype, self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, TensorSpec) and self.dtype is other.dtype and self.shape == other.shape
+                and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec, (self.shape, self.dtype, self.name)
+
+

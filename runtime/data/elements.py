@@ -1,0 +1,181 @@
+"""Elements of datasets as flat tuples of arrays, and the functions that datasets apply to them."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import autograph as ag
+from autograph.core.trace_cleanup import restored
+from runtime.backends.numpy import compile_graph
+from runtime.core.errors import DTypeError, ShapeError, locate
+from runtime.core.graph import Graph, Value, prune, user_position
+from runtime.core.op import CAST
+from runtime.core.pytree import flatten, map_structure, pack_sequence_as
+from runtime.core.tensor import Tensor
+from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
+from runtime.core.types import (
+    TensorSpec,
+    TensorType,
+    compatible_shapes,
+    dtype_of,
+    int64,
+    join_shapes,
+    type_of_array,
+)
+from runtime.function.variable import Creation
+from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.optimize import rewrite
+
+__all__ = [
+    "Element", "ElementFunction", "Elements", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "located",
+    "shapes_like", "shuffled", "splitter", "stacked",
+]
+
+Element = tuple[Any, ...]  # the arrays of one element, in the order of `flatten(element_spec)`
+Elements = Callable[[Sequence[Any]], Iterator[Element]]  # from arrays for the sources
+
+
+class ElementFunction:
+    """A function of a dataset, traced for its elements."""
+
+    def __init__(self, fn: Callable[..., Any], spec: Any) -> None:
+        self.name = getattr(fn, "__name__", "step")
+        self.graph = graph = Graph(self.name, current_graph())
+        inputs = [add_input(graph, leaf.type) for leaf in flatten(spec)]
+        element = pack_sequence_as(spec, inputs)
+
+        def result() -> Any:
+            with tracing(graph), watching(None), Creation(False, {}):
+                converted = ag.convert_traced(fn)
+                found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
+                set_outputs(graph, flatten(found))
+                return found
+
+        self.result = restored(result)
+        prune(graph)
+        self._optimized = rewrite(with_python_numbers(graph), keep_captures=True)
+        self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
+
+    def result_spec(self) -> Any:
+        return map_structure(TensorSpec.from_tensor, self.result)
+
+    def check_predicate(self) -> None:
+        outputs = self.graph.outputs
+        if len(outputs) != 1 or str(outputs[0].type) != "bool[]":
+            raise located(DTypeError(f"{self.name} gives {', '.join(str(v.type) for v in outputs)}, "
+                                      "but a predicate gives a bool scalar"))
+
+    def bind(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Callable[..., Sequence[Any]]]:
+        """The sources of the dataset before, and the function from arrays to arrays."""
+        count = len(arrays) - len(self.captures)
+        return arrays[:count], compile_graph(self._optimized).bind(arrays[count:])
+
+
+def located(error: Exception) -> Exception:
+    locate(error, user_position())
+    return error
+
+
+def as_tensors(structure: Any) -> Any:
+    """A structure of tuples and dicts with tensors as leaves: lists become tensors."""
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        kind: Any = type(structure)
+        return kind(*map(as_tensors, structure))
+    if isinstance(structure, tuple):
+        return tuple(map(as_tensors, structure))
+    if isinstance(structure, Mapping):
+        kind = type(structure)
+        return kind({key: as_tensors(value) for key, value in structure.items()})
+    return convert_to_tensor(structure)
+
+
+def as_count(value: Any) -> Tensor:
+    """An integer argument of a dataset as an int64 scalar, which may be a tensor of a graph."""
+    tensor = convert_to_tensor(value, dtype_hint=int64)
+    if tensor.type.shape or not tensor.dtype.is_integer:
+        raise located(DTypeError(f"a dataset counts with integer scalars, not {tensor.type}"))
+    result = tensor if tensor.dtype is int64 else apply(CAST, tensor, dtype=int64)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def splitter(parts: Sequence[Any]) -> Callable[[Sequence[Any]], list[Sequence[Any]]]:
+    """What splits the arrays of the sources of several datasets."""
+    ends = list(itertools.accumulate(len(part.sources) for part in parts))
+    return lambda arrays: [arrays[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def stacked(rows: Sequence[Any]) -> Any:
+    try:
+        return np.stack(rows)
+    except ValueError:
+        shapes = sorted({np.shape(row) for row in rows})
+        raise ShapeError(f"elements of different shapes do not make a batch: {' and '.join(map(str, shapes))}",
+                         remedy="Bring them to one shape in a map before, or use batch(1).") from None
+
+
+def shuffled(elements: Iterator[Element], size: int, rng: np.random.Generator) -> Iterator[Element]:
+    buffer = list(itertools.islice(elements, size))
+    for element in elements:
+        i = int(rng.integers(len(buffer)))
+        yield buffer[i]
+        buffer[i] = element
+    for i in rng.permutation(len(buffer)):
+        yield buffer[i]
+
+
+def join_specs(a: TensorSpec, b: TensorSpec) -> TensorSpec:
+    shape = join_shapes(a.type.shape, b.type.shape)
+    if a.dtype is not b.dtype or shape is None:
+        raise located(DTypeError(f"datasets of {a.type} and {b.type} do not concatenate"))
+    return TensorSpec(shape, a.dtype)
+
+
+def checked_spec(spec: Any) -> TensorSpec:
+    if not isinstance(spec, TensorSpec):
+        raise TypeError(f"output_signature must hold rt.TensorSpec objects, not {spec!r}")
+    spec.type  # noqa: B018  # an error if the rank is unknown
+    return spec
+
+
+def shapes_like(types: Any, shapes: Any) -> list[Any]:
+    """The shape for each dtype of a structure: shapes are lists or tuples themselves, so `flatten` is of no use."""
+    if isinstance(types, (list, tuple)):
+        return [x for t, s in zip(types, shapes, strict=True) for x in shapes_like(t, s)]
+    if isinstance(types, Mapping):
+        return [x for key in sorted(types) for x in shapes_like(types[key], shapes[key])]
+    return [shapes]
+
+
+def fit(element: Any, spec: Any, types: Sequence[TensorType]) -> Element:
+    """The arrays of what a generator yielded."""
+    flat = [element] if isinstance(spec, TensorSpec) else _flatten_like(element, spec)
+    return tuple([_fit_one(x, type) for x, type in zip(flat, types, strict=True)])
+
+
+def _flatten_like(element: Any, spec: Any) -> list[Any]:
+    if isinstance(spec, TensorSpec):
+        return [element]
+    keys: Any = sorted(spec) if isinstance(spec, Mapping) else range(len(spec))
+    fits = isinstance(element, Mapping) is isinstance(spec, Mapping) and hasattr(element, "__len__")
+    if not fits or len(element) != len(spec):
+        raise ShapeError(f"the generator yielded {element!r}, which does not have the structure {spec!r}")
+    return [x for key in keys for x in _flatten_like(element[key], spec[key])]
+
+
+def _fit_one(x: Any, type: TensorType) -> Any:
+    if isinstance(x, (np.ndarray, np.generic, Tensor)):
+        array = np.array(x)
+        if dtype_of(array) is not type.dtype:
+            raise DTypeError(f"the generator yielded {type_of_array(array)}, but its output_signature says {type}")
+    else:
+        try:
+            array = np.asarray(convert_to_tensor(x, dtype=type.dtype))
+        except (TypeError, ValueError):
+            raise DTypeError(f"the generator yielded {x!r}, but its output_signature says {type}") from None
+    if not compatible_shapes(array.shape, type.shape):
+        raise ShapeError(f"the generator yielded {type_of_array(array)}, but its output_signature says {type}")
+    return array

@@ -1,0 +1,1 @@
+"""`@function`: signatures, traces, results; variables and the objects that own them."""

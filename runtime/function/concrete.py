@@ -1,0 +1,252 @@
+"""One trace of a function: its graph, and what it takes and gives."""
+from __future__ import annotations
+
+import weakref
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from autograph.core.tracebacks import prune
+from runtime.backends.select import Executable, chosen, make
+from runtime.core.array_writes import Hazard, check_call, memories_of, remember
+from runtime.core.errors import DTypeError, ShapeError, locate
+from runtime.core.graph import Graph, user_position
+from runtime.core.inline_graph import inline
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.types import ListType, TensorSpec, TensorType, Type
+from runtime.function.results import Pack, result_specs
+from runtime.function.signature import (
+    Call,
+    InvalidArgumentsError,
+    ObjectSpec,
+    Signature,
+    children,
+    is_leaf,
+    walk,
+)
+from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.optimize import rewrite
+from runtime.staging.values.body_tracing import NEVER
+from runtime.staging.values.optional import MaybeTensor
+
+__all__ = ["ConcreteFunction"]
+
+
+class ConcreteFunction:
+    """A function traced for certain types of its tensors and certain values of everything else
+    (`tf.types.experimental.ConcreteFunction`).
+
+    graph                       the graph as it was traced; print it, or see `runtime.tools.draw`
+    optimized                   the graph that runs: what `runtime.optimize` makes of it
+    structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
+    structured_outputs          the result, with TensorSpecs for tensors
+    """
+
+    __slots__ = (
+        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph",
+        "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+
+    def __init__(
+        self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
+        fast_math: bool = False, hazards: Sequence[Hazard] = (),
+        aliases: Sequence[frozenset[int]] = (),
+    ) -> None:
+        self.graph = graph
+        self.name = graph.name
+        self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
+        self.structured_outputs = result_specs(returned)
+        self.raises = returned is NEVER  # whenever it is called
+        self.used = array("q", [0])  # when, by the count of calls of its function: native code writes it, too
+        self.structured_input_signature = call.described(_input_specs(graph))
+        self._signature = signature
+        self._pack = pack
+        self._hazards = hazards
+        self._aliases = aliases  # by output, the leaves of whose memory it is, if these are arrays
+        self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
+        self._executable: Executable = make(self.optimized, executor, fast_math)
+        self._arrays = self._executable.function()
+        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not pack.uses_call
+        self.run = self._runner(single)
+        self.findable = self._executable.findable(self.run, single)
+
+    def _runner(self, single: bool) -> Callable[..., Any]:
+        """The function from arrays to results: the last step of each call, so without detours."""
+        arrays, pack = self._arrays, self._pack
+        new = object.__new__
+        if single and len(self.graph.inputs) == 1:
+            def run_one(x: Any) -> Any:
+                (array,) = arrays(x)
+                result = new(EagerTensor)
+                result._array = array
+                return result
+
+            return run_one
+        if single:
+            def run_single(*inputs: Any) -> Any:
+                (array,) = arrays(*inputs)
+                result = new(EagerTensor)
+                result._array = array
+                return result
+
+            return run_single
+        types = [value.type for value in self.graph.outputs]
+
+        def run(*inputs: Any, call: Call | None = None) -> Any:
+            return pack([EagerList(value, type) if isinstance(type, ListType) else EagerTensor.own(value)
+                         for value, type in zip(arrays(*inputs), types, strict=True)], call)
+
+        return run
+
+    def apply(self, leaves: Sequence[Any], call: Call | None) -> Any:
+        """The result for the tensors and lists of a call, computed, or traced into the graph that is open. Without the
+        `call`, lists and other containers among its arguments that are returned are made anew."""
+        graph = current_graph()
+        if self._hazards and call is not None:
+            check_call(self._hazards, leaves, call.given)
+        if graph is not None:
+            results = inline(self.graph, graph, leaves)
+            for result, origins in zip(results, self._aliases, strict=True):
+                remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
+            return self._pack(results, call)
+        arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the trace. Python arguments may be left out; given ones must equal those that were traced.
+
+        TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
+        """
+        try:
+            leaves = self._leaves(args, kwargs)
+            return self.apply(leaves, self._call(args, kwargs) if self._pack.uses_call or self._hazards else None)
+        except BaseException as error:
+            if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
+                locate(error, user_position())
+            prune(error)
+            raise
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        try:
+            bound = self._signature.parameters.bind_partial(*args, **kwargs)
+        except TypeError as exc:
+            raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: {exc}") from None
+        given = bound.arguments
+        leaves: list[Any] = []
+        types = iter(self.types)
+        for name, traced in self._arguments().items():
+            if name not in given:
+                if _tensors(traced):
+                    raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {name!r}")
+                continue
+            self._match(name, given[name], traced, leaves, types)
+        return leaves
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """The call, if no arguments are left out."""
+        try:
+            return Call(*self._signature.canonical(args, kwargs))
+        except InvalidArgumentsError:
+            return None
+
+    def _match(self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type]) -> None:
+        """Append the leaves of `value`, which must be what was traced."""
+        if is_leaf(traced):
+            leaves.append(self._fit(path, value, next(types)))
+        elif isinstance(traced, ObjectSpec) and isinstance(value, traced.kind):
+            leaves += [self._fit(path, leaf, next(types)) for leaf in value.__leaves__()]
+        elif isinstance(traced, (weakref.ref, ObjectSpec)) or children(traced) is None:
+            held = traced() if isinstance(traced, weakref.ref) else traced
+            if value is not held and not (type(value) is type(held) and bool(value == held)):
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} is {value!r}, but this trace was made for {held!r}",
+                    remedy="Leave it out, or call the function itself, which traces for other values.")
+        else:
+            parts, others = children(value) or [], children(traced) or []
+            if type(value) is not type(traced) or [label for label, _ in parts] != [label for label, _ in others]:
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} does not have the structure of {_text(traced)}")
+            for (label, part), (_, other) in zip(parts, others, strict=True):
+                self._match(path + label, part, other, leaves, types)
+
+    def _fit(self, path: str, value: Any, want: Type) -> Any:
+        x = value
+        if not isinstance(value, (EagerList, GraphList)):
+            x = convert_to_tensor(value, dtype_hint=want.dtype if isinstance(want, TensorType) else None)
+        if not want.accepts(x.type):
+            error = ShapeError if isinstance(want, TensorType) and x.type.dtype is want.dtype else DTypeError
+            raise error(f"argument {path!r} of {self.name} is {x.type}, but this trace takes {want}",
+                        remedy="Call the function itself, which traces for other types.")
+        return x
+
+    def _arguments(self) -> dict[str, Any]:
+        """What was traced, by parameter."""
+        args, kwargs = self.structured_input_signature
+        return self._signature.parameters.bind(*args, **kwargs).arguments
+
+    @property
+    def inputs(self) -> list[GraphTensor | GraphList]:
+        """The graph's inputs."""
+        return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.inputs]
+
+    @property
+    def outputs(self) -> list[GraphTensor | GraphList]:
+        """The graph's results."""
+        return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
+
+    @property
+    def executor(self) -> str:
+        """What runs the graph: "native" or "numpy"."""
+        return self._executable.executor
+
+    def compile(self) -> ConcreteFunction:
+        """The trace, ready to run: it is compiled when it is made."""
+        return self
+
+    def inspect_llvm(self, optimized: bool = True) -> str:
+        """The LLVM IR of the native code: as LLVM optimised it, or as it was written. ValueError if there is none."""
+        return self._executable.inspect_llvm(optimized)
+
+    def inspect_asm(self) -> str:
+        """The assembly of the native code. ValueError if there is none."""
+        return self._executable.inspect_asm()
+
+    def explain_native(self) -> str:
+        """What became of the graph: what fused into one loop, what runs block by block, what calls Python and why."""
+        return self._executable.explain()
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The types of arguments and result: `f(x: float32[?,3], n=3) -> float32[?]`."""
+        parts = [f"{name}: {_text(value)}" if _tensors(value) else f"{name}={_text(value)}"
+                 for name, value in self._arguments().items()]
+        return f"{self.name}({', '.join(parts)}) -> {_text(self.structured_outputs)}"
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+
+
+def _input_specs(graph: Graph) -> list[TensorSpec | ListType]:
+    return [v.type if isinstance(v.type, ListType) else TensorSpec(v.type.shape, v.type.dtype, v.hint)
+            for v in graph.inputs]
+
+
+def _tensors(value: Any) -> bool:
+    return any(is_leaf(leaf) or isinstance(leaf, ObjectSpec) for _, leaf in walk(value, ""))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, TensorSpec):
+        return str(value.type)
+    if isinstance(value, weakref.ref):
+        return repr(value())
+    if hasattr(type(value), "__leaves__"):
+        return type(value).__name__
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        inner = ", ".join(map(_text, value))
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    parts = children(value)
+    if parts is None:
+        return repr(value)
+    return "{" + ", ".join(f"{label.strip('.[]')}: {_text(part)}" for label, part in parts) + "}"

@@ -1,0 +1,112 @@
+"""`rt.function(verify=True)`: each call runs as Python on eager tensors, too, and must do the same.
+
+The traced function runs first; then its variables and random sources go back to what they were, and the Python function
+runs on copies of its arguments. Tensors, being immutable, are shared. What is left behind is the traced run's.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from autograph.api import unwrap
+from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
+from runtime.core.config import settings
+from runtime.core.graph import Graph
+from runtime.core.tensor import Tensor
+from runtime.core.trace import current_graph
+from runtime.function.prior_state import Left
+from runtime.function.variable import Variable
+from runtime.ops.random import Source
+
+__all__ = ["verified_call"]
+
+
+def verified_call(
+    python: Callable[..., Any], instance: Any, traced: Callable[..., Any], trace: Callable[..., Graph],
+    args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> Any:
+    """The result of `traced(*args, **kwargs)`, compared with that of `python`; `trace` gives the graph that will run.
+
+    `instance` is the first argument of `python` if it is a method, else None. Calls in graphs and within
+    a call that is verified are not verified themselves. VerificationError at the first difference.
+    """
+    if running.get() or current_graph() is not None or settings.run_eagerly:
+        return traced(*args, **kwargs)
+    own, own_args, own_kwargs = copied((instance, args, kwargs), lambda x: isinstance(x, (Tensor, Variable)))
+    own_args = own_args if own is None else (own, *own_args)
+    try:
+        graph = trace(*args, **kwargs)
+    except Exception:
+        return traced(*args, **kwargs)  # it has no graph to compare: the error that says so
+    held = {id(x): x for x in _stateful(graph)}
+    before = [_state(x) for x in held.values()]
+    code = unwrap(python).__code__
+    got = observe(lambda: traced(*args, **kwargs), "converted", code)
+    after = [_state(x) for x in held.values()]
+    _restore(held, before)
+    settings.run_eagerly = True
+    try:
+        expected = observe(lambda: python(*own_args, **own_kwargs), "python", code)
+        states = [_state(x) for x in held.values()]
+    finally:
+        settings.run_eagerly = False
+        _restore(held, after)
+    difference = compare(expected, got, code, _same, exact=False)
+    if difference is None:
+        for x, want, have in zip(held.values(), states, after):
+            if isinstance(x, Variable) and not _same(want, have):
+                what = f"after {code.co_name} the variable '{x.name}' is {want} as Python, but {have} converted"
+                difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
+                break
+    if difference is None:
+        given = args if own is None else (instance, *args)
+        what = changed_arguments(python, (own_args, own_kwargs), (given, kwargs), _same)
+        if what:
+            difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
+    return check(difference, got)
+
+
+def _stateful(graph: Graph) -> Iterator[Variable | Source]:
+    """The variables and random sources that a graph uses."""
+    for node in graph.nodes:
+        for value in node.params.values():
+            if isinstance(value, (Variable, Source)):
+                yield value
+            elif isinstance(value, Graph):
+                yield from _stateful(value)
+
+
+def _state(x: Variable | Source) -> Any:
+    return x.array if isinstance(x, Variable) else x.state
+
+
+def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
+    for x, state in zip(held.values(), states):
+        if isinstance(x, Variable):
+            x.array = state
+        else:
+            x.state = state
+
+
+def _same(expected: Any, got: Any) -> bool:
+    """Whether two values are alike: a number and a scalar tensor may be; floats need only be close, since a graph may
+    add in another order."""
+    if isinstance(got, Left):  # what the trace has left in an object
+        return False
+    if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:
+        return False
+    if not _is_array(expected) or not _is_array(got):
+        return bool(expected == got)
+    a, b = np.asarray(expected), np.asarray(got)
+    if a.shape != b.shape:
+        return False
+    if a.dtype.kind in "fc" or b.dtype.kind in "fc":
+        half = any(x.dtype.itemsize < 4 for x in (a, b) if x.dtype.kind == "f")
+        return bool(np.allclose(a, b, rtol=1e-2 if half else 1e-5, atol=1e-6, equal_nan=True))
+    return bool(np.array_equal(a, b))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray, np.generic, bool, int, float, complex))

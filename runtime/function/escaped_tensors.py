@@ -1,0 +1,78 @@
+"""Values of a graph that Python objects hold."""
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
+from typing import Any, Final
+
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.symbolic_text import Template
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.types import TensorType
+
+__all__ = ["ATOMS", "closes_over_graph_value", "graph_value_in"]
+
+ATOMS: Final = frozenset({
+    int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
+    ModuleType, EagerTensor, EagerList,
+})
+"""Types whose objects do not change and hold nothing of a graph; text may."""
+_MOST: Final = 100_000  # objects that are looked into
+_CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
+
+
+def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -> Any:
+    """A value of a graph, as GraphTensor or GraphList, that is in `value`, at any depth; None if there is none.
+
+    What is `known` is not looked into, nor are modules.
+    """
+    pending, seen = [value], set[int]()
+    while pending and len(seen) < _MOST:
+        item = pending.pop()
+        if isinstance(item, (GraphTensor, GraphList)):
+            return item
+        if isinstance(item, Value):
+            return GraphTensor(item)
+        if isinstance(item, str):
+            values = Template.parse(item)[1] if "id=" in str.__str__(item) else []
+            if values:
+                return GraphTensor(values[0]) if isinstance(values[0].type, TensorType) else GraphList(values[0])
+            continue
+        if type(item) in ATOMS or id(item) in seen or isinstance(item, (*_CLOSED, Graph, Node)):
+            continue
+        seen.add(id(item))
+        if item is value or not known(item):
+            pending += _parts(item)
+    return None
+
+
+def _parts(item: Any) -> Iterator[Any]:
+    if isinstance(item, FunctionType):
+        yield from (item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__)
+    elif isinstance(item, type):
+        yield from vars(item).values()
+    else:
+        yield from (part for part in gc.get_referents(item) if part is not type(item))
+
+
+def closes_over_graph_value(fn: Any, depth: int = 3) -> bool:
+    """Whether a function closes over a value of a graph, itself or through functions that it closes over."""
+    fn = getattr(fn, "__func__", fn)
+    fn = getattr(fn, "python_function", fn)
+    if isinstance(fn, functools.partial):
+        return any(isinstance(x, (GraphTensor, GraphList)) for x in (*fn.args, *fn.keywords.values()))
+    if not isinstance(fn, FunctionType):
+        return False
+    for cell in fn.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(content, (GraphTensor, GraphList)):
+            return True
+        inner = isinstance(content, (FunctionType, MethodType)) or hasattr(type(content), "python_function")
+        if inner and depth and closes_over_graph_value(content, depth - 1):
+            return True
+    return False

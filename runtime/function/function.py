@@ -1,0 +1,589 @@
+"""`@function`: calls run a graph, which is traced once for each kind of arguments.
+
+A call finds its trace by the dtypes and shapes of tensors and the values of everything else
+(`runtime.function.signature`). Shapes that keep changing relax to unknown dimensions by themselves; `explain` says why
+a call traced again.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import threading
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
+from types import CodeType, MethodType
+from typing import Any, Final, TypeVar, overload
+
+import autograph as ag
+from autograph.core.code_cache import until_gone
+from autograph.core.trace_cleanup import restored
+from autograph.core.tracebacks import prune
+from autograph.dispatch.special_methods import meeting
+from autograph.state.reachability import meet_all
+from runtime.backends.select import Called
+from runtime.core.array_writes import Hazard, check_results, origins_of, tracing_arrays
+from runtime.core.config import check_executor, settings
+from runtime.core.errors import InaccessibleTensorError, StagingError, locate
+from runtime.core.graph import Graph, staging_error, user_position
+from runtime.core.graph import prune as prune_graph
+from runtime.core.read_only_arrays import unwritable
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import _state as _tracing_state
+from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
+from runtime.core.types import TensorSpec, TensorType, Type
+from runtime.function.concrete import ConcreteFunction
+from runtime.function.differential_check import verified_call
+from runtime.function.escaped_tensors import closes_over_graph_value
+from runtime.function.prior_state import Outside
+from runtime.function.results import Pack, plan
+from runtime.function.retracing import CacheInfo, History, Pending
+from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
+from runtime.function.variable import Creation
+from runtime.ops.control import join_types
+from runtime.staging.values.body_tracing import trace_function
+from runtime.staging.values.dict_presence_class import partial_dicts
+
+__all__ = ["Function", "function"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MAX_ALIASES: Final = 4096  # keys that may lead to the traces of one function
+
+
+class Function(Called):
+    """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
+
+    As a method it has a cache of its own for each instance, which it does not keep alive. Threads may call it at
+    the same time; each trace is made by one of them.
+    """
+
+    def __init__(
+        self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
+        autograph: bool = True, reduce_retracing: bool = False, executor: str | None = None, name: str | None = None,
+        max_traces: int = 64, fast_math: bool = False, instance: weakref.ref[Any] | None = None,
+    ) -> None:
+        if max_traces < 1:
+            raise ValueError(f"max_traces must be at least 1, not {max_traces}")
+        if input_signature is not None and not isinstance(input_signature, Sequence):
+            raise TypeError(f"an input_signature is a list of rt.TensorSpec objects, not {input_signature!r}")
+        self.python_function = python_function
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self.autograph = autograph
+        self.reduce_retracing = reduce_retracing
+        self.executor = executor
+        self.fast_math = fast_math
+        self.max_traces = max_traces
+        self.name: str = name or getattr(python_function, "__name__", None) or type(python_function).__name__
+        functools.update_wrapper(self, python_function)
+        self._instance = instance
+        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._lock = threading.RLock()
+        self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
+        self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
+        self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
+        self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to what a key knows by identity
+        self._dead: deque[Any] = deque()  # those of these whose objects are gone
+        self._pending: dict[Hashable, Pending] = {}
+        self._fixed: set[Hashable] = set()  # structures that do not trace with unknown dimensions
+        self._history = History(self.name)
+        self._clock = array("q", [0])  # calls: native code counts here, too
+        self._count = 0
+        self._front = ()
+
+    # Calls.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if not kwargs and (not open_traces or _tracing_state.graph is None) and not settings.run_eagerly:
+                clock = self._clock
+                if len(args) == 1 and type(args[0]) is EagerTensor:  # what follows, for one tensor
+                    array = args[0]._array
+                    found = self._fast.get((array.dtype, array.shape))
+                    if found is not None:
+                        clock[0] = found.used[0] = clock[0] + 1
+                        return found.run(array)
+                    return self._call(args, kwargs)
+                key: list[Any] = []
+                arrays = []
+                for x in args:
+                    if type(x) is not EagerTensor:
+                        break
+                    array = x._array
+                    arrays.append(array)
+                    key += array.dtype, array.shape
+                else:
+                    found = self._fast.get(tuple(key))
+                    if found is not None:
+                        clock[0] = found.used[0] = clock[0] + 1
+                        return found.run(*arrays)
+            return self._call(args, kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if settings.run_eagerly:
+            return self._bound(self.python_function)(*args, **kwargs)
+        graph = current_graph()
+        if graph is not None and closes_over_graph_value(self.python_function):
+            return self._bound(self._converted)(*args, **kwargs)
+        self._clock[0] += 1
+        call = self._arguments(args, kwargs)
+        try:
+            concrete = self._find_or_trace(call)
+        except InaccessibleTensorError as exc:
+            if graph is None or not _belongs(exc, graph):
+                raise
+            return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the graph that calls it
+        concrete.used[0] = self._clock[0]
+        if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
+            self._remember_arrays([x._array for x in args], concrete)
+        return concrete.apply(call.leaves, call)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments, where a TensorSpec may stand for a tensor
+        (`tf.function.get_concrete_function`). With an input_signature the arguments may be left out.
+        """
+        try:
+            with tracing(None):
+                return self._find_or_trace(self._arguments(args, kwargs, specs=True))
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
+        try:
+            if specs and self.input_signature is not None and not args and not kwargs:
+                return self._signature.spec_call()
+            return self._signature.call(args, kwargs)
+        except Exception as exc:
+            locate(exc, user_position())
+            raise
+
+    @functools.cached_property
+    def _signature(self) -> Signature:
+        return Signature(self._bound(self.python_function), self.name, self.input_signature)
+
+    @functools.cached_property
+    def _converted(self) -> Callable[..., Any]:
+        fn = inspect.unwrap(self.python_function)
+        code = getattr(fn, "__code__", None)
+        if code is not None and (inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn)):
+            kind = "generator function" if inspect.isgeneratorfunction(fn) else "coroutine function"
+            raise ag.UnsupportedError(
+                f"{self.name!r} is a {kind}, which cannot be traced: it runs piece by piece, outside of the trace",
+                filename=code.co_filename, lineno=code.co_firstlineno,
+                remedy="Trace the functions that it calls; or collect what it yields in a list and return that.")
+        return ag.convert_traced(self.python_function) if self.autograph else self.python_function
+
+    def _bound(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`fn`, with the instance as its first argument if this is a method."""
+        if self._instance is None:
+            return fn
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(f"the object that {self.name} is a method of is gone")
+        return MethodType(fn, instance)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        entry = self._methods.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return Method(entry[1], instance)
+        key = id(instance)
+        methods = self._methods
+        try:
+            reference = until_gone(instance, methods, key)
+        except TypeError:
+            return MethodType(self, instance)  # then the instance is an argument like others
+        with self._lock:
+            entry = methods.get(key)
+            if entry is None or entry[0]() is not instance:
+                made = type(self)(
+                    self.python_function, input_signature=self.input_signature, autograph=self.autograph,
+                    reduce_retracing=self.reduce_retracing, executor=self.executor, name=self.name,
+                    max_traces=self.max_traces, fast_math=self.fast_math, instance=reference)
+                entry = methods[key] = reference, made
+        return Method(entry[1], instance)
+
+    # Traces.
+
+    def _find_or_trace(self, call: Call) -> ConcreteFunction:
+        key = call.structure, call.shapes
+        me = threading.get_ident()
+        mine = Pending(me)
+        while True:
+            try:
+                try:
+                    with self._lock:
+                        found = self._find(call, key)
+                        if found is not None:
+                            return found
+                        pending = self._pending.setdefault(key, mine)
+                        if pending is not mine and me in pending.owners:
+                            raise self._endless()
+                    if pending is mine:
+                        return self._made(call, key)
+                finally:
+                    self._end(key, mine)
+            finally:
+                self._end(key, mine)  # a signal may have met the first
+            if not pending.wait(me):  # its owner waits for this thread
+                pending.owners.add(me)
+                try:
+                    return self._trace(call, call.types)
+                finally:
+                    pending.owners.discard(me)
+
+    def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
+        concrete = self._trace_as_general_as_useful(call)
+        if not concrete.raises:
+            with self._lock:
+                self._insert(call, key, concrete)
+        return concrete
+
+    def _end(self, key: Hashable, pending: Pending) -> None:
+        """Let others make the trace, if it is `pending` that was to: they are told if it is made, or not."""
+        with self._lock:
+            if self._pending.get(key) is pending:
+                self._pending.pop(key)
+        pending.done.set()
+
+    def _endless(self) -> StagingError:
+        return staging_error(
+            f"{self.name} calls itself while it is traced for the same arguments: a recursion that a tensor decides "
+            "has no end when it is traced", "Write it as a loop, or let it recurse on Python values.")
+
+    def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
+        self._forget_dead()
+        found = self._exact.get(key)
+        if found is None:
+            fitting = [c for c in self._groups.get(call.structure, ())
+                       if all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
+            if not fitting:
+                return None
+            found = min(fitting, key=_unknown_dims)
+            self._remember(key, found)
+        return found
+
+    def _remember(self, key: Hashable, concrete: ConcreteFunction) -> None:
+        with self._lock:
+            if concrete not in self._watched:
+                return  # evicted, or never shared
+            if len(self._exact) >= _MAX_ALIASES:
+                self._exact.clear()
+            self._exact[key] = concrete
+
+    def _remember_arrays(self, arrays: list[Any], concrete: ConcreteFunction) -> None:
+        key = tuple([part for x in arrays for part in (x.dtype, x.shape)])
+        with self._lock:
+            if key in self._fast or concrete not in self._watched:
+                return
+            if len(self._fast) >= _MAX_ALIASES:
+                self._forget_arrays()
+            self._fast[key] = concrete
+            if concrete.findable is not None:
+                self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays)
+
+    def _forget_arrays(self) -> None:
+        self._fast.clear()
+        self._front = ()
+
+    def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
+        if len(self._watched) >= self.max_traces:
+            self._discard(min(self._watched, key=lambda c: c.used[0]))
+            self._history.warn_of_eviction(self.python_function, self.max_traces)
+        concrete.used[0] = self._clock[0]
+        self._watched[concrete] = [weakly(x, self._dead.append) for x in call.objects]
+        self._groups.setdefault(call.structure, []).append(concrete)
+        self._remember(key, concrete)
+        self._history.add(concrete, self._signature.leaves(call), self._clock[0])
+        self._history.warn_of_numbers(self.python_function)
+
+    def _forget_dead(self) -> None:
+        """Discard the traces for objects that are gone: another may get the id by which it would find one of those."""
+        while self._dead:
+            with self._lock:
+                for concrete, references in list(self._watched.items()):
+                    if any(reference is self._dead[0] for reference in references):
+                        self._discard(concrete)
+                self._dead.popleft()
+
+    def _discard(self, concrete: ConcreteFunction) -> None:
+        with self._lock:
+            self._watched.pop(concrete, None)
+            self._history.remove(concrete)
+            if concrete.findable is not None:
+                self._front = concrete.findable.forgotten(self._front)
+            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact
+            for table in tables:
+                for key in [key for key, value in table.items() if value is concrete]:
+                    del table[key]
+            for structure, group in list(self._groups.items()):
+                if concrete in group:
+                    group.remove(concrete)
+                    if not group:
+                        del self._groups[structure]
+
+    def _trace_as_general_as_useful(self, call: Call) -> ConcreteFunction:
+        """Trace for the shapes of the call; or with unknown dimensions where it is known that they change."""
+        if self._signature.specs is not None:
+            return self._trace(call, self._signature.types_of(call))
+        group = self._groups.get(call.structure, ())
+        if len(group) >= (1 if self.reduce_retracing else 2) and call.structure not in self._fixed:
+            types: list[Type] = list(call.types)
+            for concrete in group:
+                types = [join_types(a, b) or a for a, b in zip(types, concrete.types, strict=True)]
+            try:
+                return self._trace(call, types)
+            except Exception:
+                self._fixed.add(call.structure)  # it needs the dimensions: as Python numbers, for example
+        return self._trace(call, call.types)
+
+    def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
+        concrete, made_variables = self._trace_once(call, types, first=self._count == 0)
+        if made_variables:  # so the function is traced again, as for each later call: with the variables there
+            concrete, _ = self._trace_once(call, types, first=False)
+        self._count += 1
+        return concrete
+
+    def _trace_once(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
+        fn = self._bound(self._converted)
+        graph = Graph(self.name)
+        inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
+        known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
+                 if isinstance(leaf, EagerTensor)}
+        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.given)
+        creation = Creation(first, known)
+
+        def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
+            with tracing(graph), arrays as hazards, creation:
+                python = self.python_function
+                outputs: list[Any] = []
+                copies: list[Any] = []
+                args, kwargs = call.replace(inputs, copies)
+                with meeting() if self.autograph else nullcontext():
+                    outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                    try:
+                        with partial_dicts(), unwritable(outside.arrays):
+                            returned = trace_function(lambda: fn(*args, **kwargs))
+                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
+                    finally:
+                        outside.leave()
+                check_results(outputs)
+                set_outputs(graph, outputs)
+                return returned, pack, hazards, [origins_of(x) for x in outputs]
+
+        returned, pack, hazards, aliases = restored(trace)
+        prune_graph(graph)
+        concrete = ConcreteFunction(
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases)
+        return concrete, bool(creation.created)
+
+    @property
+    def _code(self) -> CodeType | None:
+        return getattr(inspect.unwrap(self.python_function), "__code__", None)
+
+    def _input_names(self, call: Call, as_paths: bool = False) -> list[str]:
+        names: list[str] = []
+        for path, leaf in self._signature.leaves(call):
+            name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
+            if is_leaf(leaf):
+                names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
+            elif hasattr(type(leaf), "__leaves__"):
+                names += [name] * len(leaf.__leaves__())
+        return names
+
+    # What is there.
+
+    def cache_info(self) -> CacheInfo:
+        """Calls that found their trace, calls that made one, the bound, and how many traces there are."""
+        self._forget_dead()
+        return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
+
+    def cache_clear(self) -> None:
+        """Drop all traces; later calls trace again. Variables may not be created again."""
+        with self._lock:
+            self._forget_arrays()
+            for concrete in list(self._watched):
+                self._discard(concrete)
+            self._fixed.clear()
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the function was traced (`tf.function.experimental_get_tracing_count`)."""
+        return self._count
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The types of arguments and result of each trace, one per line."""
+        return "\n".join(concrete.pretty_printed_signature(verbose) for concrete in self.concrete_functions)
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces that there are, oldest first."""
+        with self._lock:
+            self._forget_dead()
+            return list(self._watched)
+
+    def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor: calls with
+        such arguments then start at once (JAX's `jit(f).lower(...).compile()`; `get_concrete_function` by its name).
+        `.optimized` is its graph, `.compile()` is itself.
+        """
+        return self.get_concrete_function(*args, **kwargs)
+
+    def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
+        """The optimised LLVM IR of the trace for these arguments (without any: of the newest trace)."""
+        return self._inspected(args, kwargs).inspect_llvm()
+
+    def inspect_asm(self, *args: Any, **kwargs: Any) -> str:
+        """The assembly of the trace for these arguments (without any: of the newest trace)."""
+        return self._inspected(args, kwargs).inspect_asm()
+
+    def explain_native(self, *args: Any, **kwargs: Any) -> str:
+        """What became of the trace for these arguments (without any: of the newest trace): what fused into one loop,
+        what runs block by block, and what calls Python and why."""
+        return self._inspected(args, kwargs).explain_native()
+
+    def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if args or kwargs or not self.concrete_functions:
+            return self.get_concrete_function(*args, **kwargs)
+        return self.concrete_functions[-1]
+
+    def explain(self) -> str:
+        """Whether the last call was traced again and why: which argument differed from earlier calls, and how."""
+        return self._history.explain(self._clock[0], len(self._watched), self._count)
+
+    def __reduce__(self) -> str:
+        """Pickled and copied as a Python function is: by its module and name."""
+        return getattr(self, "__qualname__", self.name)
+
+    def __repr__(self) -> str:
+        return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
+
+
+class VerifiedFunction(Function):
+    """A Function each call of which is compared with the Python function's; see
+    `runtime.function.differential_check`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            instance = None if self._instance is None else self._instance()
+            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return self._find_or_trace(self._arguments(args, kwargs)).graph
+
+
+class Method:
+    """A `Function` as a method of an object: what `instance.method` gives. All else is as for the Function."""
+
+    __slots__ = ("__self__", "_function")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self._function = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._function._signature.parameters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Method) and self._function is other._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __repr__(self) -> str:
+        return f"<rt.function {self._function.python_function.__qualname__} of {self.__self__!r}>"
+
+
+def _unknown_dims(concrete: ConcreteFunction) -> int:
+    return sum(type.shape.count(None) for type in concrete.types if isinstance(type, TensorType))
+
+
+def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
+    """Whether the tensor that was out of reach is one of `graph`, or of a graph around it."""
+    owner = getattr(error, "graph", None)
+    return isinstance(owner, Graph) and owner.contains(graph)
+
+
+@overload
+def function(func: F, **options: Any) -> F: ...
+@overload
+def function(
+    func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
+) -> Callable[[F], F]: ...
+def function(
+    func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
+) -> Any:
+    """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
+
+    input_signature   a TensorSpec for each argument: then there is one trace, and arguments convert to it
+    autograph         convert control flow that depends on tensors; else it must be written with `rt.cond` and the like
+    reduce_retracing  take a dimension as unknown at the second shape that comes, not at the third
+    executor          what runs the graphs: "native", machine code for each; or "numpy", the reference; None: native
+                      where llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
+    fast_math         native code may reorder float arithmetic and take NaN and infinity not to occur
+    name              what to call it in graphs and messages
+    max_traces        how many traces to keep; the one not used for longest goes
+    verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
+                      of printed text, exception, result, arguments or variables (for tests: slow)
+
+    What the function makes and returns, each call makes anew; lists, dicts and dataclass objects among the arguments
+    are returned, and change, as in Python. StagingError for what cannot be made anew, and for a write to a NumPy array
+    that was there before the call.
+
+    `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
+    what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
+    """
+    for option in ignored:
+        if not option.startswith("experimental_"):
+            error = TypeError(f"function() got an unexpected keyword argument {option!r}")
+            locate(error, user_position())
+            raise error
+    if executor is not None:
+        check_executor(executor)
+    options: dict[str, Any] = {
+        "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
+        "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
+        "max_traces": max_traces, "fast_math": fast_math}
+    make = VerifiedFunction if verify else Function
+    if func is None:
+        return functools.partial(_decorate, options, make=make)
+    return _decorate(options, func, make)
+
+
+def _decorate(options: dict[str, Any], func: Any, make: type[Function]) -> Any:
+    if isinstance(func, (staticmethod, classmethod)):
+        return type(func)(_decorate(options, func.__func__, make))
+    if isinstance(func, Method):
+        func = MethodType(func.python_function, func.__self__)
+    if not callable(func) or isinstance(func, type):
+        what = f"the class {func.__qualname__!r}" if isinstance(func, type) else repr(func)
+        error = InvalidArgumentsError(
+            f"rt.function takes a function, method or callable object, not {what}",
+            remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
+        locate(error, user_position())
+        raise error
+    try:
+        return make(func.python_function if isinstance(func, Function) else func, **options)
+    except (TypeError, ValueError) as error:
+        locate(error, user_position())
+        raise

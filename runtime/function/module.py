@@ -1,0 +1,78 @@
+"""Objects that own variables (`tf.Module`)."""
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from runtime.function.variable import Variable, name_scope
+
+__all__ = ["Module"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Module:
+    """Base of classes that hold variables in their attributes, also in lists and dicts and other modules there
+    (`tf.Module`). Attributes are taken in the order of their names.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+
+    @property
+    def name(self) -> str:
+        return getattr(self, "_name", type(self).__name__.lower())
+
+    @property
+    def name_scope(self) -> name_scope:
+        """Prefixes the names of variables made inside with the module's name."""
+        return name_scope(self.name)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, each once."""
+        return tuple(x for x in _owned(self, set()) if isinstance(x, Variable))
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
+        return tuple(v for v in self.variables if not v.trainable)
+
+    @property
+    def submodules(self) -> tuple[Module, ...]:
+        """All modules inside this one, each once."""
+        return tuple(x for x in _owned(self, set()) if isinstance(x, Module))
+
+    @classmethod
+    def with_name_scope(cls, method: F) -> F:
+        """Decorate a method so that it runs inside the `name_scope` of its module."""
+
+        @functools.wraps(method)
+        def wrapped(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def _owned(x: Any, seen: set[int]) -> Iterator[Variable | Module]:
+    """The variables and modules that `x` holds, in order."""
+    if isinstance(x, Module):
+        attributes = vars(x)
+        parts = [attributes[name] for name in sorted(attributes)]
+    else:
+        parts = list(x.values()) if isinstance(x, Mapping) else list(x)
+    for part in parts:
+        if id(part) in seen:
+            continue
+        if isinstance(part, (Variable, Module)):
+            seen.add(id(part))
+            yield part
+        if isinstance(part, (Module, list, tuple, Mapping)):
+            seen.add(id(part))
+            yield from _owned(part, seen)

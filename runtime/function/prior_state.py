@@ -1,0 +1,207 @@
+"""What was there before a function is traced, and what the trace changes of it.
+
+A trace runs once, and its graph many times. So what a traced function puts into an object from before (an attribute,
+an item of a list or dict, a variable of a function or module) is there once; a value of the graph cannot stay there.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from autograph.core.backend import UNBOUND
+from autograph.core.slots import fields_in, put
+from autograph.state.heap_snapshot import Heap
+from autograph.state.reachability import Held, Reach, cell_is_filled
+from runtime.core.errors import InaccessibleTensorError, StagingError, locate
+from runtime.core.graph import Position, user_position
+from runtime.core.tensor import GraphList, GraphTensor
+from runtime.core.trace import inaccessible
+from runtime.function.escaped_tensors import graph_value_in
+from runtime.staging.values.iterables import Unusable
+
+__all__ = ["Left", "Outside", "parts_of_argument"]
+
+
+class Outside:
+    """What there was before the trace of one call.
+
+    copies    what stands for the containers of the call's arguments while it is traced
+    inputs    what stands for its leaves
+    """
+
+    def __init__(self, reach: Reach, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None) -> None:
+        self.reach, self.code = reach, code
+        self.copies, self.inputs = copies, inputs
+        self.numbers = {id(copy): i for i, copy in reversed([*enumerate(copies)])}
+        self.leaves = {id(x): i for i, x in enumerate(inputs)}
+        self.before = [parts_of_argument(copy) for copy in copies]
+        self.heap = Heap(reach, others=False)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays that can be written."""
+        return [held.value for held in self.reach.held
+                if issubclass(type(held.value), np.ndarray) and held.value.flags.writeable]
+
+    def existed(self, value: Any) -> bool:
+        """Whether an object was there before the trace, and is no copy of an argument."""
+        return id(value) not in self.numbers and (self.reach.met(value) or id(value) in self._of_modules)
+
+    @functools.cached_property
+    def _of_modules(self) -> set[int]:
+        """By id, what modules have under names."""
+        return {id(part) for module in list(sys.modules.values()) if isinstance(module, ModuleType)
+                for part in list(vars(module).values())}
+
+    def changed_arguments(self) -> list[tuple[int, dict[Any, Any]]]:
+        """The containers of the arguments that the trace changed: their numbers, and the parts that they have now."""
+        found = []
+        for i, (copy, before) in enumerate(zip(self.copies, self.before, strict=True)):
+            if isinstance(copy, tuple) or self.numbers[id(copy)] != i:
+                continue
+            now = parts_of_argument(copy)
+            if [*now] != [*before] or any(now[key] is not before[key] for key in now):
+                found.append((i, now))
+        return found
+
+    @functools.cached_property
+    def leaks(self) -> list[tuple[Held, Any, Any]]:
+        """Where objects from before have values of the graph: what holds them, by which key, and such a value."""
+        found = []
+        for held, key, new in self.heap.changes():
+            if id(held.value) not in self.numbers and new is not UNBOUND:
+                value = graph_value_in(new, self.existed)
+                if value is not None:
+                    found.append((held, key, value))
+        return found
+
+    def check(self, value: Any) -> None:
+        """StagingError if an object from before, which the function returns, has values of the graph."""
+        if self.leaks and graph_value_in(value) is not None:
+            raise self._refuse(*self.leaks[0])
+
+    def leave(self) -> None:
+        """Put in the place of each value of the graph, which objects from before have, what says so when it is used."""
+        leaving = _Leaving(self.existed)
+        for held, key, new in list(self.heap.changes()) if self.leaks else ():
+            if id(held.value) in self.numbers or new is UNBOUND:
+                continue
+            if key is None and type(held.value) is list:
+                leaving.within(held.value)
+            elif key is not None or type(held.value) is CellType:
+                put(held.value, key, leaving.of(new))
+
+    def _refuse(self, held: Held, key: Any, found: Any) -> StagingError:
+        value = found.value if isinstance(found, (GraphTensor, GraphList)) else None
+        what = f"the tensor {value.hint!r}" if value is not None and value.hint else "a tensor"
+        error = StagingError(
+            f"{_place(held, key)}, which was there before the call, is given {what} of the graph that is traced, and is"
+            " in what the function returns: that would happen once, and not at each call",
+            remedy="Make what is returned in the function, or keep the tensor in an rt.Variable.")
+        made = value.node.position if value is not None and value.node is not None else None
+        locate(error, made or _line_of(self.code))
+        return error
+
+
+class Left(Unusable):
+    """What is in the place of a value of a graph, outside of it."""
+
+    __slots__ = ("_remedy", "_shown", "_text")
+
+    def __init__(self, value: Any) -> None:
+        error = inaccessible(value, None)
+        self._text, self._remedy, self._shown = error.message, error.remedy, f"<{error.message.partition(' and ')[0]}>"
+
+    def refuse(self) -> NoReturn:
+        error = InaccessibleTensorError(self._text, remedy=self._remedy)
+        locate(error, user_position())
+        raise error
+
+    def _refuse_use(self, *_: Any, **__: Any) -> NoReturn:
+        self.refuse()
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __eq__ = __ne__ = __contains__ = _refuse_use
+    __hash__ = __call__ = __round__ = __divmod__ = __and__ = __or__ = __xor__ = __setitem__ = __delitem__ = _refuse_use
+    __str__ = __rand__ = __ror__ = __rxor__ = __lshift__ = __rshift__ = __format__ = _refuse_use
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse()
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+class _Leaving:
+    """Takes values of a graph out of what objects from before have; what is `known` is one of those, too."""
+
+    def __init__(self, known: Callable[[Any], bool]) -> None:
+        self.known = known
+        self.seen: set[int] = set()
+
+    def of(self, value: Any) -> Any:
+        """`value` without values of the graph, in place where it can be changed."""
+        if id(value) in self.seen or (self.known(value) and not isinstance(value, (GraphTensor, GraphList))):
+            return value
+        found = graph_value_in(value, self.known)
+        if found is None:
+            return value
+        if value is found or hasattr(type(value), "__leaves__"):
+            return Left(found)
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [self.of(item) for item in value])
+        if not isinstance(value, (list, dict, CellType, FunctionType)) and fields_in(value) is None:
+            return Left(found)
+        self.within(value)
+        return value
+
+    def within(self, holder: Any) -> None:
+        """Do it for all that `holder` has."""
+        self.seen.add(id(holder))
+        for key, part in _parts(holder):
+            new = self.of(part)
+            if new is not part:
+                put(holder, key, new)
+
+
+def _parts(holder: Any) -> list[tuple[Any, Any]]:
+    if isinstance(holder, list):
+        return list(enumerate(holder))
+    if isinstance(holder, dict):
+        return list(dict.items(holder))
+    if isinstance(holder, FunctionType):
+        return list(enumerate(holder.__closure__ or ()))
+    if isinstance(holder, CellType):
+        return [(None, holder.cell_contents)] if cell_is_filled(holder) else []
+    return list((fields_in(holder) or {}).items())
+
+
+def parts_of_argument(value: Any) -> dict[Any, Any]:
+    """What is in a container among the arguments, by index, key or attribute."""
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return dict(dict.items(value))
+    return fields_in(value) or {}
+
+
+def _place(held: Held, key: Any) -> str:
+    name = held.path or held.hint
+    if isinstance(held.value, dict):
+        return f"'{name}[{key!r}]'"
+    if isinstance(held.value, list):
+        return f"the list {name!r}"
+    if type(held.value).__name__ in ("cell", "Globals"):
+        return f"the variable '{key or name}'"
+    return f"'{name}.{key}'" if name else f"the attribute {key!r} of a {type(held.value).__name__}"
+
+
+def _line_of(code: CodeType | None) -> Position | None:
+    return None if code is None else Position(code.co_filename, code.co_firstlineno, code.co_name)
+

@@ -1,0 +1,445 @@
+"""What a traced function returned, as results of its graph; and how these are put back into that structure."""
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Sequence
+from enum import Enum
+from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any, Final, NoReturn, cast
+
+import numpy as np
+
+from autograph.core.backend import UNBOUND
+from autograph.core.iterator_positions import is_iterator
+from autograph.core.slots import fields_in, put, take_out
+from autograph.core.tracebacks import is_internal
+from autograph.state.heap_snapshot import fill
+from autograph.state.reachability import cell_is_filled
+from runtime.core import pytree
+from runtime.core.errors import StagingError, locate
+from runtime.core.graph import Graph, Position
+from runtime.core.symbolic_text import StagedText, Template
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.trace import capture, current_graph, wrap
+from runtime.core.types import DType, TensorSpec
+from runtime.function.escaped_tensors import ATOMS, graph_value_in
+from runtime.function.prior_state import Outside
+from runtime.function.reconstruction import (
+    Argument,
+    Arrays,
+    Cell,
+    Dict,
+    Error,
+    Function,
+    List,
+    Method,
+    Object,
+    Part,
+    Recipe,
+    Tuple,
+    Values,
+    constant,
+    is_constant,
+    reduced,
+)
+from runtime.function.signature import Call, children, keys_in_order, rebuild
+from runtime.staging.containers.row_table import Row
+from runtime.staging.values.body_tracing import NEVER, Unreachable
+from runtime.staging.values.dict_presence_class import keys_set
+from runtime.staging.values.iterables import Staged
+from runtime.staging.values.list import StagedList, to_python
+from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
+from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.select import Chosen, choose, chosen_from
+
+__all__ = ["Pack", "plan", "result_specs", "return_position"]
+
+class Pack:
+    """From the results of a graph to what the function returned: `pack(results, call)`, for each call.
+
+    uses_call   whether arguments of the call are in what it returned, or are changed
+    """
+
+    def __init__(self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool) -> None:
+        self.part, self.changes, self.uses_call = part, changes, uses_call
+
+    def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
+        if call is None:
+            return self.part(Values(results, None, ()))
+        values = Values(results, call.containers, call.given)
+        if self.changes:
+            for number, parts in [(number, [(key(values), part(values)) for key, part in parts])
+                                  for number, parts in self.changes]:
+                _fill(call.containers[number], parts)
+        return self.part(values)
+
+
+def plan(returned: Any, outputs: list[Any], fn: Any, outside: Outside) -> Pack:
+    """Append the tensors and lists in `returned` to `outputs`; gives what puts their values back in their places.
+
+    Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
+    function `fn`. What the trace made is made anew by each call, with its values; what was there before is itself.
+    StagingError for what the trace made and cannot be made anew.
+    """
+    planner = _Planner(outputs, fn, outside)
+    part = planner.part(returned, "")
+    changes = []
+    for number, parts in outside.changed_arguments():
+        planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
+        changes.append((number, planned))
+    return Pack(part, changes, planner.uses_call)
+
+
+def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
+    """Let a list, dict or object of the caller's have these parts."""
+    parts = [(key, part) for key, part in parts if part is not UNBOUND]
+    if isinstance(container, (list, dict)):
+        fill(container, parts)
+        if isinstance(container, dict):
+            keys_set(container)
+        return
+    for key in fields_in(container) or {}:
+        if all(key != name for name, _ in parts):
+            take_out(container, key)
+    for key, part in parts:
+        put(container, key, part)
+
+
+class _Planner:
+    """Finds the recipe of what a traced function returned."""
+
+    def __init__(self, outputs: list[Any], fn: Any, outside: Outside) -> None:
+        self.outputs, self.fn, self.outside = outputs, fn, outside
+        self.recipes: dict[int, tuple[Any, Part]] = {}
+        self.uses_call = bool(outside.changed_arguments())
+
+    def part(self, value: Any, path: str) -> Part:
+        """What makes `value` from the results; `path` leads to it from what was returned."""
+        if type(value) in ATOMS and not isinstance(value, str):
+            return constant(value)
+        known = self.recipes.get(id(value))
+        return known[1] if known is not None else self._new(value, path)
+
+    def argument_part(self, value: Any) -> Part:
+        """As `part`, for what a container among the arguments has: a leaf of the arguments is as it was given."""
+        leaf = self.outside.leaves.get(id(value))
+        if leaf is not None:
+            return lambda values: values.given[leaf]
+        if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
+            return self.part(value, "")
+        name, present = value.presence.name, value.presence.present
+        bit = _take(self.outputs, value.presence.bound)
+        content = self.part(value.content if present is None else attach(
+            value.content, Presence(name, None, present)), "")
+
+        def pack(values: Values) -> Any:
+            bound = bit(values)
+            if isinstance(bound, EagerTensor):
+                return content(values) if bound else UNBOUND
+            return attach(content(values), Presence(name, bound, None))
+
+        return pack
+
+    def _noted(self, value: Any, part: Part) -> Part:
+        self.recipes.setdefault(id(value), (value, part))  # of an argument that is first
+        return part
+
+    def _new(self, value: Any, path: str) -> Part:
+        staged = plan_staged(value, self.outputs, self.fn, lambda part: self.part(part, path))
+        if staged is not None:
+            return self._noted(value, staged)
+        number = self.outside.numbers.get(id(value))
+        if number is not None:
+            argument = Argument(value)
+            argument.number, self.uses_call = number, True
+            self._noted(value, argument)
+            argument.otherwise = self._made(value, path)
+            return argument
+        if self._stays(value, path):
+            return self._noted(value, constant(value))
+        return self._made(value, path)
+
+    def _stays(self, value: Any, path: str) -> bool:
+        """Whether each call gives the very object: it was there before, or is one of its kind."""
+        if isinstance(value, (EagerTensor, EagerList)):
+            return True
+        if self.outside.existed(value):
+            self.outside.check(value)
+            return True
+        is_one = isinstance(value, (type, Enum, np.generic, np.dtype, DType)) or (
+            isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type, type(None))))
+        if not (is_one or is_internal(_file_of(type(value)))):
+            return False
+        found = graph_value_in(value, self.outside.existed)
+        if found is not None and isinstance(value, type):
+            self._refuse(value, path, "Make the class outside of the traced function, and give its objects what they"
+                                      " need as attributes.")
+        return found is None
+
+    def _made(self, value: Any, path: str) -> Part:
+        """The recipe of an object that the trace made."""
+        if isinstance(value, (Staged, GeneratorType)) or (
+                is_iterator(value) and type(value).__module__ == "itertools"):
+            self._refuse(value, path, "Return a list of its items, or a tensor.")
+        cls: Any = type(value)
+        self._stays(cls, path)
+        recipe: Any
+        if cls is list:
+            recipe = List(value)
+            self._noted(value, recipe)
+            recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        elif cls is dict:
+            recipe = Dict(value)
+            self._noted(value, recipe)
+            parts = {key: self.part(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
+            recipe.parts = [(self.part(key, f"{path}[...]"), parts[key]) for key in value]
+        elif isinstance(value, tuple) and (cls is tuple or hasattr(cls, "_fields")):
+            recipe = Tuple(value)
+            self._noted(value, recipe)
+            recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
+            recipe.constant = is_constant(recipe.parts)
+        elif cls is FunctionType:
+            recipe = Function(value)
+            self._noted(value, recipe)
+            cells = value.__closure__
+            recipe.parts = [self.part(part, path) for part in (
+                cells, value.__defaults__, value.__kwdefaults__, value.__dict__)]
+            recipe.constant = not cells and not value.__dict__ and is_constant(recipe.parts[:3])
+        elif cls is CellType:
+            recipe = Cell(value)
+            self._noted(value, recipe)
+            if cell_is_filled(value):
+                recipe.part = self.part(value.cell_contents, path)
+        elif cls is MethodType:
+            recipe = Method(value)
+            self._noted(value, recipe)
+            recipe.parts = [self.part(value.__func__, path), self.part(value.__self__, path)]
+        elif isinstance(value, np.ndarray) and cls is np.ndarray:
+            recipe = self._array(value, path)
+        elif isinstance(value, BaseException):
+            recipe = Error(value)
+            self._noted(value, recipe)
+            recipe.parts = [self.part(value.args, f"{path}.args"), self.part(dict(vars(value)), path)]
+        else:
+            recipe = self._object(value, path)
+        return cast(Part, recipe)
+
+    def _array(self, value: Any, path: str) -> Recipe:
+        recipe = Arrays(value)
+        self._noted(value, recipe)
+        base = value
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        if base is not value:
+            if value.dtype.hasobject or not base.flags.forc:
+                self._refuse(value, path, "Return a copy of it.")
+            recipe.base = self.part(base, path)
+        elif value.dtype == object:
+            recipe.items = [self.part(item, path) for item in value.flat]
+        return recipe
+
+    def _object(self, value: Any, path: str) -> Recipe:
+        try:
+            found = reduced(value)
+        except Exception:
+            self._refuse(value, path)
+        if isinstance(found, str):
+            return cast(Recipe, self._noted(value, constant(value)))
+        parts: list[Any] = [*found, *[None] * (6 - len(found))]
+        fn, args, state, items, pairs, setter = parts
+        recipe = Object(value)
+        self._noted(value, recipe)
+        recipe.parts = [self.part(fn, path), self.part(args, path), self._state(state, path), self.part(setter, path)]
+        recipe.items = [self.part(item, f"{path}[{i}]") for i, item in enumerate(items or ())]
+        recipe.pairs = [(self.part(key, path), self.part(part, f"{path}[{key!r}]")) for key, part in pairs or ()]
+        recipe.constant = state is None and type(value) in _UNCHANGING and is_constant(recipe.parts)
+        return recipe
+
+    def _state(self, state: Any, path: str) -> Part:
+        if type(state) is not dict:
+            return self.part(state, path)
+        recipe = Dict(state)
+        recipe.parts = [(constant(key), self.part(part, f"{path}.{key}")) for key, part in state.items()]
+        return recipe
+
+    def _refuse(self, value: Any, path: str, remedy: str = "") -> NoReturn:
+        name = getattr(self.fn, "__name__", "the function")
+        error = StagingError(
+            f"what {name!r} returns{f', at {path},' if path else ''} is or has a {type(value).__name__} that the call"
+            " makes, of which no other call can make one like it: the function is traced once, and its graph runs at"
+            " each call",
+            remedy=remedy or "Return its values, and make it of these after the call; or make it before.")
+        locate(error, return_position(self.fn))
+        raise error
+
+
+_UNCHANGING: Final = (frozenset, slice)
+
+
+def _file_of(cls: type) -> str:
+    return getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+
+
+def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any], Part]) -> Part | None:
+    """What makes a value of the graph, or an object that stands for some; None for Python's objects. `plan` does it for
+    what is in it."""
+    if returned is NEVER:
+        return _never
+    if isinstance(returned, (MaybeTensor, MaybeObject)):
+        return _plan_maybe(returned, outputs, fn, plan)
+    if isinstance(returned, GraphTensor) or type(returned) is GraphList:
+        return _take(outputs, returned)
+    if isinstance(returned, str):
+        return _plan_text(returned, outputs)
+    if isinstance(returned, StagedRecords):
+        return _plan_records(returned, plan)
+    if isinstance(returned, StagedList):
+        return _plan_list(returned, outputs)
+    if isinstance(returned, Row):
+        return _plan_row(returned, outputs)
+    if isinstance(returned, Chosen):
+        return _plan_chosen(returned, outputs, plan)
+    if isinstance(returned, EagerTensor):
+        return constant(returned)
+    if hasattr(type(returned), "__leaves__"):
+        parts = [plan(leaf) for leaf in returned.__leaves__()]
+        return lambda values: returned.__rebuild__([part(values) for part in parts])
+    if hasattr(type(returned), "__tensor__"):
+        return plan(returned.__tensor__())
+    return None
+
+
+def _never(values: Values) -> NoReturn:
+    """After a graph that always raises, and so in code that is being traced."""
+    raise Unreachable
+
+
+def _take(outputs: list[Any], x: Any) -> Part:
+    index = len(outputs)
+    outputs.append(x)
+    return lambda values: values.results[index]
+
+
+def _plan_maybe(
+    returned: MaybeTensor | MaybeObject, outputs: list[Any], fn: Any, plan: Callable[[Any], Part]
+) -> Part:
+    presence = returned.presence
+    if presence.bound is not None:
+        _check_bound(presence, fn)
+    if presence.present is None:
+        return plan(returned.content)
+    bit, content = _take(outputs, presence.present), plan(returned.content)
+    name = presence.name
+
+    def pack(values: Values) -> Any:
+        present = bit(values)
+        if isinstance(present, EagerTensor):
+            return content(values) if present else None
+        return attach(content(values), Presence(name, None, present))
+
+    return pack
+
+
+def _plan_text(returned: str, outputs: list[Any]) -> Part | None:
+    """Text with tensors formatted into it gets their values."""
+    template, values = Template.parse(returned)
+    if not values:
+        return constant(returned) if type(returned) in (str, StagedText) else None
+    takes = [_take(outputs, wrap(value)) for value in values]
+
+    def pack(results: Values) -> str:
+        parts = [take(results) for take in takes]
+        if all(isinstance(part, (EagerTensor, EagerList)) for part in parts):
+            return template.render([part._array if isinstance(part, EagerTensor) else part.items for part in parts])
+        inner = iter([capture(cast(Graph, current_graph()), part) for part in parts])
+        return template.again(inner)
+
+    return pack
+
+
+def _plan_list(returned: StagedList, outputs: list[Any]) -> Part:
+    take = _take(outputs, *returned.__leaves__())
+
+    def pack(values: Values) -> Any:
+        value = take(values)
+        return to_python(value.items) if isinstance(value, EagerList) else StagedList(value)
+
+    return pack
+
+
+def _plan_row(returned: Row, outputs: list[Any]) -> Part:
+    take, items = _take(outputs, returned.whole()), range(len(returned))
+    return lambda values: [take(values)[i] for i in items]
+
+
+def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
+    """The object itself, where the index is known."""
+    one_of, at = chosen_from(returned)
+    take, parts = _take(outputs, at), [plan(one) for one in one_of]
+
+    def pack(values: Values) -> Any:
+        index = take(values)
+        return parts[int(index)](values) if isinstance(index, EagerTensor) else choose(
+            [part(values) for part in parts], index)
+
+    return pack
+
+
+def _plan_records(returned: StagedRecords, plan: Callable[[Any], Part]) -> Part:
+    columns = [plan(column) for column in returned.columns]
+    structure = returned.structure
+
+    def pack(values: Values) -> Any:
+        lists = [column(values) for column in columns]
+        if any(isinstance(column, StagedList) for column in lists):
+            return StagedRecords(lists, structure)
+        return [pytree.pack_sequence_as(structure, row) for row in zip(*lists, strict=True)]
+
+    return pack
+
+
+def result_specs(returned: Any) -> Any:
+    """The structure of a result with TensorSpecs for its tensors."""
+    if isinstance(returned, (MaybeTensor, MaybeObject)):
+        return result_specs(returned.content)
+    if isinstance(returned, Tensor):
+        return TensorSpec(returned.shape, returned.dtype)
+    if hasattr(type(returned), "__leaves__"):
+        return returned
+    if isinstance(returned, Row):
+        return [TensorSpec((), returned.dtype) for _ in range(len(returned))]
+    if hasattr(type(returned), "__tensor__"):
+        return TensorSpec(returned.shape, returned.dtype)
+    parts = children(returned)
+    return returned if parts is None else rebuild(returned, [result_specs(part) for _, part in parts])
+
+
+def _check_bound(presence: Presence, fn: Any) -> None:
+    graph = current_graph()
+    assert graph is not None and presence.bound is not None
+    before = len(graph.nodes)
+    presence.check_bound()
+    joined = presence.bound.value.node
+    for node in graph.nodes[before:]:
+        node.position = return_position(fn, presence.name) or (joined.position if joined is not None else None)
+
+
+def return_position(fn: Any, name: str | None = None) -> Position | None:
+    """The place of the last `return` of a function, or of the last that reads the variable `name`."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return None
+    starts = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    reads: dict[int, int] = {}  # offset of the last read on each line
+    found = None
+    for instruction in dis.get_instructions(code):
+        line = max(starts, key=lambda entry: (entry[0] <= instruction.offset, entry[0]), default=(0, 0))[1]
+        held = instruction.argval
+        names = held if isinstance(held, tuple) else (held,)
+        is_read = instruction.opname.startswith("LOAD_") and name in names
+        if name is None or is_read:
+            reads[line] = instruction.offset
+        if instruction.opname in ("RETURN_VALUE", "RETURN_CONST") and line in reads:
+            found = Position(code.co_filename, line, code.co_name, code, reads[line])
+    return found

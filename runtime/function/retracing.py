@@ -1,0 +1,171 @@
+"""Why functions are traced again: the history of a function's traces, and the warnings that come of it."""
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from typing import Any, NamedTuple
+
+from autograph.core.errors import format_error
+from runtime.core.graph import user_position
+from runtime.core.types import TensorSpec
+from runtime.function.signature import count, is_leaf
+
+__all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
+
+_STORM = 5  # traces that differ in one Python number alone before a warning
+
+
+class RetracingWarning(UserWarning):
+    """A function is traced again and again, which costs more than running it."""
+
+
+class CacheInfo(NamedTuple):
+    """As for `functools.lru_cache`: a miss is a trace."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class Pending:
+    """A trace that is being made. Others wait for it, unless one of its owners waits for them."""
+
+    __slots__ = ("done", "owners")
+
+    def __init__(self, owner: int) -> None:
+        self.owners = {owner}
+        self.done = threading.Event()
+
+    def wait(self, me: int) -> bool:
+        """Wait until it is done, as thread `me`. False at once if that would never be."""
+        with _lock:
+            seen = {me}
+            ahead = list(self.owners)
+            while ahead:
+                thread = ahead.pop()
+                if thread in seen:
+                    return False
+                seen.add(thread)
+                if thread in _waiting:
+                    ahead += _waiting[thread].owners
+        try:
+            _waiting[me] = self
+            self.done.wait()
+        finally:
+            _waiting.pop(me, None)
+        return True
+
+
+_lock = threading.Lock()
+_waiting: dict[int, Pending] = {}  # by thread, for all functions
+
+
+class _Leaf(NamedTuple):
+    text: str
+    number: bool  # a Python number
+
+
+class History:
+    """The arguments of each trace of a function as text, and why the last one was made."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.traces: dict[Any, dict[str, _Leaf]] = {}
+        self.reason = ""
+        self.call = -1  # the number of the call that made the last trace
+        self.differing: Counter[str] = Counter()
+        self.numbers: Counter[str] = Counter()
+        self._warned: set[str] = set()
+
+    def add(self, concrete: Any, leaves: list[tuple[str, Any]], call: int) -> None:
+        new = _describe(leaves)
+        self.call = call
+        nearest: dict[str, tuple[str, str]] | None = None
+        for old in self.traces.values():
+            found = _differences(old, new)
+            if nearest is None or len(found) <= len(nearest):  # of several, the last
+                nearest = found
+        if nearest is None:
+            self.reason = "there was no trace yet"
+        else:
+            self.reason = "; ".join(f"argument {path!r} is {now}, and was {before} before"
+                                    for path, (before, now) in nearest.items()) or "its trace had been dropped"
+            self.differing.update(nearest.keys())
+            if len(nearest) == 1:
+                (path,) = nearest
+                if path in new and new[path].number:
+                    self.numbers[path] += 1
+        self.traces[concrete] = new
+
+    def remove(self, concrete: Any) -> None:
+        self.traces.pop(concrete, None)
+
+    def explain(self, calls: int, traces: int, made: int) -> str:
+        lines = [f"{self.name}: {count(calls, 'call')}, traced {count(made, 'time')}, {count(traces, 'trace')} kept"]
+        if not calls:
+            lines.append("    it was not called yet")
+        elif self.call == calls:
+            lines.append(f"    the last call was traced: {self.reason}")
+        else:
+            lines.append("    the last call used a trace that was there")
+            if self.reason and made > 1:
+                lines.append(f"    the last trace was made because {self.reason}")
+        for path, _ in self.numbers.most_common(1):
+            lines.append(f"    {_remedy(path)}")
+        return "\n".join(lines)
+
+    def warn_of_numbers(self, fn: Any) -> None:
+        for path, times in self.numbers.items():
+            if times + 1 >= _STORM:
+                self._warn(fn, path, f"{self.name} was traced {times + 1} times because argument {path!r} is another "
+                           "Python number each time", _remedy(path))
+
+    def warn_of_eviction(self, fn: Any, limit: int) -> None:
+        for path, _ in self.differing.most_common(1):
+            self._warn(fn, "max_traces", f"{self.name} has more than {limit} traces, mostly because argument {path!r} "
+                       "differs; the oldest are dropped",
+                       "See explain(). Pass a tensor instead of a Python value, or raise max_traces.")
+
+    def _warn(self, fn: Any, key: str, what: str, remedy: str) -> None:
+        if key in self._warned:
+            return
+        self._warned.add(key)
+        position = user_position()
+        text = f"{what}. {remedy}"
+        if position is not None:
+            text = format_error(position.filename, position.lineno, position.col, what, remedy)
+            warnings.warn_explicit(RetracingWarning(text), None, position.filename, position.lineno)
+        else:
+            warnings.warn(RetracingWarning(text), stacklevel=2)
+
+
+def _remedy(path: str) -> str:
+    return f"Pass a tensor, for example rt.constant({path}): then one trace serves all values."
+
+
+def _describe(leaves: list[tuple[str, Any]]) -> dict[str, _Leaf]:
+    found: dict[str, _Leaf] = {}
+    for path, leaf in leaves:
+        if is_leaf(leaf):
+            shape = list(leaf.shape)
+            found[path] = _Leaf(f"{_dtype(leaf)}[{','.join('?' if d is None else str(d) for d in shape)}]", False)
+            continue
+        text = repr(leaf)
+        number = isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool)
+        found[path] = _Leaf(text if len(text) <= 60 else text[:57] + "...", number)
+    return found
+
+
+def _dtype(leaf: Any) -> str:
+    return str(leaf.dtype.name) if not isinstance(leaf, TensorSpec) else leaf.dtype.name
+
+
+def _differences(old: dict[str, _Leaf], new: dict[str, _Leaf]) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for path in {**old, **new}:
+        before, now = old.get(path), new.get(path)
+        if before != now:
+            found[path] = (before.text if before else "not there", now.text if now else "not there")
+    return found

@@ -1,0 +1,403 @@
+"""The arguments of a traced function: in canonical order, as tensors and the rest, with a key that tells calls apart.
+
+Tensors and NumPy arrays are told apart by dtype and shape; Python values by type and value; lists, tuples, dicts,
+dataclasses and attrs classes by their structure; other objects by identity.
+"""
+from __future__ import annotations
+
+import copy
+import inspect
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.state.heap_snapshot import fields_of
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.pytree import flatten
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
+
+__all__ = [
+    "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf", "keys_in_order",
+    "rebuild", "walk", "weakly",
+]
+
+Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
+
+
+def children(value: Any) -> list[tuple[str, Any]] | None:
+    """The labelled parts of a list, tuple, mapping, or instance of a dataclass or attrs class. None for a leaf."""
+    if isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        if fields is not None:
+            return [(f".{name}", child) for name, child in zip(fields, value, strict=True)]
+        return [(f"[{i}]", child) for i, child in enumerate(value)]
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", value[key]) for key in keys_in_order(value)]
+    names = fields_of(value)
+    return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
+
+
+def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a mapping, sorted if they can be."""
+    try:
+        return sorted(mapping)
+    except TypeError:
+        return list(mapping)
+
+
+def rebuild(value: Any, parts: Sequence[Any]) -> Any:
+    """A container like `value` with other parts, in the order of `children`."""
+    kind: Any = type(value)
+    if isinstance(value, (list, tuple)):
+        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    if isinstance(value, Mapping):
+        by_key = dict(zip(keys_in_order(value), parts, strict=True))
+        new = copy.copy(value) if isinstance(value, dict) else dict(value)
+        new.update((key, by_key[key]) for key in value)
+        return new if isinstance(value, dict) else kind(new)
+    new = copy.copy(value)
+    for name, part in zip(fields_of(value) or (), parts, strict=True):
+        object.__setattr__(new, name, part)  # also where the class is frozen
+    return new
+
+
+def walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`."""
+    parts = children(value)
+    if parts is None:
+        yield path, value
+    else:
+        for label, part in parts:
+            yield from walk(part, path + label)
+
+
+_VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ellipsis)))
+
+
+class Call:
+    """The canonical arguments of one call.
+
+    args, kwargs  with defaults filled in; `kwargs` holds what can only be passed by keyword
+    leaves        what goes into the graph: eager or graph tensors and lists, in order; or TensorSpecs
+    types         their types
+    structure     key for all but the shapes
+    shapes        the shapes of the leaves
+    objects       what the key knows by identity
+    containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
+    given         the leaves as the caller gave them: a NumPy array, where `leaves` has a tensor
+    """
+
+    __slots__ = ("args", "containers", "given", "kwargs", "leaves", "objects", "shapes", "structure", "types")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.leaves: list[Any] = []
+        self.given: list[Any] = []
+        self.types: list[Type] = []
+        self.objects: list[Any] = []
+        self.containers: list[Any] = []
+        self.structure: Hashable = (tuple([self._key(x) for x in args]),
+                                    tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
+                                    self._aliases() if self.containers else ())
+        self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
+
+    def _key(self, x: Any) -> Hashable:
+        kind = type(x)
+        if kind is EagerTensor:
+            return self._leaf(x, type_of_array(x._array))
+        if kind in _VALUES:
+            return kind, x
+        if isinstance(x, (str, bytes)):
+            return kind, str.__str__(x) if isinstance(x, StagedText) else x
+        if kind is float:
+            return kind, repr(x)  # nan equals itself, 0.0 is not -0.0
+        if isinstance(x, Tensor):
+            return self._leaf(x, x.type)
+        if is_array(x):
+            tensor = convert_to_tensor(x)
+            return self._leaf(tensor, tensor.type, x)
+        if isinstance(x, TensorSpec):
+            return self._leaf(x, x.type)
+        if hasattr(kind, "__leaves__"):
+            return kind, tuple([self._key(leaf) for leaf in x.__leaves__()])
+        if isinstance(x, (EagerList, GraphList)):
+            return self._leaf(x, x.type)
+        parts = children(x)
+        if parts is not None:
+            self.containers.append(x)
+            return kind, tuple([(label, self._key(part)) for label, part in parts])
+        return self._object(x)
+
+    def _aliases(self) -> Hashable:
+        """Which of the containers that can change are the same."""
+        first: dict[int, int] = {}
+        return tuple([(i, first[id(x)]) for i, x in enumerate(self.containers)
+                      if not isinstance(x, tuple) and first.setdefault(id(x), i) != i])
+
+    def _leaf(self, x: Any, type: Type, given: Any = None) -> Hashable:
+        self.leaves.append(x)
+        self.given.append(x if given is None else given)
+        self.types.append(type)
+        if isinstance(type, ListType):
+            return type
+        return type.dtype.name, len(type.shape), type.weak
+
+    def _object(self, x: Any) -> Hashable:
+        kind = type(x)
+        if isinstance(x, (set, frozenset)):
+            return kind, frozenset(x)
+        if kind is slice:
+            return kind, self._key(x.start), self._key(x.stop), self._key(x.step)
+        try:
+            weakref.ref(x)
+        except TypeError:
+            try:
+                hash(x)
+            except TypeError:
+                pass
+            else:
+                return kind, x
+        self.objects.append(x)
+        return kind, id(x)
+
+    def replace(
+        self, leaves: Sequence[Any], copies: list[Any] | None = None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with `leaves` in the place of its own; `copies` gets what is in the place of its containers."""
+        return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), lambda x: x, copies)
+
+    def described(self, specs: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with `specs` in the place of the leaves, and weak references for what counts by identity."""
+        by_identity = {id(x) for x in self.objects}
+        return self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)),
+                         lambda x: weakly(x) if id(x) in by_identity else x)
+
+    def _map(
+        self, leaves: Iterator[Any], of_object: Callable[[Any, list[Any]], Any], of_other: Callable[[Any], Any],
+        copies: list[Any] | None = None,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        known: dict[int, Any] = {}
+        made: list[Any] = [] if copies is None else copies
+
+        def new(x: Any) -> Any:
+            if type(x) in _VALUES:
+                return x
+            if is_leaf(x):
+                return next(leaves)
+            if hasattr(type(x), "__leaves__"):
+                return of_object(x, [next(leaves) for _ in x.__leaves__()])
+            parts = children(x)
+            if parts is None:
+                return of_other(x)
+            place = len(made)
+            made.append(None)
+            copy = rebuild(x, [new(part) for _, part in parts])
+            made[place] = known.setdefault(id(x), copy)
+            return made[place]
+
+        args = tuple(map(new, self.args))
+        named = {name: new(self.kwargs[name]) for name in sorted(self.kwargs)}
+        return args, {name: named[name] for name in self.kwargs}
+
+
+class ObjectSpec:
+    """What an argument such as a TensorArray is: its class, and the types of its leaves."""
+
+    __slots__ = ("kind", "types")
+
+    def __init__(self, kind: type[Any], types: tuple[Any, ...]) -> None:
+        self.kind = kind
+        self.types = types
+
+    def __repr__(self) -> str:
+        return self.kind.__name__
+
+
+def weakly(x: Any, callback: Callable[[Any], None] | None = None) -> Any:
+    """A weak reference, or `x` itself where there cannot be one."""
+    try:
+        return weakref.ref(x, callback)
+    except TypeError:
+        return x
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether an argument goes into the graph as it is."""
+    if isinstance(x, (EagerList, GraphList)):
+        return not hasattr(type(x), "__leaves__")
+    return isinstance(x, (Tensor, TensorSpec, ListType)) or is_array(x)
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is a NumPy array or scalar that can be a tensor: one of strings or objects counts as itself."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"
+
+
+class Signature:
+    """The parameters of a Python function, and the specs that `input_signature` gives for them."""
+
+    def __init__(self, fn: Callable[..., Any], name: str, input_signature: Sequence[Any] | None) -> None:
+        self.name = name
+        try:
+            self.parameters = inspect.signature(fn)
+        except ValueError:  # of a function written in C: conversion says so
+            self.parameters = inspect.signature(_anything)
+        kinds = [p.kind for p in self.parameters.parameters.values()]
+        self._plain = len(kinds) if all(
+            k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in kinds) else -1
+        self.specs: tuple[Any, ...] | None = None
+        if input_signature is not None:
+            self.specs = tuple(input_signature)
+            self._check_specs()
+
+    def _check_specs(self) -> None:
+        assert self.specs is not None
+        for spec in flatten(self.specs):
+            if not isinstance(spec, TensorSpec):
+                raise TypeError(f"input_signature of {self.name} must hold rt.TensorSpec objects, perhaps in lists, "
+                                f"tuples and dicts, not {spec!r}")
+        try:
+            self.parameters.bind(*self.specs)
+        except TypeError as exc:
+            raise ValueError(f"input_signature of {self.name}{self.parameters} does not fit its parameters: "
+                             f"{exc}") from None
+
+    def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments in their places, with defaults. TypeError where Python would raise it."""
+        if not kwargs and len(args) == self._plain:
+            return args, kwargs
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError as exc:
+            raise InvalidArgumentsError(f"{self.name}{self.parameters}: {exc}") from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call with these arguments, checked and converted to the specs if there are any."""
+        if self.specs is None:
+            return Call(*self.canonical(args, kwargs))
+        given = len(args) + len(kwargs)
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError:
+            raise InvalidArgumentsError(
+                f"{self.name} takes {count(len(self.specs), 'argument')} by its input_signature, but "
+                f"{given} {'was' if given == 1 else 'were'} given",
+                remedy=f"Its input_signature is {self._specs_text()}.") from None
+        bound.apply_defaults()
+        values = list(bound.args)
+        if given > len(self.specs):
+            raise InvalidArgumentsError(
+                f"{self.name} takes {count(len(self.specs), 'argument')} by its input_signature, but "
+                f"{given} were given", remedy=f"Its input_signature is {self._specs_text()}.")
+        names = self.names(len(values))
+        for i, spec in enumerate(self.specs):
+            values[i] = self._fit(names[i], values[i], spec)
+        call = Call(tuple(values), bound.kwargs)
+        if call.containers:  # which `_fit` has made anew
+            call.containers = Call(bound.args, bound.kwargs).containers
+        return call
+
+    def spec_call(self) -> Call:
+        """The call that the specs describe."""
+        assert self.specs is not None
+        bound = self.parameters.bind(*self.specs)
+        bound.apply_defaults()
+        return Call(bound.args, bound.kwargs)
+
+    def types_of(self, call: Call) -> list[Type]:
+        """The types to trace for: those of the specs; where a spec has no rank, the call's, dimensions unknown."""
+        assert self.specs is not None
+        types = list(call.types)
+        for i, (spec, type) in enumerate(zip(_spec_leaves(self.specs), call.types)):
+            if isinstance(type, TensorType):
+                types[i] = spec.type if spec.shape else type.with_shape((None,) * type.ndim)
+        return types
+
+    def _specs_text(self) -> str:
+        assert self.specs is not None
+        return repr(self.specs)
+
+    def _fit(self, path: str, value: Any, spec: Any) -> Any:
+        """`value` as the tensors that `spec` asks for."""
+        if not isinstance(spec, TensorSpec):
+            parts, specs = children(value), children(spec) or []
+            if parts is None or [label for label, _ in parts] != [label for label, _ in specs]:
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} does not have the structure of its input_signature, {spec!r}")
+            return rebuild(value, [self._fit(path + label, part, s)
+                                   for (label, part), (_, s) in zip(parts, specs, strict=True)])
+        if isinstance(value, TensorSpec):
+            found: Any = value.type
+        else:
+            tensor = self._tensor(path, value, spec)
+            found = tensor.type
+            value = value if is_array(value) else tensor
+        if spec.dtype is not found.dtype:
+            raise DTypeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
+                             remedy=f"Cast it: rt.cast({path}, rt.{spec.dtype.name}); or change the input_signature.")
+        if not spec.shape.is_compatible_with(found.shape):
+            raise ShapeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
+                             remedy="Pass that shape, or put None for a dimension that changes in the input_signature.")
+        return value
+
+    def _tensor(self, path: str, value: Any, spec: TensorSpec) -> Tensor:
+        if isinstance(value, (Tensor, np.ndarray, np.generic)):
+            return convert_to_tensor(value)
+        try:
+            return convert_to_tensor(value, dtype_hint=spec.dtype)
+        except (TypeError, ValueError):
+            raise DTypeError(
+                f"argument {path!r} of {self.name} is {value!r}, but its input_signature says {_text(spec)}",
+                remedy="Pass a tensor, or what converts to one.") from None
+
+    def names(self, count: int) -> list[str]:
+        """What to call each of `count` positional arguments."""
+        names: list[str] = []
+        for parameter in self.parameters.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                names += [f"{parameter.name}[{i}]" for i in range(count - len(names))]
+            elif parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+                names.append(parameter.name)
+        return names
+
+    def leaves(self, call: Call) -> list[tuple[str, Any]]:
+        """All leaves of a call's arguments with their paths, tensors and Python values."""
+        found: list[tuple[str, Any]] = []
+        for name, value in zip(self.names(len(call.args)), call.args, strict=True):
+            found += walk(value, name)
+        for name in sorted(call.kwargs):
+            found += walk(call.kwargs[name], name)
+        return found
+
+
+def _anything(*args: Any, **kwargs: Any) -> None:
+    """The signature of a function that tells none."""
+
+
+class InvalidArgumentsError(InvalidArgumentError, TypeError):
+    """Too few, too many or unknown arguments in a call of a traced function."""
+
+
+def _spec_leaves(specs: Any) -> list[TensorSpec]:
+    return [spec for _, spec in walk(specs, "")]
+
+
+def count(n: int, what: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _text(spec: TensorSpec) -> str:
+    if not spec.shape:
+        return f"{spec.dtype.name} of any shape"
+    return str(spec.type)
+
+

@@ -1,0 +1,481 @@
+"""Variables: state that lives between calls and is read and written in program order."""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from autograph.core.backend import Backend
+from autograph.core.trace_cleanup import of_trace
+from runtime.core import trace
+from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
+from runtime.core.graph import Value, user_position
+from runtime.core.symbolic_text import is_for_text
+from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
+from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope
+from runtime.core.types import DType, TensorShape, TensorType, as_dtype
+from runtime.function.static_values import evaluate
+from runtime.ops.gather import (
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from runtime.ops.indexing import getitem, setitem
+from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
+from runtime.staging.backend import BACKEND
+
+__all__ = ["Creation", "IndexedSlices", "Variable", "creation", "name_scope"]
+
+_SINGLETON: Final = (
+    "rt.function only supports singleton rt.Variables created on the first call. Make sure the rt.Variable is "
+    "only created once or created outside rt.function.")
+
+
+class Creation:
+    """Whether the function that is being traced may make variables, and which it made.
+
+    `known`: the values of the graph's inputs in the call that is traced, for initial values that depend on them.
+    """
+
+    def __init__(self, allowed: bool, known: Mapping[Value, Any]) -> None:
+        self.allowed = allowed
+        self.known = known
+        self.created: list[Variable] = []
+
+    def __enter__(self) -> Creation:
+        self.outer = creation.current
+        creation.current = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        creation.current = self.outer
+
+
+class _Creations(threading.local):
+    current: Creation | None = None
+    scope: str = ""  # prefix of names, as `name_scope` made it
+
+
+creation: Final = of_trace(_Creations())
+
+
+class name_scope:
+    """Prefix the names of variables made inside with `name/` (`tf.name_scope`)."""
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+        self.name = name or default_name or ""
+        self._outer: list[str] = []
+
+    def __enter__(self) -> str:
+        self._outer.append(creation.scope)
+        creation.scope = f"{creation.scope}{self.name}/" if self.name else ""
+        return creation.scope
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        creation.scope = self._outer.pop()
+
+
+class IndexedSlices(NamedTuple):
+    """Rows `values` for the places `indices` along the first axis (`tf.IndexedSlices`)."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any = None
+
+
+def _binary(name: str) -> Callable[[Variable, Any], Any]:
+    def operator(self: Variable, other: Any) -> Any:
+        return getattr(Tensor, name)(self.__tensor__(), other)
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[Variable], Any]:
+    def operator(self: Variable) -> Any:
+        return getattr(type(tensor := self.__tensor__()), name)(tensor)
+
+    return operator
+
+
+class Variable:
+    """A tensor that can be assigned to (`tf.Variable`).
+
+    `initial_value` is anything that converts to a tensor, or a function without arguments that gives it; it sets
+    the dtype (or `dtype` does) and the shape, unless `shape` says more generally which shapes may be assigned
+    (`validate_shape=False`: any sizes). Operators work on the value at the time; `v += x` makes `v` a tensor.
+
+    Inside an `rt.function` reads and writes run in program order, and variables can be made only when it is
+    traced for the first time (ValueError later).
+    """
+
+    __slots__ = ("__weakref__", "array", "constraint", "name", "trainable", "type")
+
+    __array_priority__: ClassVar[int] = 100
+    __autograph__: ClassVar[Backend] = BACKEND
+
+    array: Array
+
+    def __init__(
+        self, initial_value: Any = None, trainable: bool | None = True, validate_shape: bool = True, *,
+        name: str | None = None, dtype: Any = None, constraint: Callable[[Any], Any] | None = None, shape: Any = None,
+    ) -> None:
+        try:
+            self._initialize(initial_value, validate_shape, name, dtype, shape)
+        except Exception as exc:
+            locate(exc, user_position())
+            raise
+        self.trainable = trainable is not False
+        self.constraint = constraint
+
+    def _initialize(
+        self, initial_value: Any, validate_shape: bool, name: str | None, dtype: Any, shape: Any
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("a Variable needs an initial value")
+        maker = creation.current if current_graph() is not None else None
+        if maker is not None and not maker.allowed:
+            raise ValueError(_SINGLETON)
+        with init_scope():
+            value = initial_value() if callable(initial_value) else initial_value
+            if isinstance(value, GraphTensor):
+                value = _initial_value(value, maker)
+            array = np.asarray(convert_to_tensor(value, dtype=dtype))
+        array.setflags(write=False)
+        self.array = array
+        self.name = f"{creation.scope}{name or 'Variable'}:0"
+        declared: tuple[int | None, ...] = array.shape
+        if shape is not None:
+            allowed = TensorShape(shape)
+            if not allowed.is_compatible_with(array.shape):
+                raise ShapeError(f"the initial value of variable '{self.name}' has shape {array.shape}, which shape="
+                                 f"{allowed} does not allow")
+            declared = tuple(allowed) if allowed else (None,) * array.ndim
+        elif not validate_shape:
+            declared = (None,) * array.ndim
+        self.type = TensorType(as_dtype(array.dtype), declared)
+        if maker is not None:
+            maker.created.append(self)
+
+    # What it is.
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.type.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def handle(self) -> Reference[Variable]:
+        """What tells this variable from others."""
+        return Reference(self)
+
+    def ref(self) -> Reference[Variable]:
+        """A hashable reference to this variable, for dict keys and sets."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        new = object.__new__(Variable)
+        new.array, new.name, new.type = self.array, self.name, self.type
+        new.trainable, new.constraint = self.trainable, self.constraint
+        memo[id(self)] = new
+        return new
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.array, self.trainable, self.name, self.type.shape)
+
+    def __repr__(self) -> str:
+        text = f"<rt.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}"
+        if current_graph() is None:
+            value = repr(self.array) if self.array.ndim else str(self.array)
+        elif is_for_text(sys._getframe(1)):
+            value = format(self.__tensor__(), "!r" if self.array.ndim else "")
+        else:
+            return text + ">"
+        return f"{text}, numpy={chr(10) if self.array.ndim > 1 else ''}{value}>"
+
+    # Reading.
+
+    def __tensor__(self) -> Any:
+        """The value now; inside a graph, the value when the run gets here."""
+        if current_graph() is None:
+            return EagerTensor.own(self.array)
+        tensor = apply(READ, variable=self)
+        trace.hint(tensor, self.name.rpartition("/")[2].removesuffix(":0"))
+        return tensor
+
+    def value(self) -> Any:
+        """The value as a tensor (`tf.Variable.value`)."""
+        return self.__tensor__()
+
+    def read_value(self) -> Any:
+        """The value as a tensor (`tf.Variable.read_value`)."""
+        return self.__tensor__()
+
+    def numpy(self) -> Any:
+        """The value as a read-only array, or a NumPy scalar. FailedPreconditionError while a function is traced."""
+        if current_graph() is not None:
+            error = FailedPreconditionError(
+                f"variable '{self.name}' has no value while a function is traced", remedy="Use v.read_value().")
+            locate(error, user_position())
+            raise error
+        return self.array if self.array.ndim else self.array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array: Array = self.__tensor__().__array__(dtype, copy)
+        return array
+
+    def __len__(self) -> int:
+        return len(self.__tensor__())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__tensor__())
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        error = TypeError("the items of a variable are not set by x[i] = value")
+        error.remedy = "Assign them: v[i].assign(value), or v.scatter_nd_update."  # type: ignore[attr-defined]
+        locate(error, user_position())
+        raise error
+
+    def __getitem__(self, index: Any) -> Any:
+        """A tensor, which also has `assign`, `assign_add` and `assign_sub` that write to this part."""
+        part = getitem(self.__tensor__(), index)
+        if isinstance(part, EagerTensor):
+            return _EagerPart(part, self, index)
+        return _GraphPart(part, self, index) if isinstance(part, GraphTensor) else part
+
+    # Writing.
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Give it the value `value`, of its dtype and a shape it allows. Returns the variable.
+
+        DTypeError (a TypeError) for another dtype, ShapeError (a ValueError) for another shape.
+        """
+        return self._write(value, None)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Add `delta` to the value, in one step. Returns the variable. Errors as for `assign`."""
+        return self._write(delta, False)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Subtract `delta` from the value, in one step. Returns the variable. Errors as for `assign`."""
+        return self._write(delta, True)
+
+    def _write(self, value: Any, negate: bool | None) -> Variable:
+        if not isinstance(value, Tensor):
+            value = _like(self, value)
+        if isinstance(value, GraphTensor) and value.type.weak:
+            value = convert_to_tensor(value, dtype=self.dtype)
+        if negate is None:
+            apply(ASSIGN, value, variable=self)
+        elif negate:
+            apply(ACCUMULATE, value, variable=self, negate=True)
+        else:
+            apply(ACCUMULATE, value, variable=self)
+        return self
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Set rows: `v[i] = row` for an `IndexedSlices(values, indices)` (`tf.Variable.scatter_update`)."""
+        return self._scatter("update", *_rows(sparse_delta))
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Add to rows; an index given twice counts twice."""
+        return self._scatter("add", *_rows(sparse_delta))
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Subtract from rows; an index given twice counts twice."""
+        return self._scatter("sub", *_rows(sparse_delta))
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Set rows to the maximum of themselves and the given ones."""
+        return self._scatter("max", *_rows(sparse_delta))
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Set rows to the minimum of themselves and the given ones."""
+        return self._scatter("min", *_rows(sparse_delta))
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Set the elements or parts at `indices`, shape [..., depth], to `updates`."""
+        return self._scatter("update", indices, updates)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add `updates` to the elements or parts at `indices`."""
+        return self._scatter("add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract `updates` from the elements or parts at `indices`."""
+        return self._scatter("sub", indices, updates)
+
+    def _scatter(self, how: str, indices: Any, updates: Any) -> Variable:
+        updates = updates if isinstance(updates, Tensor) else _like(self, updates)
+        return self.assign(_SCATTERS[how](self.__tensor__(), indices, updates))
+
+    # As a tensor.
+
+    __pos__ = _unary("__pos__")
+    __neg__ = _unary("__neg__")
+    __abs__ = _unary("__abs__")
+    __invert__ = _unary("__invert__")
+    __bool__ = _unary("__bool__")
+    __int__ = _unary("__int__")
+    __float__ = _unary("__float__")
+    __complex__ = _unary("__complex__")
+    __index__ = _unary("__index__")
+    __add__ = _binary("__add__")
+    __radd__ = _binary("__radd__")
+    __sub__ = _binary("__sub__")
+    __rsub__ = _binary("__rsub__")
+    __mul__ = _binary("__mul__")
+    __rmul__ = _binary("__rmul__")
+    __truediv__ = _binary("__truediv__")
+    __rtruediv__ = _binary("__rtruediv__")
+    __floordiv__ = _binary("__floordiv__")
+    __rfloordiv__ = _binary("__rfloordiv__")
+    __mod__ = _binary("__mod__")
+    __rmod__ = _binary("__rmod__")
+    __pow__ = _binary("__pow__")
+    __rpow__ = _binary("__rpow__")
+    __matmul__ = _binary("__matmul__")
+    __rmatmul__ = _binary("__rmatmul__")
+    __divmod__ = _binary("__divmod__")
+    __rdivmod__ = _binary("__rdivmod__")
+    __and__ = _binary("__and__")
+    __rand__ = _binary("__rand__")
+    __or__ = _binary("__or__")
+    __ror__ = _binary("__ror__")
+    __lshift__ = _binary("__lshift__")
+    __rlshift__ = _binary("__rlshift__")
+    __rshift__ = _binary("__rshift__")
+    __rrshift__ = _binary("__rrshift__")
+    __xor__ = _binary("__xor__")
+    __rxor__ = _binary("__rxor__")
+    __lt__ = _binary("__lt__")
+    __le__ = _binary("__le__")
+    __gt__ = _binary("__gt__")
+    __ge__ = _binary("__ge__")
+
+    def __eq__(self, other: object) -> Any:
+        """Element-wise equality of the values; `v == None` is False."""
+        return self.__tensor__() == other
+
+    def __ne__(self, other: object) -> Any:
+        return self.__tensor__() != other
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self.__tensor__(), ndigits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.__tensor__(), spec) if spec or current_graph() is not None else str(self)
+
+
+class _EagerPart(EagerTensor):
+    """What `v[i]` gives: a tensor with `assign`."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, tensor: EagerTensor, variable: Variable, index: Any) -> None:
+        self._array = tensor._array
+        self._variable, self._index = variable, index
+
+    def assign(self, value: Any) -> Variable:
+        """Write `value` to this part of the variable; it broadcasts."""
+        return _assign_part(self._variable, self._index, value)
+
+    def assign_add(self, delta: Any) -> Variable:
+        return _assign_part(self._variable, self._index, EagerTensor.own(self._array) + delta)
+
+    def assign_sub(self, delta: Any) -> Variable:
+        return _assign_part(self._variable, self._index, EagerTensor.own(self._array) - delta)
+
+
+class _GraphPart(GraphTensor):
+    """What `v[i]` gives inside a graph: a tensor with `assign`."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, tensor: GraphTensor, variable: Variable, index: Any) -> None:
+        super().__init__(tensor.value)
+        self._variable, self._index = variable, index
+
+    def assign(self, value: Any) -> Variable:
+        """Write `value` to this part of the variable; it broadcasts."""
+        return _assign_part(self._variable, self._index, value)
+
+    def assign_add(self, delta: Any) -> Variable:
+        return _assign_part(self._variable, self._index, GraphTensor(self.value) + delta)
+
+    def assign_sub(self, delta: Any) -> Variable:
+        return _assign_part(self._variable, self._index, GraphTensor(self.value) - delta)
+
+
+_SCATTERS: Final = {
+    "update": tensor_scatter_nd_update, "add": tensor_scatter_nd_add, "sub": tensor_scatter_nd_sub,
+    "max": tensor_scatter_nd_max, "min": tensor_scatter_nd_min,
+}
+
+
+def _assign_part(variable: Variable, index: Any, value: Any) -> Variable:
+    return variable.assign(setitem(variable.__tensor__(), index, value))
+
+
+def _like(variable: Variable, value: Any) -> Tensor:
+    """`value` as a tensor of the variable's dtype."""
+    try:
+        return convert_to_tensor(value, dtype=variable.dtype)
+    except DTypeError:
+        error = DTypeError(f"cannot assign {value!r} to variable '{variable.name}', which is {variable.type}",
+                           remedy=f"Give a value that fits, or cast it: rt.cast(x, rt.{variable.dtype.name}).")
+        locate(error, user_position())
+        raise error from None
+
+
+def _rows(sparse_delta: Any) -> tuple[Any, Any]:
+    """Indices with a last axis of one, and values."""
+    if not hasattr(sparse_delta, "indices") or not hasattr(sparse_delta, "values"):
+        raise TypeError(f"sparse_delta is not an rt.IndexedSlices: {sparse_delta!r}")
+    indices = convert_to_tensor(sparse_delta.indices)
+    return indices[..., None], sparse_delta.values
+
+
+def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:
+    """The value of a tensor that the function computes before it makes a variable of it."""
+    try:
+        return EagerTensor.own(evaluate(value.value, maker.known if maker is not None else {}))
+    except FailedPreconditionError as exc:
+        raise FailedPreconditionError(
+            f"a Variable needs its initial value now, but {exc.message}",
+            remedy="Make the variable outside the function, or give a function without arguments that makes the "
+            "initial value.") from None
+
+
+def _restore(array: Array, trainable: bool, name: str, shape: Any) -> Variable:
+    variable = Variable(array, trainable, shape=shape)
+    variable.name = name
+    return variable

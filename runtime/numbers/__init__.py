@@ -1,0 +1,1 @@
+"""Python's ints and floats in graphs."""

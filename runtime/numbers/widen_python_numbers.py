@@ -1,0 +1,246 @@
+"""Python's floats and ints in graphs have 64 bits: of floats, as in Python.
+
+While a function is traced, a float that Python made is weak float32, an int weak int32: that is what it becomes where
+it is wanted as a tensor of its own, and it adapts to the dtype of a tensor that it meets. Until then the graph that
+runs computes with float64 and int64, in branches, loops and lists: what Python would compute.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from runtime.core.errors import OpError
+from runtime.core.graph import Graph, Node, Position, Value
+from runtime.core.op import CAST, CONST, REGISTRY
+from runtime.core.types import ListType, TensorType, Type, float32, float64, int32, int64
+from runtime.numbers.overflow_checks import add_checks, is_checked
+from runtime.ops.effects import Raised
+from runtime.ops.exceptions import Region
+
+__all__ = ["with_python_numbers"]
+
+_AS_TENSORS = frozenset(("py_function", "numpy_function"))
+"""Whose operands are handed to the user as tensors."""
+
+
+_WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
+
+
+def with_python_numbers(graph: Graph) -> Graph:
+    """A graph for `graph`, as it was traced, that runs: what is weak float32 is float64 in it, rounded where float32 is
+    wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak. An
+    int that int32 does not hold, where that is wanted, is a DTypeError of the graph; what Python does not compute, or
+    with more bits, is an error, too (`overflow_checks`)."""
+    if not _has_numbers(graph):
+        return graph
+    copy = _Copy(Graph(graph.name, graph.parent), {}, {}, {})
+    copy.take_inputs(graph.inputs, _strong)
+    for outer, value in graph.captures:
+        copy.capture(outer, value, _strong(value.type))
+    copy.take_nodes(graph)
+    copy.take_outputs(graph.outputs, [_strong(value.type) for value in graph.outputs])
+    add_checks(copy.graph, copy.numbers)
+    return copy.graph
+
+
+def _has_numbers(graph: Graph) -> bool:
+    types = [value.type for value in (*graph.parameters, *graph.outputs)]
+    types += [value.type for node in graph.walk() for value in node.outputs]
+    return any(_wide(type) is not type for type in types)
+
+
+def _wide(type: Type) -> Type:
+    """What stands for a type in the graph that runs."""
+    if isinstance(type, ListType):
+        element = _wide(type.element)
+        return type if element is type.element else ListType(element, type.known)  # type: ignore[arg-type]
+    return TensorType(_WIDE[type.dtype], type.shape) if type.weak and type.dtype in _WIDE else type
+
+
+def _strong(type: Type) -> Type:
+    """The type, of what is not weak."""
+    if isinstance(type, ListType):
+        return ListType(_strong(type.element), type.known)  # type: ignore[arg-type]
+    return TensorType(type.dtype, type.shape) if type.weak and type.dtype in _WIDE else type
+
+
+def _exact(type: Type) -> Type:
+    """The type, of ints with 64 bits."""
+    return TensorType(int64, type.shape) if isinstance(type, TensorType) and type.dtype is int32 else type
+
+
+def _tensor(type: Type) -> TensorType:
+    return type.element if isinstance(type, ListType) else type
+
+
+def _was_int32(value: Value) -> bool:
+    """Whether a value is what an int32 became for a while, such as a length."""
+    node = value.node
+    return node is not None and node.op is CAST and _tensor(node.inputs[0].type).dtype is int32
+
+
+class _Copy:
+    """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own. `numbers`
+    takes what `add_checks` is for."""
+
+    def __init__(
+        self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region],
+        numbers: dict[Node, Position | None],
+    ) -> None:
+        self.graph, self.made, self.regions, self.numbers = graph, made, regions, numbers
+        self.place: Position | None = None  # of what is copied
+
+    def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
+        for value in inputs:
+            self._take(self.graph.add_input(change(value.type), value.hint), value)
+
+    def capture(self, outer: Any, value: Value, type: Type) -> None:
+        inner = Value(self.graph, type, hint=value.hint)
+        self.graph.captures.append((outer, inner))
+        self._take(inner, value)
+
+    def take_nodes(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            self._visit(node)
+
+    def take_outputs(self, outputs: Iterable[Value], types: Iterable[Type]) -> None:
+        """The outputs, with the dtypes of `types`."""
+        self.graph.outputs = []
+        for value, type in zip(outputs, types, strict=True):
+            self.place = self.place if value.node is None else value.node.position
+            self.graph.outputs.append(self.fit(self.made[value], type))
+
+    def _take(self, new: Value, old: Value) -> None:
+        """Let `new`, which may have another dtype, stand for `old`."""
+        self.made[old] = self.fit(new, _wide(old.type))
+
+    def fit(self, value: Value, type: Type) -> Value:
+        """The value in the dtype of `type`."""
+        have, want = _tensor(value.type), _tensor(type)
+        if have.dtype is want.dtype:
+            return value
+        if value.constant is not None:
+            array = value.constant.astype(want.dtype.np)
+            return self.graph.add_node(CONST, (), {"value": array}, TensorType(want.dtype, have.shape)).outputs[0]
+        target = TensorType(want.dtype, have.shape)
+        if isinstance(value.type, ListType):
+            types: Type = ListType(target, value.type.known)
+            node = self.graph.add_node(REGISTRY["list_cast"], (value,), {"element": target}, types)
+        else:
+            node = self.graph.add_node(CAST, (value,), {"dtype": want.dtype}, target)
+        if want.dtype is int32 and not (target is not want and target.shape) and not _was_int32(value):
+            self.numbers[node] = self.place
+        return node.outputs[0]
+
+    def _visit(self, node: Node) -> None:
+        self.place = node.position
+        wide = tuple([_wide(value.type) for value in node.outputs])
+        if node.op is CONST:
+            (type,) = wide
+            params = node.params if type is node.outputs[0].type else {"value": node.params["value"].astype(
+                _tensor(type).dtype.np, copy=False)}
+            self._add(node, (), params, wide)
+        elif node.op is CAST:
+            (type,) = wide
+            found = self.made[node.inputs[0]]
+            if found.type == type:
+                self.made[node.outputs[0]] = found
+            else:
+                params = {**node.params, "dtype": _tensor(type).dtype}
+                if not _tensor(type).weak:
+                    params.pop("weak", None)
+                self._add(node, (found,), params, wide)
+        elif node.subgraphs:
+            self._control(node)
+        else:
+            self._apply(node, wide)
+
+    def _add(self, node: Node, inputs: Sequence[Value], params: dict[str, Any], types: Sequence[Type]) -> None:
+        """Add what stands for a node, whose results may still have another dtype."""
+        new = self.graph.add_node(node.op, inputs, params, types[0] if node.single else tuple(types), node.position)
+        if is_checked(node):
+            self.numbers[new] = node.position
+        for value, old in zip(new.outputs, node.outputs, strict=True):
+            value.hint = old.hint
+            self._take(value, old)
+
+    def _apply(self, node: Node, wide: Sequence[Type]) -> None:
+        """With operands in 64 bits, if the op takes them so and gives what is wanted (or that in 32 bits: a length);
+        else in 32 bits. Where they are compared, tensors of ints have 64 bits, too."""
+        inputs = [self.made[value] for value in node.inputs]
+        params = {name: self._param(param, _wide) for name, param in node.params.items()}
+        if node.op.name == "keep":
+            inputs = [self.fit(value, type) for value, type in zip(inputs, params["region"].types, strict=True)]
+        for types in [value.type for value in inputs], [_exact(value.type) for value in inputs]:
+            results = wide if node.op.name == "keep" else self._results(node, types, params, wide)
+            if results is not None:
+                self._add(node, list(map(self.fit, inputs, types)), params, results)
+                return
+        inputs = [self.fit(made, _strong(value.type)) for made, value in zip(inputs, node.inputs, strict=True)]
+        params = {name: self._param(param, _strong) for name, param in node.params.items()}
+        self._add(node, inputs, params, [_strong(value.type) for value in node.outputs])
+
+    def _results(
+        self, node: Node, types: Sequence[Type], params: dict[str, Any], wide: Sequence[Type]
+    ) -> Sequence[Type] | None:
+        """What the op gives of operands of these types, if it takes them and that will do."""
+        olds = [value.type for value in node.inputs]
+        if all(new is old for new, old in zip(types, olds)) and all(
+                type is value.type for type, value in zip(wide, node.outputs)):
+            return wide
+        floats = {_tensor(old).weak for old in olds if _tensor(old).dtype is float32}
+        agreeing = () if node.op.agree is None else types[node.op.agree]
+        if node.op.name in _AS_TENSORS or floats == {False, True} or len({_tensor(t).dtype for t in agreeing}) > 1:
+            return None
+        try:
+            found = node.op.rule(*types, **params)
+        except OpError:
+            return None
+        made = found if isinstance(found, tuple) else (found,)
+        narrow = [_strong(value.type) for value in node.outputs]
+        results = [next((want for want in wants if _tensor(want).dtype is _tensor(have).dtype), None)
+                   for have, *wants in zip(made, wide, narrow)]
+        return None if len(made) != len(wide) or None in results else results  # type: ignore[return-value]
+
+    def _param(self, param: Any, change: Callable[[Type], Type]) -> Any:
+        if isinstance(param, (TensorType, ListType)):
+            return change(param)
+        if isinstance(param, Region):
+            if param not in self.regions:
+                self.regions[param] = copy = Region(param.line)
+                copy.types, copy.caught = tuple(map(_wide, param.types)), param.caught
+            return self.regions[param]
+        if isinstance(param, Raised) and param.cause is not None:
+            return dataclasses.replace(param, cause=self._param(param.cause, change))
+        return param
+
+    def _control(self, node: Node) -> None:
+        """State has 64 bits on all ways; what a stream or the user's code gives or takes has the dtype it had."""
+        operands = [self.made[value] for value in node.operands]
+        results = [_wide(value.type) for value in node.outputs]
+        bodies = node.subgraphs
+        counts = node.op.name == "reduce" and node.params.get("stream") is None
+        given = _wide if counts else _strong
+        if node.op.name in ("while_loop", "reduce"):
+            state = bodies["body"].inputs[len(bodies["body"].inputs) - len(results):]
+            results = [_wide(value.type) for value in state]
+            lead = len(operands) - len(state)
+            olds = bodies["body"].inputs if counts else node.operands
+            operands = [*(self.fit(made, given(old.type)) for made, old in zip(operands[:lead], olds)),
+                        *(self.fit(made, type) for made, type in zip(operands[lead:], results))]
+        params = {name: self._param(param, _wide) for name, param in node.params.items()}
+        captured: list[Value] = []
+        for name, graph in bodies.items():
+            inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions, self.numbers)
+            inner.place = node.position
+            params[name] = inner.graph
+            items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0
+            inner.take_inputs(graph.inputs[:items], given)
+            inner.take_inputs(graph.inputs[items:], _wide)
+            for outer, value in graph.captures:
+                captured.append(self.made[outer])
+                inner.capture(captured[-1], value, captured[-1].type)
+            inner.take_nodes(graph)
+            inner.take_outputs(graph.outputs, [v.type for v in graph.outputs] if name == "test" else results)
+        self._add(node, [*operands, *captured], params, results)

@@ -1,0 +1,328 @@
+"""Putting tensors together, taking them apart, and repeating and reordering what is in them."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
+from runtime.core.op import Op, Sample, unknown_shape
+from runtime.core.tensor import OPERATORS, EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import Shape, TensorType, check_room, compatible_shapes, dtype_of, int32, int64, shape_text
+from runtime.ops.creation import range as range_
+from runtime.ops.effects import raise_unless
+from runtime.ops.gather import gather
+from runtime.ops.lists import list_concat, list_stack
+from runtime.ops.logic import greater_equal
+from runtime.ops.math import cast, maximum, mod
+from runtime.ops.op_makers import apply_one, named
+from runtime.ops.reduction import cumsum, reduce_all
+from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
+from runtime.ops.sorting import searchsorted
+from runtime.ops.static_arguments import axis_of, merge_shapes, static_int, static_ints
+
+# Concat.
+
+def _concat_kernel(*xs: Any, axis: int) -> Any:
+    try:
+        return np.concatenate(xs, axis)
+    except ValueError:
+        raise _differ(xs, axis) from None
+
+
+def _differ(xs: Any, axis: int) -> ShapeError:
+    texts = " and ".join(dict.fromkeys(shape_text(x.shape) for x in xs))
+    return ShapeError(f"the tensors given to concat differ outside of axis {axis}: {texts}")
+
+
+def _concat_rule(*xs: TensorType, axis: int) -> TensorType:
+    if not xs or not xs[0].ndim:
+        raise ShapeError("concat takes at least one tensor, of rank 1 or more",
+                         remedy="Use rt.stack to join scalars.")
+    hidden = [(*x.shape[:axis], None, *x.shape[axis + 1:]) for x in xs]
+    try:
+        shape = list(merge_shapes("the tensors given to concat", *hidden))
+    except ShapeError:
+        raise _differ(xs, axis) from None
+    sizes = [x.shape[axis] for x in xs]
+    shape[axis] = None if None in sizes else sum(size or 0 for size in sizes)
+    return TensorType(xs[0].dtype, tuple(shape), all(x.weak for x in xs))
+
+
+def _concat_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shapes, axis in ((((2,), (3,)), 0), (((2, 3), (2, 1), (2, 0)), 1), (((1, 2), (4, 2)), 0), (((2,),), 0)):
+        yield tuple(rng.random(shape) for shape in shapes), {"axis": axis}
+
+
+CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), samples=_concat_samples,
+                   doc="Tensors one after another along an axis.")
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Tensors of one dtype, one after another along `axis` (`tf.concat`). ShapeError if other axes differ.
+
+    Of a list that a staged loop made, the elements along another axis than the first have one shape.
+    """
+    leaves: Sequence[Any] = values.__leaves__() if hasattr(type(values), "__leaves__") else ()
+    if len(leaves) == 1 and isinstance(leaves[0], (GraphList, EagerList)):
+        return named(_concat_list(leaves[0], axis), name)
+    if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):
+        return convert_to_tensor(values, name=name)
+    if not values:
+        raise ShapeError("concat takes at least one tensor, of rank 1 or more")
+    items = list(values)
+    ranks = [item.ndim for item in items if isinstance(item, Tensor)]
+    if not ranks:
+        items = [convert_to_tensor(item) for item in items]
+        ranks = [items[0].ndim]
+    # of scalars the rule complains
+    place = axis_of("concat", axis, ranks[0]) if ranks[0] else 0
+    return named(apply_one(CONCAT, *items, axis=place), name)
+
+
+def _concat_list(values: Any, axis: Any) -> Tensor:
+    place = axis_of("concat", axis, len(values.type.element.shape))
+    if not place:
+        joined: Tensor = list_concat(values)
+        return joined
+    rows = list_stack(values)  # [n, d0, ..., dk, ...] becomes [d0, ..., n, dk, ...]
+    rows = transpose(rows, [*range(1, place + 1), 0, *range(place + 1, rows.ndim)])
+    sizes = dims(rows)
+    return reshape(rows, [*sizes[:place], product(sizes[place:place + 2]), *sizes[place + 2:]])
+
+
+# Split.
+
+Sections = tuple[int, ...]
+_MOST_PARTS: Final = 1 << 24
+
+
+def _split_kernel(x: Any, *, sections: int | Sections, axis: int) -> tuple[Any, ...]:
+    size = x.shape[axis]
+    if isinstance(sections, int):
+        if size % sections:
+            raise ShapeError(f"axis {axis} of size {size} does not split into {sections} equal parts")
+        sections = (size // sections,) * sections
+    elif sum(sections) != size:
+        raise ShapeError(f"axis {axis} of size {size} does not split into parts of {list(sections)}")
+    ends = np.cumsum(sections)
+    return tuple(x[along(axis, slice(end - size, end))] for end, size in zip(ends, sections, strict=True))
+
+
+def _split_rule(x: TensorType, *, sections: int | Sections, axis: int) -> tuple[TensorType, ...]:
+    size = x.shape[axis]
+    parts: Shape
+    if isinstance(sections, int):
+        if sections < 1 or (size is not None and size % sections):
+            raise ShapeError(f"axis {axis} of size {size} does not split into {sections} equal parts")
+        if sections > _MOST_PARTS:
+            raise OutOfMemoryError(f"split into {sections} parts would be as many tensors: more than there is room for")
+        parts = (None if size is None else size // sections,) * sections
+    else:
+        parts = sections
+        if size is not None and sum(sections) != size:
+            raise ShapeError(f"axis {axis} of size {size} does not split into parts of {list(sections)}")
+    return tuple(x.with_shape((*x.shape[:axis], part, *x.shape[axis + 1:])) for part in parts)
+
+
+def _split_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shape, sections, axis in (((6,), 3, 0), ((2, 4), 2, 1), ((5, 2), (1, 4, 0), 0), ((0,), 2, 0)):
+        yield (rng.random(shape),), {"sections": sections, "axis": axis}
+
+
+SPLIT: Final = Op("split", _split_kernel, _split_rule, samples=_split_samples,
+                  errors=unknown_shape,
+                  doc="Parts along an axis: `sections` equal ones, or of the sizes in `sections`.")
+
+
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
+          ) -> list[Tensor]:
+    """Parts along `axis`: a number of equal ones, or of the given sizes, one of them perhaps -1 (`tf.split`)."""
+    x = convert_to_tensor(value)
+    place = axis_of("split", axis, x.ndim)
+    sections: int | Sections
+    if np.ndim(num_or_size_splits) == 0:
+        (sections,) = static_ints("the number of parts of split", num_or_size_splits)
+    else:
+        sections = static_ints("the sizes of split", num_or_size_splits)
+        if -1 in sections:
+            size = x.type.shape[place]
+            if size is None:
+                raise ShapeError("split needs a known size for the part of size -1, "
+                                 f"but axis {place} of {x.type} is unknown")
+            sections = tuple(size - sum(sections) - 1 if part == -1 else part for part in sections)
+    return list(apply(SPLIT, x, sections=sections, axis=place))
+
+
+def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+    """The slices along `axis`, which is dropped (`tf.unstack`). `num`: their number, if it is not known."""
+    x = convert_to_tensor(value)
+    place = axis_of("unstack", axis, x.ndim)
+    size = x.type.shape[place]
+    if size is None and num is None:
+        raise ShapeError(f"unstack needs to know how many tensors there are, but axis {place} of {x.type} is "
+                         "unknown", remedy="Pass num, or loop over the tensor in converted code.")
+    if num is not None and size not in (None, num):
+        raise ShapeError(f"unstack cannot give {num} tensors for axis {place} of {x.type}")
+    count = size if num is None else num
+    if not count:
+        return []
+    return [squeeze(part, place) for part in apply(SPLIT, x, sections=count, axis=place)]
+
+
+# Pad.
+
+_MODES: Final = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _pad_kernel(x: Any, value: Any, *paddings: Any, pairs: Pairs | None, mode: str) -> Any:
+    widths: Any = paddings[0].tolist() if paddings else pairs
+    if any(size < 0 for pair in widths for size in pair):
+        raise InvalidArgumentError(f"pad takes sizes of at least 0, not {widths}")
+    if not x.ndim:
+        return x
+    check_room("the result of pad", [size + sum(pair) for size, pair in zip(x.shape, widths, strict=True)], dtype_of(x))
+    if mode == "CONSTANT":
+        return np.pad(x, widths, constant_values=value)
+    least = 1 if mode == "REFLECT" else 0
+    if any(max(pair) > size - least for pair, size in zip(widths, x.shape, strict=True)):
+        raise ShapeError(f"{mode} padding by {widths} needs more elements than {shape_text(x.shape)} has")
+    return np.pad(x, widths, _MODES[mode])  # type: ignore[call-overload]
+
+
+def _pad_rule(x: TensorType, value: TensorType, *paddings: TensorType, pairs: Pairs | None, mode: str
+              ) -> TensorType:
+    if value.dtype is not x.dtype or value.ndim:
+        raise DTypeError(f"pad takes a scalar {x.dtype.name} to pad with, not {value}")
+    if paddings and not compatible_shapes(paddings[0].shape, (x.ndim, 2)):
+        raise ShapeError(f"pad takes paddings of shape [{x.ndim},2], not {paddings[0]}")
+    if pairs is None:
+        return TensorType(x.dtype, (None,) * x.ndim)
+    if len(pairs) != x.ndim:
+        raise ShapeError(f"pad takes paddings of shape [{x.ndim},2], not [{len(pairs)},2]")
+    return TensorType(x.dtype, tuple(None if size is None else size + sum(pair)
+                                     for size, pair in zip(x.shape, pairs, strict=True)))
+
+
+def _pad_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for shape, pairs in (((), ()), ((3,), ((1, 2),)), ((2, 3), ((0, 1), (2, 2))), ((0, 2), ((1, 0), (0, 0)))):
+        x, value = rng.random(shape), np.float64(7)
+        yield (x, value), {"pairs": pairs, "mode": "CONSTANT"}
+        yield (x, value, np.array(pairs, np.int32).reshape(-1, 2)), {"pairs": None, "mode": "CONSTANT"}
+    for mode in ("REFLECT", "SYMMETRIC"):
+        yield (rng.random((3, 4)), np.float64(0)), {"pairs": ((1, 2), (0, 3)), "mode": mode}
+
+
+PAD: Final = Op("pad", _pad_kernel, _pad_rule, agree=slice(0, 2), samples=_pad_samples,
+                errors=(InvalidArgumentError,),
+                doc="Elements added before and after each axis: `pairs`, or if None the operand, says how many.")
+
+
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+        ) -> Tensor:
+    """Elements added before and after each axis, as many as `paddings` (int[rank, 2]) says (`tf.pad`).
+
+    `mode`: CONSTANT, REFLECT or SYMMETRIC.
+    """
+    mode = mode.upper()
+    if mode not in _MODES:
+        raise InvalidArgumentError(f"pad takes the mode {', '.join(_MODES)}, not {mode!r}")
+    x = convert_to_tensor(tensor)
+    pairs: Pairs | None = None
+    operands: list[Tensor] = []
+    widths = paddings
+    if not isinstance(widths, Tensor):
+        rows = [_pair(row) for row in widths]
+        if any(type(size) is not int for row in rows for size in row):
+            widths = convert_to_tensor(rows)
+        else:
+            pairs = tuple(rows)
+    elif not isinstance(widths, GraphTensor) or widths.value.constant is not None:
+        constant = widths.value.constant if isinstance(widths, GraphTensor) else np.asarray(widths)
+        pairs = tuple((int(a), int(b)) for a, b in constant)
+    if pairs is None:
+        operands.append(widths)
+    return named(apply_one(PAD, x, constant_values, *operands, pairs=pairs, mode=mode),
+                 name)
+
+
+def _pair(row: Any) -> tuple[Any, Any]:
+    if isinstance(row, GraphTensor):
+        return row[0], row[1]
+    before, after = row
+    return tuple(size if known is None else known  # type: ignore[return-value]
+                 for size in (before, after) for known in (static_int(size),))
+
+
+# Repeating and reordering.
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated `multiples[i]` times along axis i (`tf.tile`)."""
+    x = convert_to_tensor(input)
+    counts = numbers("the multiples of tile", multiples)
+    if len(counts) != x.ndim:
+        raise ShapeError(f"tile takes {x.ndim} multiples for a tensor of rank {x.ndim}, not {len(counts)}")
+    if not counts:
+        return x
+    sizes = dims(x)
+    if all(type(count) is int and count == 1 for count in counts):
+        return x
+    rows = expand_dims(x, [2 * i for i in range(x.ndim)])
+    rows = broadcast_to(rows, [n for pair in zip(counts, sizes, strict=True) for n in pair])
+    return reshape(rows, [product(pair) for pair in zip(counts, sizes, strict=True)], name)
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each element along `axis` repeated; without `axis`, of the flat tensor (`tf.repeat`).
+
+    `repeats`: a scalar, or a number for each element.
+    """
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    place = axis_of("repeat", axis, x.ndim)
+    counts = convert_to_tensor(repeats)
+    size = dim(x, place)
+    if counts.ndim and counts.type.shape[0] != 1:
+        if not counts.dtype.is_unsigned:
+            raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
+        ends = cumsum(counts)
+        return gather(x, searchsorted(ends, range_(ends[-1]), side="right"), axis=place, name=name)
+    scalar = reshape(counts, []) if counts.ndim else counts
+    known = static_int(scalar)
+    times = scalar if known is None else known
+    sizes = dims(x)
+    rows = broadcast_to(expand_dims(x, place + 1), [*sizes[:place + 1], times, *sizes[place + 1:]])
+    return reshape(rows, [*sizes[:place], product([size, times]), *sizes[place + 1:]], name)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements moved by `shift` along `axis`, those at the end to the start (`tf.roll`).
+
+    Each is an int, or a list or tensor of as many: a `shift` may be known only when the graph runs.
+    """
+    x = convert_to_tensor(input)
+    places = static_ints("the axis of roll", axis)
+    shifts = numbers("the shift of roll", [shift] if getattr(shift, "ndim", None) == 0 else shift)
+    if len(shifts) != len(places):
+        raise ShapeError(f"roll takes a shift for each axis, not {len(shifts)} for {len(places)}")
+    for place, by in zip(places, shifts, strict=True):
+        along = axis_of("roll", place, x.ndim)
+        size = dim(x, along)
+        if type(size) is int and not size:
+            continue
+        if type(size) is int and type(by) is int:
+            if at := (size - by) % size:
+                last, first = ((slice(None),) * along + (part,) for part in (slice(at, None), slice(at)))
+                x = concat([x[last], x[first]], along)
+            continue
+        if type(by) is not int:
+            by = cast(mod(cast(by, int64), maximum(cast(size, int64), 1)), int32)
+        x = gather(x, mod(range_(size) - by, size), axis=along)
+    return named(x, name)
+
+
+OPERATORS.update(concat=concat)

@@ -1,0 +1,237 @@
+"""`try`: a region of a graph whose errors are caught, and the ops that belong to it.
+
+    results = try_(; body, handler0, handler1, ..., region, kinds)  is
+
+    try:
+        results = body()
+    except kinds[0] as error:
+        results = handler0(*region.state)
+    except kinds[1] as error:
+        results = handler1(*region.state)
+
+The body has no inputs. With what state a handler starts, `keep(*state; region)` says, within the body or a graph in
+it, for the errors of all nodes that run after it: what the user's variables hold there. If the state has values, there
+is a `keep` before each node that may raise what is caught; an error that no node declares (memory, interrupts) is
+passed on if it comes before the first. In a handler, and in graphs in it, `reraise(; region)` raises the error again,
+and `error_text` and `error_part` give what it holds.
+
+A node in the body of a region may be wanted for its error alone, so none that can raise is dropped there.
+
+The reference executor raises Python exceptions. Native code jumps to the handlers, and has a place in memory for the
+state (`runtime.backends.native.control.exceptions`).
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.core.tracebacks import is_internal
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
+from runtime.core.graph import Graph, Node, Position
+from runtime.core.op import ANY, Errors, Op
+from runtime.core.tensor import EagerTensor
+from runtime.core.types import TensorType, Type
+from runtime.ops.control import join_types
+
+__all__ = ["ERROR_PART", "ERROR_TEXT", "KEEP", "RERAISE", "TRY", "Region", "Run", "caught_by", "mark_caught",
+           "may_catch"]
+
+Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
+
+
+def may_catch(kind: type[BaseException], error: type[BaseException]) -> bool:
+    """Whether `except kind` can catch what was declared as `error` (`Op.errors`)."""
+    return issubclass(error, kind) or (error in ANY and issubclass(kind, error))
+
+
+class Run:
+    """One run of a region: the state that a handler would start with, and the error that one handles."""
+
+    __slots__ = ("error", "state")
+
+    def __init__(self, state: Sequence[Any] | None, error: BaseException | None = None) -> None:
+        self.state = state  # None: nothing was kept yet
+        self.error = error
+
+
+_MARK: Final = "__region__"
+
+
+def mark_caught(exception: BaseException, region: Region) -> None:
+    """Let `exception` stand for the error that a handler of `region` is given."""
+    exception.__dict__[_MARK] = region
+
+
+def caught_by(exception: BaseException | None) -> Region | None:
+    """The region of the handler for whose error `exception` stands, if it does.
+
+    StagingError if that handler is not being traced any more.
+    """
+    region: Region | None = None if exception is None else exception.__dict__.get(_MARK)
+    if region is not None and exception is not None and region.handled is not exception:
+        error = StagingError(
+            f"the error that a handler of the `try` in line {region.line} caught is used after that handler, and a "
+            "graph cannot carry it there",
+            remedy="Keep what you need of it, such as a number, in the handler, or raise it there.")
+        locate(error, _place(exception.__traceback__))
+        raise error
+    return region
+
+
+def _place(traceback: TracebackType | None) -> Position | None:
+    """The innermost line of the user's in a traceback."""
+    found = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            found = Position(code.co_filename, traceback.tb_lineno, code.co_name, code, traceback.tb_lasti)
+        traceback = traceback.tb_next
+    return found
+
+
+class _Runs(threading.local):
+    def __init__(self) -> None:
+        self.open: list[Run] = []
+
+
+class Region:
+    """What a `try_` node and the nodes that belong to it have in common.
+
+    types    of the state
+    caught   what the body may raise and a handler may catch
+    handled  while a handler is traced: what stands there for the error
+    """
+
+    __slots__ = ("_runs", "caught", "handled", "line", "types")
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.types: tuple[Type, ...] = ()
+        self.caught: Errors = ()
+        self.handled: BaseException | None = None
+        self._runs = _Runs()
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of the region that this thread is in, the innermost last."""
+        return self._runs.open
+
+    @property
+    def error(self) -> BaseException:
+        """What the handler that runs was given."""
+        error = self.runs[-1].error
+        assert error is not None, "only a handler asks for its error"
+        return error
+
+    def __repr__(self) -> str:
+        return f"line {self.line}"
+
+
+def _try_kernel(
+    *, body: Function, region: Region, kinds: tuple[Errors, ...], **handlers: Function
+) -> tuple[Any, ...]:
+    run = Run(None if region.types else ())
+    region.runs.append(run)
+    try:
+        return tuple(body())
+    except BaseException as error:
+        for caught, handler in zip(kinds, handlers.values(), strict=True):
+            if isinstance(error, caught) and run.state is not None:
+                run.error = error
+                return tuple(handler(*run.state))
+        raise
+    finally:
+        region.runs.pop()
+
+
+def _try_rule(
+    *, body: Graph, region: Region, kinds: tuple[Errors, ...], **handlers: Graph
+) -> tuple[Type, ...]:
+    results = [value.type for value in body.outputs]
+    for handler in handlers.values():
+        for value, have in zip(handler.inputs, region.types, strict=True):
+            if not value.type.accepts(have):
+                raise ShapeError(f"try_: a handler takes {value.type}, but the state is {have}")
+        for i, value in enumerate(handler.outputs):
+            joined = join_types(results[i], value.type)
+            if joined is None:
+                raise DTypeError(f"try_: the body gives {results[i]} and a handler {value.type}")
+            results[i] = joined
+    return tuple(results)
+
+
+def _try_errors(node: Node) -> Errors:
+    """The errors of the body that no handler surely catches, and those of the handlers."""
+    found: dict[type[BaseException], None] = {}
+    for name, graph in node.subgraphs.items():
+        for error in graph.errors:
+            if name != "body" or not any(issubclass(error, kinds) for kinds in node.params["kinds"]):
+                found[error] = None
+    return tuple(found)
+
+
+TRY: Final = Op("try_", _try_kernel, _try_rule, errors=_try_errors,
+                doc="`body()`, or if it raises one of `kinds[i]`, the handler number i, of the state kept last.")
+
+
+def _keep_kernel(*state: Any, region: Region) -> None:
+    region.runs[-1].state = state
+
+
+def _keep_rule(*state: Type, region: Region) -> tuple[()]:
+    for want, have in zip(region.types, state, strict=True):
+        if not want.accepts(have):
+            raise ShapeError(f"keep: a value is {have}, but the state is {want}")
+    return ()
+
+
+KEEP: Final = Op("keep", _keep_kernel, _keep_rule, effect=True,
+                 doc="The state that a handler of the region starts with if a later node raises.")
+
+
+def _reraise_kernel(*, region: Region) -> None:
+    raise region.error
+
+
+def _reraise_rule(*, region: Region) -> tuple[()]:
+    return ()
+
+
+RERAISE: Final = Op("reraise", _reraise_kernel, _reraise_rule, effect=True, foreign=True,
+                    errors=lambda node: node.params["region"].caught,
+                    doc="Raise the error again that the region's handler was given.")
+
+
+def _text_kernel(*, region: Region, part: int | str | None = None) -> Any:
+    error = region.error
+    return np.frombuffer(str(error if part is None else _part(error, part)).encode(), np.uint8)
+
+
+def _text_rule(*, region: Region, part: int | str | None = None) -> TensorType:
+    return TensorType(t.uint8, (None,))
+
+
+ERROR_TEXT: Final = Op("error_text", _text_kernel, _text_rule,
+                       doc="`str` of the error that the region's handler was given, or of a part of it, as UTF-8.")
+
+
+def _part(error: BaseException, part: int | str) -> Any:
+    return error.args[part] if isinstance(part, int) else vars(error)[part]
+
+
+def _part_kernel(*, region: Region, part: int | str, type: TensorType) -> Any:
+    value = _part(region.error, part)
+    return np.asarray(value._array if isinstance(value, EagerTensor) else value, type.dtype.np)
+
+
+def _part_rule(*, region: Region, part: int | str, type: TensorType) -> TensorType:
+    return type
+
+
+ERROR_PART: Final = Op("error_part", _part_kernel, _part_rule,
+                       doc="A number or tensor that the error holds: `args[part]`, or the attribute `part`.")

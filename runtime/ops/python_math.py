@@ -1,0 +1,109 @@
+"""Functions of Python's `math` as ops: the kernel is the function itself, and gives and raises what it does.
+
+They have no native form: native code calls the kernel for each result.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core import types as t
+from runtime.core.errors import DTypeError
+from runtime.core.op import Op, Sample, Samples
+from runtime.core.types import TensorType, Type, dtype_of
+
+__all__ = ["FLOAT_FUNCTIONS"]
+
+
+def _op(
+    name: str, function: Callable[..., Any], samples: Samples, *errors: type[Exception], results: str = "f",
+    rank: int = 0,
+) -> Op:
+    """The op of a function of Python numbers, or of lists where `rank` is 1. It gives as many floats and ints as
+    `results` has "f" and "i": with 64 bits, if operands have, of which the floats count where there are some."""
+
+    def rule(*operands: Type, **params: Any) -> Any:
+        found: list[TensorType] = []
+        for x in operands:
+            if not isinstance(x, TensorType) or x.dtype.is_complex or len(x.shape) > rank:
+                raise DTypeError(f"{name} takes {'vectors or ' * rank}scalars that are real numbers, not {x}")
+            found.append(x)
+        weak = all(x.weak for x in found)
+        types = tuple([TensorType(dtype, (), weak) for dtype in dtypes([x.dtype for x in found])])
+        return types if len(results) > 1 else types[0]
+
+    def kernel(*xs: Any, **params: Any) -> Any:
+        found = function(*[x.tolist() for x in xs], **params)
+        values = found if len(results) > 1 else (found,)
+        arrays = tuple([dtype.np.type(x) for dtype, x in zip(dtypes([dtype_of(x) for x in xs]), values, strict=True)])
+        return arrays if len(results) > 1 else arrays[0]
+
+    def dtypes(given: Sequence[t.DType]) -> list[t.DType]:
+        kind = max([dtype.kind for dtype in given], default=0)
+        wide = any(dtype.size == 8 for dtype in given if dtype.kind == kind)
+        return [(t.float32, t.float64)[wide] if result == "f" else (t.int32, t.int64)[wide] for result in results]
+
+    return Op(name, kernel, rule, samples=samples, errors=errors, doc=f"What `{name}` of Python's `math` gives.")
+
+
+def _of(*values: Any) -> Samples:
+    """Samples of floats, ints, and lists of floats."""
+
+    def samples(rng: np.random.Generator) -> Iterable[Sample]:
+        for dtype in (np.float64, np.float32):
+            yield tuple([np.int64(x) if isinstance(x, int) else np.asarray(x, dtype)[()] for x in values]), {}
+
+    return samples
+
+
+def _flat(values: Iterable[Any]) -> list[Any]:
+    return [x for value in values for x in (value if isinstance(value, list) else (value,))]
+
+
+def _fsum(*values: Any) -> float:
+    return math.fsum(_flat(values))
+
+
+def _sumprod(*values: Any, count: int) -> Any:
+    return math.sumprod(_flat(values[:count]), _flat(values[count:]))  # type: ignore[attr-defined]
+
+
+def _sumprod_ints(*values: Any, count: int) -> int:
+    total: int = _sumprod(*values, count=count)
+    if total.bit_length() > 63:
+        raise OverflowError("the result of sumprod() does not fit int64: ints that Python made have 64 bits in a graph")
+    return total
+
+
+def _steps_after(x: float, y: float, steps: int) -> float:
+    return math.nextafter(x, y, steps=steps)  # type: ignore[call-arg]
+
+
+def _sumprod_samples(number: Callable[[int], Any]) -> Samples:
+    x, y, z = number(3), number(5), np.asarray([number(2), number(4)])
+    return lambda rng: [((x, y, z), {"count": 2}), ((z, x, y), {"count": 1})]
+
+
+def _made() -> Iterable[Op]:
+    yield _op("gamma", math.gamma, _of(2.5), ValueError, OverflowError)
+    yield _op("lgamma", math.lgamma, _of(2.5), ValueError, OverflowError)
+    yield _op("ulp", math.ulp, _of(1e-30))
+    yield _op("frexp", math.frexp, _of(-5.25), results="fi")
+    yield _op("ldexp", math.ldexp, _of(0.7, -3), OverflowError)
+    yield _op("nextafter", math.nextafter, _of(1.0, 2.0))
+    yield _op("fsum", _fsum, _of(0.1, [1e16, -1e16, 0.25], 3.0), ValueError, OverflowError, rank=1)
+    if hasattr(math, "sumprod"):  # from Python 3.12 on, as `steps`
+        yield _op("nextafter_steps", _steps_after, _of(1.0, 2.0, 3), ValueError)
+        yield _op("sumprod", _sumprod, _sumprod_samples(np.float64), ValueError, rank=1)
+        yield _op("sumprod_ints", _sumprod_ints, _sumprod_samples(np.int64), ValueError, OverflowError, results="i",
+                  rank=1)
+    if hasattr(math, "fma"):
+        yield _op("fma", math.fma, _of(0.1, 0.3, -0.03), ValueError, OverflowError)
+
+
+FLOAT_FUNCTIONS: Final = {op.name: op for op in _made()}
+"""The ops by name. `nextafter_steps` is `nextafter` with the steps for a third operand. Of the operands of `sumprod`,
+and of `sumprod_ints`, which gives an int, the first `count` are of the first iterable."""

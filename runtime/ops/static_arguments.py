@@ -1,0 +1,97 @@
+"""What is known of a value while a function is traced: axes, sizes and shapes given as tensors."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.core.errors import ShapeError, StagingError
+from runtime.core.graph import Value
+from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.types import Shape, shape_text
+
+__all__ = ["axes_of", "axis_of", "known_elements", "merge_shapes", "static_int", "static_ints"]
+
+
+def static_int(x: Any) -> int | None:
+    """The int that `x` is, or None if it is a tensor whose value only a run knows. TypeError if it is no int."""
+    if isinstance(x, GraphTensor):
+        constant = x.value.constant
+        return None if constant is None else operator.index(constant[()])
+    return operator.index(x)
+
+
+def known_elements(x: GraphTensor) -> list[int | None] | None:
+    """The elements of a 1-D int tensor as far as they are known; None if not even their number is."""
+    shape = x.type.shape
+    return None if len(shape) != 1 or shape[0] is None else _elements(x.value, shape[0])
+
+
+def _elements(value: Value, count: int) -> list[int | None]:
+    constant = value.constant
+    if constant is not None:
+        return [int(item) for item in constant]
+    node = value.node
+    if node is not None and node.op.name == "stack":
+        return [None if item.constant is None else int(item.constant) for item in node.inputs]
+    if node is not None and node.op.name == "cast" and value.type.dtype.is_integer:  # type: ignore[union-attr]
+        return _elements(node.inputs[0], count)
+    if node is not None and node.op.name == "concat":
+        parts: list[int | None] = []
+        for item in node.inputs:
+            size = item.type.shape[0]  # type: ignore[union-attr]
+            if size is None:
+                return [None] * count
+            parts += _elements(item, size)
+        return parts
+    return [None] * count
+
+
+def static_ints(what: str, values: Any) -> tuple[int, ...]:
+    """`values`, an int, a sequence of ints or a tensor of them, as ints.
+
+    StagingError, with `what` as the subject, if only a run knows them.
+    """
+    if isinstance(values, GraphTensor):
+        known = [static_int(values)] if not values.type.shape else known_elements(values)
+    elif isinstance(values, (EagerTensor, np.ndarray)):
+        known = [operator.index(v) for v in np.asarray(values).reshape(-1)]
+    elif isinstance(values, Sequence):
+        known = [static_int(v) for v in values]
+    else:
+        known = [static_int(values)]
+    if known is None or None in known:
+        raise StagingError(f"{what} must be known when the function is traced; a tensor is given",
+                           remedy="Pass a Python int, or a tensor made of constants.")
+    return tuple(known)  # type: ignore[arg-type]
+
+
+def axis_of(op: str, axis: Any, ndim: int) -> int:
+    """`axis`, perhaps negative, of a tensor with `ndim` dimensions as 0 to ndim - 1. ShapeError if out of range."""
+    value = axis if type(axis) is int else static_ints(f"the axis of {op}", axis)[0]
+    if not -ndim <= value < ndim:
+        raise ShapeError(f"axis {value} is out of range for {op} of a tensor of rank {ndim}")
+    return value % ndim
+
+
+def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """One axis or several (None: all) as a sorted tuple of different axes from 0 to ndim - 1."""
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
+    return tuple(sorted({axis_of(op, a, ndim) for a in static_ints(f"the axis of {op}", axis)}))
+
+
+def merge_shapes(what: str, *shapes: Shape) -> Shape:
+    """What is known of a shape that all of `shapes` describe. ShapeError, of `what`, if they contradict."""
+    merged = shapes[0]
+    for shape in shapes[1:]:
+        if len(shape) != len(merged) or any(
+                a is not None and b is not None and a != b for a, b in zip(merged, shape, strict=True)):
+            texts = " and ".join(dict.fromkeys(shape_text(s) for s in shapes))
+            raise ShapeError(f"{what} have different shapes: {texts}")
+        merged = tuple(b if a is None else a for a, b in zip(merged, shape, strict=True))
+    return merged

@@ -1,0 +1,53 @@
+"""From a traced graph to one that means the same and runs faster."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from runtime.core.graph import Graph, Value
+from runtime.optimize import algebra, array_layout, fast_math_rules, hoist_and_share  # noqa: F401  they fill the tables, in this order
+from runtime.optimize.builder import Builder, Context
+from runtime.optimize.control_flow import visit
+from runtime.optimize.dead_code import sweep
+from runtime.optimize.rules import FAST, RULES, Fired, Rule, named
+
+__all__ = ["FAST", "RULES", "Fired", "Rule", "rewrite"]
+
+MOST_WALKS: Final = 3  # what is swept away can make more of the rest simple
+CAPTURES: Final = named("known scalars", "A scalar tensor that a function has from outside is a constant.")
+
+
+def rewrite(
+    graph: Graph, rules: Iterable[Rule] | None = None, log: list[Fired] | None = None, keep_captures: bool = False,
+    fast_math: bool = False,
+) -> Graph:
+    """A new graph for `graph`, with the same inputs, that gives the same bits, effects and errors.
+
+    The rules are those of `RULES`, or only `rules`; with `fast_math` also those of `FAST`, which round differently.
+    What they do is appended to `log`. `graph` stays as it is. `keep_captures`: its captures stay the same, in their
+    order, also those that nobody uses.
+    """
+    tables = (RULES, FAST) if fast_math else (RULES,)
+    context = Context([rule for table in tables for rule in table.values()] if rules is None else rules, log, visit)
+    for _ in range(MOST_WALKS):
+        graph = _walk(graph, context)
+        if not sweep(graph, context, keep_captures):
+            break
+    return graph
+
+
+def _walk(graph: Graph, context: Context) -> Graph:
+    b = Builder(context, graph.name)
+    b.graph.parent = graph.parent
+    inputs = [b.graph.add_input(value.type, value.hint) for value in graph.inputs]
+    for outer, old in graph.captures:
+        array = getattr(outer, "_array", None)
+        value = b.values[old] = Value(b.graph, old.type, hint=old.hint)
+        b.graph.captures.append((outer, value))
+        if array is not None and not array.ndim and CAPTURES in context.enabled:
+            b.values[old] = context.constant(array)
+            context.fired(CAPTURES, "const", None)
+    b.values.update(zip(graph.inputs, inputs))
+    for node in graph.nodes:
+        b.visit(node)
+    return b.finish([b.home(value) for value in graph.outputs])

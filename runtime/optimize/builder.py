@@ -1,0 +1,273 @@
+"""Building the rewritten graph: one walk over the old one, in which each node is simplified before it is added.
+
+A value of the new graphs has one home: the graph that makes it. While graphs are built, nodes refer to homes, also
+across graphs; a graph that is finished captures what comes from outside. So a node of a loop's body of which all
+inputs have homes outside can be made outside. Constants belong to no graph, and are made where they are used.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.errors import OpError
+from runtime.core.graph import Graph, Node, Position, Value
+from runtime.core.op import CAST, CONST, REGISTRY, Op
+from runtime.core.types import ListType, TensorType, Type, type_of_array
+from runtime.optimize.rules import FAST, RULES, Fired, Rule, named
+
+__all__ = ["LEARN", "Builder", "Context", "certainly_raises", "implied", "is_removable"]
+
+MOST_IMPLIED: Final = 32
+LEARN: Final = named("learn", "After a check of a condition, and in the branches on it, its value is known.")
+
+Visit = Callable[["Builder", Node, list[Value]], Sequence[Value]]
+
+
+_by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by those that are given, and by op
+
+
+class Context:
+    """What the builders of one rewrite share."""
+
+    def __init__(self, rules: Iterable[Rule], log: list[Fired] | None, visit: Visit) -> None:
+        self.log = log
+        self.visit = visit  # of nodes with sub-graphs
+        self.given = frozenset(rules)
+        self.enabled = frozenset([rule.name for rule in self.given])
+        self.by_op = _by_op.setdefault(self.given, {})
+        self.constants: dict[Any, Value] = {}
+        self.pool = Graph("constants")
+
+    def rules(self, op: Op) -> tuple[Rule, ...]:
+        """The rules to try on a node of `op`, in order."""
+        found = self.by_op.get(op.name)
+        if found is None:
+            found = self.by_op[op.name] = tuple([
+                rule for rule in (*RULES.values(), *FAST.values()) if rule in self.given and rule.function is not None
+                and (op.name in rule.ops or not (rule.ops or op.effect))])
+        return found
+
+    def fired(self, rule: str, op: str, position: Position | None) -> None:
+        if self.log is not None:
+            self.log.append(Fired(rule, op, position))
+
+    def constant(self, array: Any, type: TensorType | None = None, position: Position | None = None) -> Value:
+        """The home of a constant: one value for all of the same dtype, shape and bits."""
+        key: Any = (array.dtype.char, array.shape, array.tobytes()) if array.size <= 64 else id(array)
+        value = self.constants.get(key)
+        if value is None:
+            type = type_of_array(array) if type is None else type
+            params = {"value": array, "weak": True} if type.weak else {"value": array}
+            value = self.constants[key] = Node(self.pool, CONST, (), params, type, position).outputs[0]
+        return value
+
+
+class Builder:
+    """Builds one graph.
+
+    loop     it is the body or test of a loop: what does not depend on the state may move out
+    certain  it runs at least once whenever the node does that it belongs to
+    index    of a counted loop's body: what counts its iterations, from 0
+    counter  that, and how many there are, where it is known
+    """
+
+    def __init__(
+        self, context: Context, name: str, parent: Builder | None = None, loop: bool = False, certain: bool = False
+    ) -> None:
+        self.context = context
+        self.graph: Graph = Graph(name, parent.graph if parent is not None else None)
+        self.parent = parent
+        self.loop = loop
+        self.certain = certain
+        self.index: Value | None = None
+        self.counter: tuple[Value, int] | None = None
+        self.position: Position | None = None  # of the node that is being simplified
+        self.values: dict[Value, Value] = {}  # of the old graphs: their homes
+        self.shared: dict[Any, tuple[Value, ...]] = {}  # results by op, inputs and params
+        self.known: dict[Value, Value] = {}  # constants that values have from here on
+        self._inner: dict[Value, Value] = {}  # values of this graph by home outside
+        self._homes: dict[Value, Value] = {}  # homes by value of this graph: the other way round
+
+    # Reading the old graph.
+
+    def home(self, old: Value) -> Value:
+        """Where the value of an old graph, or of one that is finished, is made; or the constant that it is."""
+        value = self.values.get(old) or self._homes.get(old)
+        if value is None:
+            value = old if self.parent is None or old.graph is self.graph else self.parent.home(old)
+        builder: Builder | None = self
+        while builder is not None:
+            if builder.known:
+                value = builder.known.get(value, value)
+            builder = builder.parent
+        return value
+
+    def counts(self, home: Value) -> bool:
+        """Whether a value counts the iterations of a loop around."""
+        return self.index is home or (self.parent is not None and self.parent.counts(home))
+
+    def count_of(self, home: Value) -> int | None:
+        """How many values, from 0 on, one has that counts the iterations of a loop around; None for other values."""
+        builder: Builder | None = self
+        while builder is not None:
+            if builder.counter is not None and builder.counter[0] is home:
+                return builder.counter[1]
+            builder = builder.parent
+        return None
+
+    def visit(self, old: Node) -> None:
+        """Add what a node of the old graph becomes."""
+        if old.op is CONST:
+            value = old.outputs[0]
+            assert isinstance(value.type, TensorType)
+            self.values[value] = self.context.constant(old.params["value"], value.type, old.position)
+            return
+        self.position = old.position
+        if old.subgraphs:
+            results = self.context.visit(self, old, [self.home(v) for v in old.operands])
+        else:
+            inputs = [self.home(v) for v in old.inputs]
+            types: tuple[Type, ...] = tuple([v.type for v in old.outputs])
+            if any(new.type is not v.type for new, v in zip(inputs, old.inputs)):
+                try:
+                    types = _refined(types, old.op.rule(*[v.type for v in inputs], **old.params))
+                except OpError:  # it raises when it is reached, as it would have without what is known by now
+                    inputs = [self._forget(new, v.type) for new, v in zip(inputs, old.inputs)]
+            node = Node(self.graph, old.op, inputs, old.params, types[0] if old.single else types, old.position)
+            for old_value, value in zip(old.outputs, node.outputs):
+                value.hint = old_value.hint
+            results = self.place(node)
+            if old.op.name in _CHECKS:
+                self.learn(inputs[0], True)
+        self.values.update(zip(old.outputs, results, strict=True))
+
+    def _forget(self, home: Value, type: Type) -> Value:
+        """The value with no more known of its type than `type`."""
+        if home.type == type:
+            return home
+        if isinstance(type, ListType):
+            node = Node(self.graph, REGISTRY["list_cast"], (home,), {"element": type.element}, type, self.position)
+        else:
+            node = Node(self.graph, CAST, (home,), {"dtype": type.dtype}, type, self.position)
+        self.graph.nodes.append(node)
+        return node.outputs[0]
+
+    def inline(self, graph: Graph, inputs: Sequence[Value] = ()) -> list[Value]:
+        """Add what the nodes of a sub-graph become; gives its outputs."""
+        self.values.update(zip(graph.inputs, inputs, strict=True))
+        for outer, inner in graph.captures:
+            self.values[inner] = self.home(outer)
+        for node in graph.nodes:
+            self.visit(node)
+        return [self.home(v) for v in graph.outputs]
+
+    # Making nodes.
+
+    def constant(self, array: Any) -> Value:
+        return self.context.constant(array, position=self.position)
+
+    def apply(self, op: str, *inputs: Value, **params: Any) -> Value:
+        """The result of an op applied to homes, at the position of the node that is being simplified."""
+        record = REGISTRY[op]
+        types = record.rule(*[v.type for v in inputs], **params)
+        (result,) = self.place(Node(self.graph, record, inputs, params, types, self.position))
+        return result
+
+    def place(self, node: Node) -> Sequence[Value]:
+        """What to use as the results of a node whose inputs are homes: simpler values, or else it is added."""
+        self.position = node.position
+        for rule in self.context.rules(node.op):
+            result = rule.function(self, node)  # type: ignore[misc]
+            if result is None:
+                continue
+            results = (result,) if isinstance(result, Value) else result
+            if (rule.sees or not node.errors) and all(
+                    mine.type.accepts(new.type) for mine, new in zip(node.outputs, results)):
+                self.context.fired(rule.name, node.op.name, node.position)
+                return results
+        self.graph.nodes.append(node)
+        return node.outputs
+
+    def learn(self, condition: Value, truth: bool) -> None:
+        """From here on a bool scalar is known."""
+        if LEARN in self.context.enabled:
+            for value, holds in implied(condition, truth):
+                if value.constant is None:
+                    self.known[value] = self.constant(np.array(holds))
+
+    # Finishing.
+
+    def local(self, home: Value) -> Value:
+        """The value of this graph for one that may be made outside: captured, or a constant made again."""
+        if home.graph is self.graph:
+            return home
+        inner = self._inner.get(home)
+        if inner is None:
+            if home.constant is not None:
+                assert home.node is not None
+                inner = Node(self.graph, CONST, (), home.node.params, home.type, home.node.position).outputs[0]
+            else:
+                assert self.parent is not None, f"{home!r} is made in no graph around {self.graph.name}"
+                inner = Value(self.graph, home.type, hint=home.hint)
+                self.graph.captures.append((self.parent.local(home), inner))
+            self._inner[home], self._homes[inner] = inner, home
+        return inner
+
+    def finish(self, outputs: Iterable[Value]) -> Graph:
+        """The graph, closed. Constants are made at its start."""
+        graph = self.graph
+        graph.outputs = [self.local(v) for v in outputs]
+        for node in graph.nodes:
+            if node.subgraphs:
+                captured = node.inputs[len(node.operands):]
+                node.inputs = [*map(self.local, node.operands), *captured]
+            else:
+                node.inputs = [v if v.graph is graph else self.local(v) for v in node.inputs]
+        constants = [v.node for v in self._inner.values() if v.node is not None]
+        graph.nodes = [*constants, *graph.nodes]
+        return graph
+
+
+_CHECKS: Final = frozenset(("check_bound", "raise_unless"))  # they raise unless their first operand holds
+
+
+def _refined(old: tuple[Type, ...], inferred: Type | tuple[Type, ...]) -> tuple[Type, ...]:
+    """The inferred types where they say more."""
+    new = inferred if isinstance(inferred, tuple) else (inferred,)
+    return tuple([_refine(a, b) for a, b in zip(old, new, strict=True)])
+
+
+def _refine(old: Type, new: Type) -> Type:
+    if isinstance(old, ListType) or isinstance(new, ListType) or not old.accepts(new):
+        return old
+    return old.with_shape(new.shape)
+
+
+def implied(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
+    """What is known of bools where `condition` is known: it, and what it is made of. Not all of that, if it is much."""
+    pending = [(condition, truth)]
+    for _ in range(MOST_IMPLIED):
+        if not pending:
+            return
+        condition, truth = pending.pop()
+        yield condition, truth
+        node = condition.node
+        if node is not None and node.op.name == "invert":
+            pending.append((node.inputs[0], not truth))
+        elif node is not None and node.op.name == ("bitwise_and" if truth else "bitwise_or"):
+            pending += [(value, truth) for value in node.inputs if value.type == condition.type]
+
+
+def certainly_raises(graph: Graph) -> bool:
+    """Whether a graph ends in an error each time that it runs."""
+    return any(node.op.name in ("raise", "reraise") for node in graph.nodes)
+
+
+def is_removable(node: Node) -> bool:
+    """Whether nobody could tell that a node did not run, if its results are not used: it raises nothing, and ends."""
+    if node.effect or node.errors:
+        return False
+    return node.op.name != "while_loop" and all(
+        is_removable(inner) for graph in node.subgraphs.values() for inner in graph.nodes)

@@ -1,0 +1,81 @@
+"""Rules for where a node is: out of a loop where that is the same, and once where it was there twice."""
+from __future__ import annotations
+
+from typing import Final
+
+from runtime.core.graph import Node, Value
+from runtime.core.types import ListType, TensorType
+from runtime.optimize.builder import Builder
+from runtime.optimize.rules import Result, rule
+
+VIEWS: Final = frozenset(("dim", "expand_dims", "getitem", "reshape", "split", "squeeze", "transpose"))
+"""Ops that cost the same however large their operand is."""
+
+
+@rule("hoist", sees=True)
+def hoist(b: Builder, node: Node) -> Result:
+    """A node in a loop that depends on nothing that the loop changes moves out of it. It must not raise, and not make
+    more elements than go in. Where the loop may not run at all it must cost next to nothing: scalars and views."""
+    if not b.loop or b.parent is None or not node.inputs:
+        return None
+    variable = False
+    for value in node.inputs:
+        if value.graph is b.graph:
+            return None
+        variable = variable or value.constant is None
+    if not variable or not (b.certain or _is_cheap(node)) or _inflates(node) or node.errors:
+        return None
+    types = tuple([v.type for v in node.outputs])
+    moved = Node(b.parent.graph, node.op, node.inputs, node.params, types[0] if node.single else types, node.position)
+    for old, new in zip(node.outputs, moved.outputs):
+        new.hint = old.hint
+    return b.parent.place(moved)
+
+
+def _is_cheap(node: Node) -> bool:
+    return node.op.name in VIEWS or all(
+        isinstance(v.type, TensorType) and not v.type.shape for v in (*node.inputs, *node.outputs))
+
+
+def _inflates(node: Node) -> bool:
+    """Whether a result is a list, or may have more elements than each of the operands."""
+    sizes = [v.type.size for v in node.inputs if isinstance(v.type, TensorType)]
+    ranks = [v.type.ndim for v in node.inputs if isinstance(v.type, TensorType)]
+    for value in node.outputs:
+        if isinstance(value.type, ListType):
+            return True
+        size = value.type.size
+        if size is None or None in sizes:
+            if value.type.ndim > max(ranks, default=0) or node.op.name == "broadcast_to":
+                return True
+        elif size > max([s for s in sizes if s is not None], default=1):
+            return True
+    return False
+
+
+@rule("share", sees=True)
+def share(b: Builder, node: Node) -> Result:
+    """A node that is equal to one that ran before, here or in a graph around, gives what that gave."""
+    if any(isinstance(v.type, ListType) for v in node.outputs):
+        return None  # lists are updated in place where nobody else holds them
+    inputs: tuple[Value, ...] = tuple(node.inputs)
+    if node.op.name in _SYMMETRIC and id(inputs[0]) > id(inputs[1]):
+        type = inputs[0].type
+        if node.op.name in ("equal", "not_equal") or (isinstance(type, TensorType) and type.dtype.kind < 2):
+            inputs = inputs[::-1]
+    key = node.op, inputs, tuple(node.params.items())
+    try:
+        found = b.shared.get(key)
+    except TypeError:  # a param that does not hash
+        return None
+    outer = b.parent
+    if found is None and outer is not None and not any(v.graph is b.graph for v in inputs):
+        while found is None and outer is not None:
+            found, outer = outer.shared.get(key), outer.parent
+    if found is None:
+        b.shared[key] = node.outputs
+    return found
+
+
+_SYMMETRIC: Final = frozenset(("add", "multiply", "equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"))
+"""Ops whose operands may be swapped; of floats only comparisons, as of two nans a sum keeps the first."""

@@ -1,0 +1,73 @@
+"""What a rule is, and the table that all of them are in."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from runtime.core.graph import Node, Position, Value
+
+if TYPE_CHECKING:
+    from runtime.optimize.builder import Builder
+
+__all__ = ["FAST", "RULES", "Fired", "Result", "Rule", "named", "rule"]
+
+Result = Value | Sequence[Value] | None
+Function = Callable[["Builder", Node], Result]
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One rewrite.
+
+    ops       the ops that it is tried on; empty: all without effect and without sub-graphs
+    function  what to use in place of the results of a node, or None. The inputs of the node are simplified already.
+              None in place of the function: a rule of control flow, or for whole graphs, which asks by its name.
+    sees      it sees itself to errors and shapes. Else it is not tried on a node that may raise: such a node stays, and
+              where shapes decide whether it raises, they may also decide the shape of the result.
+    """
+
+    name: str
+    doc: str
+    ops: tuple[str, ...] = ()
+    function: Function | None = None
+    sees: bool = False
+
+
+class Fired(NamedTuple):
+    """A rule that changed something: its name, the op of the node that it changed, and where that came from."""
+
+    rule: str
+    op: str
+    position: Position | None
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.op}" + (f" at {self.position}" if self.position is not None else "")
+
+
+RULES: Final[dict[str, Rule]] = {}
+"""Every rule that gives the same bits by name, in the order in which they are tried."""
+FAST: Final[dict[str, Rule]] = {}
+"""Those that round differently, for `fast_math` alone; they are tried after the others."""
+
+
+def rule(name: str, *ops: str, sees: bool = False, fast: bool = False) -> Callable[[Function], Function]:
+    """Add the decorated function to the table, to `FAST` if so; what it does is its docstring."""
+
+    def add(function: Function) -> Function:
+        _add(Rule(name, " ".join((function.__doc__ or "").split()), ops, function, sees), FAST if fast else RULES)
+        return function
+
+    return add
+
+
+def named(name: str, doc: str) -> str:
+    """Add a rule without a function to the table."""
+    _add(Rule(name, doc), RULES)
+    return name
+
+
+def _add(rule: Rule, table: dict[str, Rule]) -> None:
+    free = rule.name not in RULES and rule.name not in FAST
+    assert free and rule.doc, f"a rule has a name of its own and says what it does: {rule.name}"
+    table[rule.name] = rule

@@ -1,0 +1,1 @@
+"""Python's lists, tuples and dicts with values of the graph."""

@@ -1,0 +1,120 @@
+"""Comparisons of tuples, lists, dicts and dataclass objects that hold values of a graph: where Python takes the first
+parts that differ, the graph does."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+from autograph import operators
+from runtime.staging.containers.heapq_bisect import compare_items
+from runtime.staging.values.list import StagedSequence
+from runtime.staging.values.optional import Maybe
+from runtime.staging.values.truthiness import maybe_truth, truth
+
+__all__ = ["compare", "equals"]
+
+_PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
+    "eq": lambda x, y: x == y, "ne": lambda x, y: x != y}
+"""Python's own: code, so that a tensor which is asked for its truth sees that it is compared
+(`core/caller_bytecode.py`)."""
+_MANY: Final = 32
+"""Parts of a container above which a loop of the graph compares them."""
+_METHODS: Final = {name: f"__{name}__" for name in _PYTHON}
+_KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+def compare(name: str, left: Any, right: Any) -> Any:
+    """`left < right` or the like, by its name in `operator`. Of containers the first parts that differ decide: a bool,
+    or a bool scalar tensor; of others their own methods do."""
+    if _are_staged_lists(left, right):
+        return _by_a_loop(name, left, right)
+    parts = _both_parts(name, left, right)
+    if parts is None:
+        return _PYTHON[name](left, right)
+    if name in ("eq", "ne"):
+        same = left is right or equals(*parts)
+        return same if name == "eq" else operators.not_(same)
+    if min(map(len, parts)) > _MANY:
+        return _by_a_loop(name, *parts)
+    if not all(parts):
+        return _PYTHON[name](*map(len, parts))
+    (one, *rest), (other, *others) = parts
+    same = equals(one, other)
+    return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
+                         lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _by_a_loop(name: str, x: Any, y: Any) -> Any:
+    return operators.call(compare_items)(functools.partial(compare, name), x, y)
+
+
+def equals(value: Any, item: Any) -> Any:
+    """Whether an item equals a value, as Python asks it of items: a bool, or a bool scalar tensor. The parts of
+    containers are compared one by one, up to two that differ."""
+    for one, other in ((value, item), (item, value)):
+        if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
+            return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)
+    if _are_staged_lists(value, item):
+        return value is item or compare("eq", value, item)
+    parts = _both_parts("eq", value, item)
+    if parts is None:
+        return truth((value is item and not isinstance(value, Maybe)) or value == item)
+    if len(parts[0]) != len(parts[1]):
+        return False
+    if len(parts[0]) > _MANY:
+        return _by_a_loop("eq", *parts)
+    (one, *rest), (other, *others) = parts
+    return operators.and_(equals(one, other), lambda: equals(rest, others))
+
+
+def _are_staged_lists(x: Any, y: Any) -> bool:
+    """Whether two lists are to be compared of which one is staged."""
+    return any(isinstance(one, StagedSequence) and isinstance(other, (list, StagedSequence))
+               for one, other in ((x, y), (y, x)))
+
+
+def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
+    """What Python compares of two containers; None if these are none, or Python has all that it asks."""
+    one, other = (_items(name, x, y) if isinstance(x, dict) and isinstance(y, dict)
+                  else (_parts(name, x, y), _parts(name, y, x)))
+    if one is None or other is None or type(one) is not type(other) or (_is_known(one) and _is_known(other)):
+        return None
+    return one, other
+
+
+def _is_known(value: Any) -> bool:
+    """Whether Python can compare a value: a number or text, or a tuple or list of such."""
+    return all(map(_is_known, value)) if isinstance(value, (tuple, list)) else type(value) in _KNOWN
+
+
+def _parts(name: str, value: Any, other: Any) -> tuple[Any, ...] | list[Any] | None:
+    """What Python compares of a container with `other`; None if it is none, or its own method is to be asked."""
+    if hasattr(type(value), "__parts__"):
+        parts: list[Any] = value.__parts__()
+        return parts
+    for kind in tuple, list:
+        if isinstance(value, kind):
+            is_usual = getattr(type(value), _METHODS[name]) is getattr(kind, _METHODS[name])
+            return kind(value) if is_usual else None
+    if type(other) is type(value) and _is_generated(type(value), name):
+        return tuple([getattr(value, field.name) for field in dataclasses.fields(value) if field.compare])
+    return None
+
+
+def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] | None, list[Any] | None]:
+    """The values of two dicts, if these have the same keys, all of which Python knows."""
+    usual = all(type(value).__eq__ is dict.__eq__ for value in (x, y))
+    if name not in ("eq", "ne") or not usual or x.keys() != y.keys():
+        return None, None
+    return [x[key] for key in x], [y[key] for key in x]
+
+
+def _is_generated(cls: Any, name: str) -> bool:
+    """Whether a comparison is one that `dataclass` made for just this class: it has no source that could convert."""
+    method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
+    made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
+    return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"

@@ -1,0 +1,240 @@
+"""Dicts of which Python knows all keys, and a value of the graph is the key: `d[k]`, `d[k] = v`, `k in d`, `d.get(k)`.
+
+The graph finds the place of the key among those of the dict, as the first one that equals it; what the dict has there
+is the item of a list. Keys that are not there yet cannot be added: which ones a dict has is known while it is traced.
+"""
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+from autograph import operators
+from autograph.core.backend import backend_of
+from runtime.core.errors import UnimplementedError, locate
+from runtime.core.graph import staging_error
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import EagerTensor, Tensor
+from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.types import TensorType
+from runtime.ops.effects import raise_unless
+from runtime.ops.gather import gather
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, where
+from runtime.staging.values import dict_presence_class
+from runtime.staging.values.iterables import first_true, stacked, weak_int
+from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
+from runtime.staging.values.optional import Maybe
+from runtime.staging.values.select import choose, either
+from runtime.staging.values.strings import place_of_text
+
+__all__ = ["has_key", "item_of", "method_of_dict", "put_item_of"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _else(python: Callable[..., Any]) -> Callable[[F], F]:
+    """What Python does where the key is no tensor or text, but another object that the backend knows."""
+    def decorated(staged: F) -> F:
+        @functools.wraps(staged)
+        def called(mapping: Any, key: Any, *rest: Any) -> Any:
+            is_value = isinstance(key, (Tensor, StagedText, *Maybe)) or hasattr(type(key), "__tensor__")
+            return (staged if is_value else python)(mapping, key, *rest)
+
+        return cast(F, called)
+
+    return decorated
+
+
+@_else(operator.getitem)
+def item_of(mapping: dict[Any, Any], key: Any) -> Any:
+    """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
+    place = _place(list(mapping), key)
+    _check(place, len(mapping), key)
+    return _at([*mapping.values()], place)
+
+
+@_else(operator.setitem)
+def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
+    """`mapping[key] = value`. UnimplementedError, when the graph runs, if the key is not there."""
+    place = _place(list(mapping), key)
+    _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
+    mapping.update([(each, _chosen(equal(place, i), value, old, each))
+                    for i, (each, old) in enumerate(mapping.items())])
+
+
+@_else(operator.contains)
+def has_key(mapping: Any, key: Any) -> Any:
+    """`key in mapping`, of a dict or a view of its keys: a bool, or a bool scalar tensor."""
+    place = _place(list(mapping), key)
+    return place < len(mapping)
+
+
+def method_of_dict(fn: BuiltinFunctionType) -> Any:
+    """What stands for the method `fn` of a dict of which Python knows all keys."""
+    staged = _METHODS.get(fn.__name__)
+    if staged is None or type(fn.__self__) is not dict:
+        return dict_presence_class.method_of_dict(fn)
+
+    def called(*args: Any, **keywords: Any) -> Any:
+        asks = args and not keywords and backend_of(args[0]) is not None
+        return (functools.partial(staged, fn.__self__) if asks else fn)(*args, **keywords)
+
+    return called
+
+
+@_else(dict.get)
+def _get(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
+    place = _place(list(mapping), key)
+    if isinstance(place, int):
+        return [*mapping.values(), default][place]
+    if default is not None:
+        return _at([*mapping.values(), default], place)
+    values = [*mapping.values()]
+    return operators.if_exp(less(place, len(values)), lambda: _at(values, place), lambda: None)
+
+
+@_else(dict.setdefault)
+def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
+    place = _place(list(mapping), key)
+    _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
+    return _at([*mapping.values()], place)
+
+
+_METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "__contains__": has_key, "__getitem__": item_of, "get": _get, "setdefault": _setdefault}
+
+
+def _added(mapping: dict[Any, Any]) -> str:
+    keys = repr([*mapping])
+    keys = keys if len(keys) <= 60 else keys[:57] + "..."
+    return (f"a key is added to a dict with the keys {keys}, and only the graph knows which one: give the dict all its"
+            " keys before, such as dict.fromkeys(keys, 0)")
+
+
+def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:
+    """Raise the error, by default KeyError, if there is no such key: at once, or when the graph runs."""
+    there = less(place, size) if isinstance(place, Tensor) else place < size
+    if isinstance(key, Maybe):
+        present, key = key.presence.present, key.content
+        if present is not None and error is None:
+            raise_unless(logical_or(there, present), KeyError(None))
+    error = KeyError(key) if error is None else error
+    if isinstance(place, Tensor):
+        raise_unless(there, error)
+    elif not there:
+        locate(error, user_position())
+        raise error
+
+
+def _at(values: list[Any], place: Any) -> Any:
+    """The item of a list that is made here: no list of the user's is indexed. StagingError if no type fits all."""
+    return values[place] if isinstance(place, int) else choose(values, place)
+
+
+def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
+    """`value` where the condition holds, else what the dict has under the key. StagingError if no type fits both."""
+    if (made := either(condition, value, old)) is not None:
+        return made
+    given, held = describe(value), describe(old)
+    try:
+        joined = join(given, held)
+    except Conflict:
+        raise staging_error(
+            f"an item of a dict is set to {text(given)}, and only the graph knows which one, but the item {key!r} is"
+            f" {text(held)}", "Let all items of the dict be of one type.") from None
+    if isinstance(joined, Static):
+        return old
+    if isinstance(joined, Leaf) and isinstance(joined.type, TensorType) and not joined.type.shape:
+        return where(condition, value, old)
+    return operators.if_exp(condition, lambda: value, lambda: old)
+
+
+# The place of a key.
+
+def _place(keys: Sequence[Any], key: Any) -> Any:
+    """The place of the first of the keys that equals `key`, or their number: an int, or a weak int of the graph.
+    TypeError, or what a tensor says, for what is no key."""
+    if isinstance(key, Maybe):
+        key.presence.check_bound()
+        present, place = key.presence.present, _place(keys, key.content)
+        return place if present is None else where(present, place, _place(keys, None))
+    if isinstance(key, StagedText):
+        return _place_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
+                            lambda texts: place_of_text(texts, key))
+    if hasattr(type(key), "__tensor__"):
+        key = convert_to_tensor(key)
+    if isinstance(key, EagerTensor) and (graph := current_graph()) is not None:
+        key = wrap(capture(graph, key))
+    if not isinstance(key, Tensor) or key.ndim:
+        hash(key)
+        return next((i for i, each in enumerate(keys) if each is key or each == key), len(keys))
+    if key.dtype.is_bool:
+        key = weak_int(key)
+    numbers = [(i, number) for i, each in _comparable(keys, key) if (number := _as_equal(each, key)) is not None]
+    return _place_among(numbers, len(keys), lambda numbers: _place_of_number(numbers, key))
+
+
+def _place_among(held: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:
+    """The place among `size` keys, of which those that are `held`, each with its place, may equal another."""
+    if not held:
+        return size
+    places = [place for place, _ in held]
+    found = place_of([key for _, key in held])
+    return found if len(held) == size else gather([*places, size], found)
+
+
+def _place_of_number(numbers: list[Any], key: Tensor) -> Any:
+    first, size = numbers[0], len(numbers)
+    if type(first) is int and numbers == list(range(first, first + size)):
+        inside = greater_equal(key, first) & less_equal(key, numbers[-1])
+        held = where(inside, key, first)  # so that the difference is no larger than a number of keys
+        return where(inside, weak_int(held - first) if key.dtype.is_unsigned else weak_int(held) - first, size)
+    table = stacked(numbers) if key.type.weak else np.array(numbers, key.dtype.np)
+    return first_true(equal(table, key))
+
+
+def _comparable(keys: Sequence[Any], key: Any) -> Iterator[tuple[int, Any]]:
+    """The keys with their places. StagingError for one whose class has its own word on what equals it."""
+    for place, each in enumerate(keys):
+        if isinstance(each, np.generic):
+            each = each.item()
+        if type(each).__eq__ not in _PLAIN:
+            raise staging_error(
+                f"a key of this dict is a {type(each).__name__}, and only its class knows what equals it, while"
+                f" {'text' if isinstance(key, str) else 'a tensor'} is looked up that is known only when the graph"
+                " runs", "Let the keys be numbers or text.")
+        yield place, each
+
+
+_PLAIN: Final[frozenset[Any]] = frozenset(
+    kind.__eq__ for kind in (object, int, float, complex, str, bytes, tuple, frozenset, type(None)))
+
+
+def _as_equal(number: Any, key: Tensor) -> Any:
+    """A key of a dict as the number that a tensor of this type is where it equals it; None if there is none."""
+    if not isinstance(number, (int, float, complex)):
+        return None
+    if isinstance(number, complex) and not number.imag:
+        number = number.real
+    dtype, weak = key.dtype, key.type.weak
+    if dtype.is_integer:
+        if isinstance(number, complex) or number != number or number in (np.inf, -np.inf) or number != int(number):
+            return None
+        bounds = np.iinfo(np.int64 if weak else dtype.np)
+        return int(number) if bounds.min <= number <= bounds.max else None
+    if isinstance(number, complex) and dtype.is_floating:
+        return None
+    try:
+        made = (float if dtype.is_floating else complex)(number)
+    except OverflowError:
+        return None
+    if weak:
+        return made if isinstance(number, float) or made == number else None
+    with np.errstate(over="ignore"):
+        held = dtype.np.type(made).item()
+    return held if held == number or (isinstance(number, float) and abs(held) != np.inf) else None

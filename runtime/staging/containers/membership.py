@@ -1,0 +1,84 @@
+"""`x in xs` where a tensor is one of them, or among the items."""
+from __future__ import annotations
+
+from collections.abc import ItemsView, KeysView, ValuesView
+from typing import Any
+
+from autograph import operators
+from autograph.core.backend import backend_of
+from runtime.core.errors import ShapeError, locate
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import convert_to_tensor, user_position
+from runtime.ops.reduction import reduce_any
+from runtime.staging.containers import dict_lookup
+from runtime.staging.containers.comparison import equals
+from runtime.staging.values import dict_presence
+from runtime.staging.values.generators import StagedGenerator, any_of
+from runtime.staging.values.iterables import Staged, StagedRange
+from runtime.staging.values.list import StagedList
+from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.poisoned_iterators import leaving
+from runtime.staging.values.truthiness import truth
+
+__all__ = ["contains"]
+
+
+def contains(container: Any, value: Any) -> Any:
+    """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are no
+    scalars, TypeError for what has no items."""
+    if isinstance(container, MaybeObject):
+        container = container.checked()
+    if isinstance(container, (dict, KeysView)):
+        if backend_of(value) is None:
+            return dict_presence.has_key(container, value)
+        dict_presence.check_keys(container)
+        return dict_lookup.has_key(container, value)
+    if isinstance(container, (ItemsView, ValuesView)):
+        dict_presence.check_keys(container)
+    if isinstance(container, (range, StagedRange)):
+        return _within(container, value)
+    if isinstance(container, (MaybeTensor, StagedList, Tensor)) or (
+        hasattr(type(container), "__tensor__") and not isinstance(container, Staged)
+    ):
+        return _among(convert_to_tensor(container), value)
+    if isinstance(container, Staged):
+        equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
+        return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
+    if isinstance(value, StagedText) and isinstance(container, str):
+        value.refuse()
+    if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
+        return value in container
+    found: Any = False
+    leave = leaving(container)
+    for item in container:
+        same = equals(value, item)
+        if not isinstance(same, bool):
+            found = same if found is False else found | same
+        elif same:
+            if found is not False:
+                leave()
+            return True
+    if found is not False:
+        leave()
+    return found
+
+
+def _within(numbers: Any, value: Any) -> Any:
+    offset = value - numbers.start
+    index = offset // numbers.step
+    length = numbers.length if isinstance(numbers, StagedRange) else len(numbers)
+    inside = OPERATORS["and"](index >= 0, index < length)
+    return OPERATORS["and"](inside, offset % numbers.step == 0)
+
+
+def _among(items: Any, value: Any) -> Any:
+    if items.ndim == 0:
+        raise TypeError("a scalar tensor has no items to look among")
+    if items.ndim > 1:
+        error = ShapeError(
+            f"`in` compares items, and the truth of their comparison is ambiguous: the tensor is {items.type}",
+            remedy="Say which axis is to be equal: rt.reduce_any(rt.reduce_all(xs == x, axis=1)).")
+        locate(error, user_position())
+        raise error
+    return reduce_any(items == value)

@@ -1,0 +1,320 @@
+"""Lists of lists that tensors are the indices of: `g[y][x]`, and `g[y][x] = v`.
+
+A tensor that is the index of a list of rows gives a `ChosenRow`, which is one of these, for the graph to tell. To read
+its items stacks those of all rows. To set one needs rows that the graph can choose from: they become `StoredRow`s,
+which are parts of one tensor of rank 2, and wherever a row was, in the list and by other names, is its `StoredRow`.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from autograph import operators
+from autograph.state.reference_rewriting import exchange, was_before
+from autograph.state.statement_state import Remake
+from runtime.core.graph import staging_error
+from runtime.core.op import CAST
+from runtime.core.symbolic_text import REPR
+from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
+from runtime.core.types import DType, promote
+from runtime.ops.gather import gather
+from runtime.ops.indexing import getitem, setitem
+from runtime.ops.shape import reshape
+from runtime.staging.containers.comparison import equals
+from runtime.staging.values.alias_tracking import became, is_given, origin_of
+from runtime.staging.values.body_tracing import in_body
+from runtime.staging.values.iterables import normalised_index, stacked
+
+__all__ = ["ChosenRow", "Row", "are_rows", "remake_before", "replace", "store"]
+
+
+class _Table:
+    """Rows of one length and one type: a tensor of rank 2. As state it is a whole."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __leaves__(self) -> list[Tensor]:
+        return [self.tensor]
+
+    def __rebuild__(self, leaves: Sequence[Tensor]) -> _Table:
+        return _Table(leaves[0])
+
+    def __become__(self, leaves: Sequence[Tensor]) -> None:
+        self.tensor = leaves[0]
+
+    def set(self, place: tuple[Any, Any], value: Any) -> None:
+        x = _scalar(value)
+        dtype, weak = promote((self.tensor.type, x.type), "the items of a row")
+        self.tensor, x = (y if y.dtype is dtype else apply(CAST, y, dtype=dtype, **({"weak": True} if weak else {}))
+                          for y in (self.tensor, x))
+        self.tensor = setitem(self.tensor, place, x)
+
+
+def _scalar(value: Any) -> Tensor:
+    graph = current_graph()
+    x = None
+    if isinstance(value, (bool, int, float, complex, Tensor)):
+        x = convert_to_tensor(value) if graph is None else wrap(capture(graph, value))
+    if not isinstance(x, Tensor) or x.ndim:
+        kind = x.type if isinstance(x, Tensor) else type(value).__name__
+        raise staging_error(
+            f"an item of a list of lists that a tensor was the index of is set to {kind}: such lists hold numbers",
+            "Use one list for each part, or a tensor with more dimensions.")
+    return x
+
+
+class Row:
+    """What stands for a list that is a row of a list, as far as code reads it or sets items."""
+
+    __slots__ = ()
+
+    __stands_for__ = list
+    """For autograph, where what is in its slots is in reach of who has it; and for what asks what it is."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    dtype: DType
+    """Of the items, once `whole` was asked for."""
+
+    def whole(self) -> Tensor:
+        """The items as one tensor."""
+        raise NotImplementedError
+
+    def _get(self, i: Any) -> Any:
+        raise NotImplementedError
+
+    def _set(self, i: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return operators.item([*self], index)
+        return self._get(self._place(index, "list index out of range"))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._set_slice(index, value)
+            return
+        self._set(self._place(index, "list assignment index out of range"), value)
+
+    def _set_slice(self, index: slice, values: Any) -> None:
+        places, items = range(len(self))[index], [*values]
+        if len(places) != len(items):
+            self.refuse("it cannot change its length", "Make another list of it first: row[:].")
+        for place, item in zip(places, items, strict=True):
+            self._set(place, item)
+
+    def _place(self, index: Any, message: str) -> Any:
+        return normalised_index(index if isinstance(index, Tensor) else operator.index(index), len(self), message)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def copy(self) -> list[Any]:
+        return [*self]
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> list[Any]:
+        return [*self]
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other] if isinstance(other, (list, Row)) else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, count: Any) -> Any:
+        return [*self] * count
+
+    __rmul__ = __mul__
+
+    def __contains__(self, x: Any) -> Any:
+        return operators.in_(x, [*self])
+
+    def index(self, *args: Any) -> Any:
+        return OPERATORS["index"]([*self], *args)
+
+    def count(self, x: Any, /) -> Any:
+        return OPERATORS["count"]([*self], x)
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        items = [*self]
+        OPERATORS["sort"](items, key=key, reverse=reverse)
+        self[:] = items
+
+    def reverse(self) -> None:
+        self[:] = self[::-1]
+
+    def __iadd__(self, other: Any) -> NoReturn:
+        self.refuse("it cannot change its length", "Make another list of it first: row[:].")
+
+    __imul__ = __delitem__ = __iadd__
+
+    def __eq__(self, other: object) -> Any:
+        if self is other or not isinstance(other, (list, Row)):
+            return True if self is other else NotImplemented
+        return equals([*self], [*other])
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else operators.not_(same)
+
+    def __parts__(self) -> list[Any]:
+        """What is compared of it (`comparison.py`)."""
+        return [*self]
+
+    def _compared(self, other: Any) -> NoReturn:
+        self.refuse("it cannot be put in order here", "Compare it in converted code, or its items.")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compared
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'list'")
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name) and not name.startswith("__"):
+            self.refuse(f"it has no {name}()", "Make another list of it first: row[:].")
+        raise AttributeError(f"'list' object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(format(x, REPR) for x in self)}]"
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        raise staging_error(f"a list that is a row of a list of lists is part of a tensor here, as a tensor was the"
+                            f" index of these: {what}", remedy)
+
+
+Sequence.register(Row)  # for `match`
+
+
+class StoredRow(Row):
+    """A row of a table: what a list became."""
+
+    __slots__ = ("place", "table")
+
+    def __init__(self, table: _Table, place: int) -> None:
+        self.table, self.place = table, place
+
+    def __len__(self) -> int:
+        width = self.table.tensor.type.shape[1]
+        assert width is not None
+        return width
+
+    def _get(self, i: Any) -> Any:
+        return getitem(self.table.tensor, (self.place, i))
+
+    def _set(self, i: Any, value: Any) -> None:
+        self.table.set((self.place, i), value)
+
+    def whole(self) -> Tensor:
+        return getitem(self.table.tensor, self.place)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.table.tensor.dtype
+
+
+class ChosenRow(Row):
+    """One of some rows: lists of numbers of one length, or what stands for these."""
+
+    __slots__ = ("at", "dtype", "rows")
+
+    def __init__(self, rows: tuple[Any, ...], at: Tensor) -> None:
+        self.rows, self.at = rows, at
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    def _get(self, i: Any) -> Any:
+        table, place = self._stored()
+        return getitem(_stack(self.rows) if table is None else table.tensor, (place, i))
+
+    def _set(self, i: Any, value: Any) -> None:
+        if self._stored()[0] is None:
+            made = store(self.rows)
+            self.rows = tuple([made.get(id(row), row) for row in self.rows])
+        table, place = self._stored()
+        assert table is not None
+        table.set((place, i), value)
+
+    def whole(self) -> Tensor:
+        table, place = self._stored()
+        whole = getitem(_stack(self.rows) if table is None else table.tensor, place)
+        self.dtype = whole.dtype
+        return whole
+
+    def _stored(self) -> tuple[_Table | None, Any]:
+        """The table that all of the rows are in, if they are, and where in it, or among the rows, this one is."""
+        first = self.rows[0]
+        if not all(isinstance(row, StoredRow) and row.table is first.table for row in self.rows):
+            return None, self.at
+        places = [row.place for row in self.rows]
+        return first.table, self.at if places == list(range(len(places))) else gather(places, self.at)
+
+
+def _stack(rows: Sequence[Any]) -> Tensor:
+    return reshape(stacked([x for row in rows for x in row]), [len(rows), len(rows[0])])
+
+
+def are_rows(sequence: Sequence[Any]) -> bool:
+    """Whether a list or tuple holds rows of one length, of numbers."""
+    rows = all(isinstance(row, Row) or (type(row) is list and all(map(_is_scalar, row))) for row in sequence)
+    return rows and len({len(row) for row in sequence}) == 1 and len(sequence[0]) > 0
+
+
+def _is_scalar(x: Any) -> bool:
+    return not x.ndim if isinstance(x, Tensor) else isinstance(x, (int, float, complex))
+
+
+def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object], alone: bool = False) -> None:
+    """In a body, have `make(values)` called before the statement, which is staged again then, if these lists were
+    there: with those that were there, if each can be made what it is to be `alone`, else StagingError if only some
+    were."""
+    if in_body():
+        before = [value if (origin := origin_of(value)) is None else origin for value in values
+                  if not is_given(value) and (origin_of(value) is not None or was_before(value))]
+        if before and (alone or len(before) == len(values)):
+            raise Remake(make, before)
+        if before:
+            raise staging_error(
+                "a tensor is the index of a list of lists of which some are made in this staged statement, others"
+                " before it, and an item is set", "Make all of them before that statement, or in it.")
+
+
+def replace(pairs: Sequence[tuple[list[Any], Any]]) -> None:
+    """Let what stands for lists take their places, wherever these are."""
+    exchange(*pairs)
+    for old, new in pairs:
+        became(old, new)
+
+
+def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
+    """Make these rows parts of one table; by the ids of those that are lists, what is in their places from now on.
+
+    In a body of a staged statement that is done before the statement, which then is staged again.
+    """
+    distinct = list({id(row): row for row in rows}.values())
+    if any(isinstance(row, ChosenRow) for row in distinct):
+        raise staging_error(
+            "an item is set of a list of lists of which a tensor chose some out of another: which ones these are is"
+            " known only when the graph runs", "Keep their indices, or copies of them: row[:].")
+    remake_before(distinct, store)
+    table = _Table(_stack(distinct))
+    made = {}
+    for k, row in enumerate(distinct):
+        if isinstance(row, StoredRow):
+            row.table, row.place = table, k
+        else:
+            made[id(row)] = StoredRow(table, k)
+    replace([(row, made[id(row)]) for row in distinct if id(row) in made])
+    return made

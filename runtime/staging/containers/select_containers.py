@@ -1,0 +1,261 @@
+"""One of several lists, tuples or dicts that a tensor is the index of: `adjacent[v]`, `rows[i].append(x)`,
+`inventory[i]["coins"] += 1`."""
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from autograph import operators
+from runtime.core.symbolic_text import REPR
+from runtime.core.tensor import Tensor
+from runtime.ops.gather import gather
+from runtime.staging.containers.comparison import equals
+from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before, replace
+from runtime.staging.values.alias_tracking import copy_of
+from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, weak_int
+from runtime.staging.values.list import StagedList, StagedSequence
+from runtime.staging.values.select import (
+    Chosen,
+    Method,
+    call_method,
+    choose,
+    chosen_from,
+    is_one,
+    replaced,
+    unknown,
+    use,
+)
+
+__all__ = ["of_items"]
+
+
+def _put_item(x: Any, key: Any, value: Any) -> None:
+    operators.place(x)[key] = value
+
+
+def _is_in(x: Any, value: Any) -> Any:
+    return operators.in_(value, x)
+
+
+_RESIZES: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
+
+
+class _Row(ChosenRow):
+    """Of lists of numbers of one length, what has more methods as long as no tensor has taken their places."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _RESIZES and all(type(x) is list for x in self.rows):
+            return _Resizing(_SomeLength(self.rows, self.at), name)
+        return super().__getattr__(name)
+
+
+class _Resizing(Method):
+    """A method that changes the length of a list."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        _all_staged(self._ag_of, grow=True)
+        return super().__call__(*args, **keywords)
+
+
+class _OfItems(Chosen):
+    """One of some lists or tuples, or of what stands for lists."""
+
+    __slots__ = ()
+    __stands_for__ = list
+
+    def __getattribute__(self, name: str) -> Any:
+        return _Resizing(self, name) if name in _RESIZES else super().__getattribute__(name)
+
+    def __getitem__(self, index: Any) -> Any:
+        one_of, at = chosen_from(self)
+        if isinstance(index, slice) or not all(isinstance(one, (list, tuple)) for one in one_of):
+            return use(self, operators.item, index)
+        lengths = [len(one) for one in one_of]
+        kind = "tuple" if isinstance(one_of[0], tuple) else "list"
+        if len({*lengths}) == 1 and not isinstance(index, Tensor):
+            normalised_index(operator.index(index), lengths[0], f"{kind} index out of range")
+            return choose([one[index] for one in one_of], at)
+        place = normalised_index(index, choose(lengths, at), f"{kind} index out of range")
+        items = [*itertools.chain.from_iterable(one_of)]
+        if not items:
+            return use(self, operators.item, index)
+        starts = [*itertools.accumulate(lengths[:-1], initial=0)]
+        return choose(items, place + gather(stacked(starts), at))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _all_staged(self)
+        use(self, _put_item, index, value)
+
+    def __delitem__(self, index: Any) -> None:
+        use(self, operator.delitem, index)
+
+    def __contains__(self, value: Any) -> Any:
+        return use(self, _is_in, value)
+
+    def __add__(self, other: Any) -> Any:
+        return use(self, operator.add, other)
+
+    def __eq__(self, other: object) -> Any:
+        return is_one(self, other) is True or use(self, equals, other)
+
+    __hash__ = Chosen.__hash__
+
+
+def _all_staged(x: Chosen, grow: bool = False) -> None:
+    """Make staged lists of all of the lists that hold something, if some are, or if they are to `grow`."""
+    one_of, _ = chosen_from(x)
+    lists = [one for one in one_of if type(one) is list]
+    if lists and (any(isinstance(one, StagedList) for one in one_of) or (grow and any(lists))):
+        made = _staged(one_of)
+        x._ag_one_of = tuple([made.get(id(one), one) for one in one_of])
+
+
+def _staged(values: Sequence[Any]) -> dict[int, StagedList]:
+    distinct = list({id(one): one for one in values}.values())
+    lists = [one for one in distinct if type(one) is list]
+    remake_before(lists, _staged, alone=any(lists))
+    made = {id(one): StagedList.from_items(one) for one in lists if one}
+    first = next(one for one in (*made.values(), *distinct) if isinstance(one, StagedList))
+    made |= {id(one): StagedList.from_items(one, first.element) for one in lists if not one}
+    replace([(one, made[id(one)]) for one in lists])
+    return made
+
+
+class _Sequence(_OfItems):
+    """Of one length, that Python knows."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        one_of, _ = chosen_from(self)
+        lengths = {len(one) for one in one_of}
+        if len(lengths) > 1:
+            raise unknown(self, "some have changed their length")
+        return lengths.pop()
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(format(x, REPR) for x in self)}]"
+
+
+class _SomeLength(_OfItems, Staged):
+    """Of a length that only the graph knows."""
+
+    __slots__ = ()
+
+    length = property(lambda self: _length(self))
+
+    def __getattribute__(self, name: str) -> Any:
+        return _length(self) if name == "length" else super().__getattribute__(name)
+
+    def __truth__(self) -> Any:
+        return _length(self) != 0
+
+    def __iterable__(self) -> Counted:
+        return Counted(_length(self), lambda i: _as_now(self)[i])
+
+    def __len__(self) -> int:
+        raise unknown(self, "its length is, too", "Use len() in converted code.")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise unknown(self, "it cannot be iterated over here", "Loop over it in converted code.")
+
+
+def _as_now(x: _SomeLength) -> _SomeLength:
+    """`x` in the body that has just begun, which has copies of what it changes."""
+    one_of, at = chosen_from(x)
+    return _SomeLength([copy_of(one) for one in one_of], at)
+
+
+def _length(x: Chosen) -> Any:
+    one_of, at = chosen_from(x)
+    return weak_int(choose([operators.call(len)(one) for one in one_of], at))
+
+
+class _Dict(Chosen):
+    """One of some dicts."""
+
+    __slots__ = ()
+    __stands_for__ = dict
+
+    def __getattribute__(self, name: str) -> Any:
+        made = _OF_DICTS.get(name)
+        return super().__getattribute__(name) if made is None else functools.partial(made, self)
+
+    def __getitem__(self, key: Any) -> Any:
+        one_of, at = chosen_from(self)
+        if not isinstance(key, (Tensor, Chosen)) and all(key in one for one in one_of):
+            return choose([one[key] for one in one_of], at)
+        return use(self, operators.item, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        one_of, at = chosen_from(self)
+        if not isinstance(key, (Tensor, Chosen)) and all(key in one for one in one_of):
+            values = replaced([one[key] for one in one_of], at, value)
+            if values is not None:
+                for one, new in zip(one_of, values, strict=True):
+                    one[key] = new
+                return
+        use(self, _put_item, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        use(self, operator.delitem, key)
+
+    def __eq__(self, other: object) -> Any:
+        return is_one(self, other) is True or use(self, operator.eq, other)
+
+    __hash__ = Chosen.__hash__
+
+    def __contains__(self, key: Any) -> Any:
+        return use(self, _is_in, key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_keys(self))
+
+    def __len__(self) -> int:
+        return len(_keys(self))
+
+
+def _keys(x: Chosen) -> list[Any]:
+    one_of, _ = chosen_from(x)
+    keys = [list(one) for one in one_of]
+    if any(other != keys[0] for other in keys):
+        raise unknown(x, "they have not the same keys")
+    return keys[0]
+
+
+def _get(x: Chosen, key: Any, default: Any = None, /) -> Any:
+    one_of, at = chosen_from(x)
+    if isinstance(key, (Tensor, Chosen)):
+        return use(x, call_method, "get", (key, default), {})
+    return choose([one.get(key, default) for one in one_of], at)
+
+
+_OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "get": _get,
+    "items": lambda x: [(key, x[key]) for key in _keys(x)],
+    "keys": _keys,
+    "values": lambda x: [x[key] for key in _keys(x)],
+}
+
+
+def of_items(values: Sequence[Any], at: Any) -> Any:
+    """What stands for one of some lists and tuples, or of some dicts; None for others."""
+    kinds = {type(value) for value in values}
+    if kinds == {dict}:
+        return _Dict(values, at)
+    if not all(issubclass(kind, (StagedSequence, Row)) or kind in (list, tuple) for kind in kinds):
+        return None
+    if are_rows(values):
+        return _Row(tuple(values), at)
+    known = not any(isinstance(value, Staged) for value in values)
+    return (_Sequence if known and len({len(value) for value in values}) == 1 else _SomeLength)(values, at)

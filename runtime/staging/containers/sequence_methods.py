@@ -1,0 +1,271 @@
+"""What Python's lists and tuples do with values of the graph: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
+
+Staged lists do what is here as Python's do, but for their items, which they have themselves.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from autograph.state.reference_rewriting import exchange
+from runtime.core import pytree
+from runtime.core.graph import staging_error
+from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import bool_, int32
+from runtime.ops.concat_split import tile
+from runtime.ops.creation import range as range_
+from runtime.ops.creation import zeros_like
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import list_new, list_stack
+from runtime.ops.logic import equal, greater_equal, less, where
+from runtime.ops.math import cast, maximum, minimum
+from runtime.ops.reduction import reduce_sum
+from runtime.ops.shape import dim
+from runtime.ops.static_arguments import static_int
+from runtime.staging.containers.comparison import equals
+from runtime.staging.containers.row_table import are_rows, store
+from runtime.staging.containers.select_containers import of_items
+from runtime.staging.containers.sorting import sort_in_place, vector
+from runtime.staging.values.alias_tracking import became, is_carried
+from runtime.staging.values.flatten import staged_list
+from runtime.staging.values.iterables import (
+    StagedRange,
+    first_true,
+    indexable,
+    normalised_index,
+    stages_within,
+    weak_int,
+)
+from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
+from runtime.staging.values.list import StagedList, fold
+from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.select import choose, either, is_number, makers, replaced
+from runtime.staging.values.truthiness import truth
+
+__all__ = ["item_at", "method_of_sequence", "put_item_at"]
+
+
+def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
+    """`sequence * count`, or `sequence *= count`, of a list, tuple or staged list, which is repeated; NotImplemented
+    where it is arithmetic, or nothing, since the count is no integer scalar."""
+    if hasattr(type(count), "__tensor__"):
+        count = convert_to_tensor(count)
+    if not isinstance(sequence, (list, tuple, StagedList, StagedRecords)) or not _counts(count):
+        return NotImplemented
+    known = static_int(count) if isinstance(count, GraphTensor) else int(count)
+    if isinstance(sequence, (StagedList, StagedRecords)):
+        repeated = _repeated(sequence, count if known is None else known)
+        if in_place:
+            sequence.__become__(repeated.__leaves__())
+        return sequence if in_place else repeated
+    if known is not None or not sequence:
+        known = known or 0
+        if not in_place or isinstance(sequence, tuple):
+            return sequence * known
+        sequence *= known
+        return sequence
+    remedy = "Make an item for each place: [[0] * 2 for _ in range(n)]." if isinstance(sequence[0], list) else ""
+    repeated = _repeated(_staged(sequence, "repeated", "how often it is repeated", remedy), count)
+    if in_place:
+        exchange((sequence, repeated))
+        became(sequence, repeated)
+    return repeated
+
+
+def _counts(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return not x.ndim and (x.dtype.is_integer or x.dtype.is_bool)
+    return hasattr(type(x), "__index__")
+
+
+def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
+    """A list that is not empty as a staged one, to which something is `done`. StagingError if it is a tuple, or if its
+    items are no tensors, or such that could change."""
+    if isinstance(sequence, tuple):
+        raise staging_error(
+            f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
+    spec = with_staged_lists(describe(sequence))
+    if not all(map(is_number, sequence)) or not isinstance(spec, Custom):
+        raise staging_error(
+            f"{text(describe(sequence))} cannot be {done} here: {unknown} is known only when the graph runs, and a list"
+            " that is made then holds tensors of one type, or tuples of such tensors",
+            remedy or "Use a list of numbers.")
+    return staged_list(spec, sequence)
+
+
+def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
+    if isinstance(items, StagedRecords):
+        return StagedRecords([_repeated_column(column, count) for column in items.columns], items.structure)
+    return _repeated_column(items, count)
+
+
+def _repeated_column(items: StagedList, count: Any) -> StagedList:
+    count = max(count, 0) if isinstance(count, int) else maximum(weak_int(count), 0)
+    if None not in items.element.shape:
+        return StagedList.from_tensor(tile(list_stack(items.__leaves__()[0]), [count, *[1] * items.element.ndim]))
+
+    def extended(_: Any, whole: StagedList) -> tuple[StagedList]:
+        whole.extend(items)
+        return (whole,)
+
+    whole: StagedList = fold(StagedRange(count), extended, (StagedList(list_new((), items.element)),), ("list",))[0]
+    return whole
+
+
+# Items and slices of Python's own lists, tuples and ranges, at a place that only the graph knows.
+
+def item_at(sequence: Any, place: Any) -> Any:
+    """`sequence[place]`, also of a slice. The error of Python's own, which wants an int, for items that are of several
+    types, or could change."""
+    if isinstance(place, slice):
+        return _slice(sequence, place)
+    place = convert_to_tensor(place)
+    if not _counts(place):
+        return sequence[place]
+    if isinstance(sequence, range):
+        return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
+    if all(map(is_number, sequence)):
+        indices.asked = True
+    kind = "list" if isinstance(sequence, list) else "tuple"
+    at = normalised_index(place, len(sequence), f"{kind} index out of range")
+    return choose(sequence, at) if sequence else 0
+
+
+def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
+    """`sequence[place] = value` of a list, which may be in the list or tuple `around`. The error of Python's own, which
+    wants an int, for what is no list of numbers, and for what a loop carries, which makes a staged list of it
+    (`runtime.staging.control.loops`)."""
+    place = convert_to_tensor(place)
+    if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
+        store(around)[id(sequence)][place] = value
+        return
+    numbers = all(map(is_number, (*sequence, value)))
+    if _counts(place) and sequence and not (numbers and is_carried(sequence)):
+        at = normalised_index(place, len(sequence), "list assignment index out of range")
+        made = replaced(sequence, at, value) if numbers else [
+            either(equal(at, i), value, old) for i, old in enumerate(sequence)]
+        if made is not None and all(new is not None for new in made):
+            sequence[:] = made
+            return
+    sequence[place] = value
+
+
+def _slice(sequence: Any, bounds: slice) -> Any:
+    if isinstance(sequence, range):
+        sequence = list(sequence)
+    if not sequence:
+        return sequence[:]
+    indices.asked = True
+    return _staged(sequence, "cut", "where it is cut")[bounds]
+
+
+# Methods that compare items.
+
+def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+    """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is not there."""
+    same = _same(sequence, value)
+    size = weak_int(dim(same, 0))
+    for bound, side in (start, greater_equal), (stop, less):
+        if bound is not None:
+            same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
+    place = first_true(same)
+    missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else f"{value} is not in list"
+    raise_unless(less(place, size), ValueError(missing))
+    return place
+
+
+def count(sequence: Any, value: Any, /) -> Any:
+    """`sequence.count(value)`: an int."""
+    return weak_int(reduce_sum(cast(_same(sequence, value), int32)))
+
+
+def remove(sequence: Any, value: Any, /) -> None:
+    """`sequence.remove(value)` of a list. ValueError, when the graph runs, if the value is not there."""
+    same = _same(sequence, value)
+    place = first_true(same)
+    raise_unless(less(place, dim(same, 0)), ValueError("list.remove(x): x not in list"))
+    if isinstance(sequence, list):
+        item = indexable(sequence, "remove")
+        sequence[:] = [item(where(less(i, place), i, i + 1)) for i in range(len(sequence) - 1)]
+    else:
+        sequence.pop(place)
+
+
+# Methods that take an index.
+
+def insert(sequence: list[Any], place: Any, value: Any, /) -> None:
+    """`sequence.insert(place, value)`. As `put_item_at` has it, a list that a loop carries is left to that."""
+    if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)):
+        list.insert(sequence, place, value)
+        return
+    size = len(sequence)
+    place = weak_int(place)
+    place = where(less(place, 0), maximum(place + size, 0), minimum(place, size))
+    items = [*sequence, value]
+    sequence[:] = [choose(items, where(less(i, place), i, where(equal(place, i), size, i - 1)))
+                   for i in range(size + 1)]
+
+
+def pop(sequence: list[Any], place: Any = -1, /) -> Any:
+    """`sequence.pop(place)`. IndexError, when the graph runs, if there is no such item."""
+    if not (isinstance(place, GraphTensor) and _counts(place) and sequence and _numbers_here(sequence)):
+        return list.pop(sequence, place)
+    at = normalised_index(place, len(sequence), "pop index out of range")
+    items = [*sequence]
+    sequence[:] = [choose(items, where(less(i, at), i, i + 1)) for i in range(len(items) - 1)]
+    return choose(items, at)
+
+
+def _numbers_here(sequence: list[Any], *values: Any) -> bool:
+    return all(map(is_number, (*sequence, *values))) and not is_carried(sequence)
+
+
+def _same(sequence: Any, value: Any) -> Tensor:
+    """For each item, whether it equals the value."""
+    if isinstance(sequence, StagedList):
+        return _same_numbers(sequence, value)
+    if not isinstance(sequence, StagedRecords):
+        return convert_to_tensor([equals(value, item) for item in sequence], bool_)
+    try:
+        pytree.assert_same_structure(sequence.structure, value)
+    except (TypeError, ValueError):
+        return _same_numbers(sequence.columns[0], None)
+    found = None
+    for column, part in zip(sequence.columns, pytree.flatten(value), strict=True):
+        same = _same_numbers(column, part)
+        found = same if found is None else found & same
+    assert found is not None, "structures have leaves"
+    return found
+
+
+def _same_numbers(column: StagedList, value: Any) -> Tensor:
+    numbers = vector(column, "a method that compares items")
+    if isinstance(value, (int, float, complex)) or (isinstance(value, Tensor) and not value.ndim):
+        same: Tensor = numbers == value
+        return same
+    if isinstance(value, Tensor):
+        truth(numbers[0] == value)  # which says that this is ambiguous
+    return zeros_like(numbers, bool_)
+
+
+# Methods of Python's own lists and tuples.
+
+def method_of_sequence(method: Any) -> Any:
+    """What to call in place of a method, written in C, of a Python list or tuple."""
+    sequence, found = method.__self__, _METHODS.get(method.__name__)
+    if found is None or type(sequence) not in (list, tuple):
+        return method
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        staged = callable(kwargs.get("key")) or stages_within([*args, *sequence])
+        return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
+
+    return called
+
+
+_METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "sort": sort_in_place}
+OPERATORS.update(_METHODS, repeat=repeat)
+makers.append(of_items)

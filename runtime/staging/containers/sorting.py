@@ -1,0 +1,252 @@
+"""`sorted`, `min` and `max` where a tensor decides: of numbers or of tuples of them, with keys or without."""
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from autograph import operators
+from runtime.core import pytree
+from runtime.core.errors import ShapeError, locate
+from runtime.core.graph import staging_error
+from runtime.core.tensor import GraphTensor, Tensor, not_iterable
+from runtime.core.trace import convert_to_tensor, current_graph, user_position
+from runtime.ops.effects import raise_unless
+from runtime.ops.gather import gather
+from runtime.ops.logic import not_equal, where
+from runtime.ops.reduction import reduce_max, reduce_min
+from runtime.ops.shape import dim
+from runtime.ops.sorting import argsort, sort
+from runtime.staging.containers.comparison import compare
+from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, once, settled, use_up
+from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
+from runtime.staging.values.list import StagedList, branch, collect
+from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.record_list import StagedRecords
+
+__all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
+
+_MISSING: Final = object()
+_less: Final = functools.partial(compare, "lt")
+_REMEDY: Final = "Let the key be a number, or a tuple of numbers, of one structure for all items."
+
+
+def vector(x: Any, what: str) -> Tensor:
+    """The scalars that a staged iterable yields, as a vector. ShapeError if they are no scalars."""
+    if isinstance(x, StagedRange) or (isinstance(x, Staged) and not hasattr(type(x), "__tensor__")):
+        x = listed(x)
+    rows = convert_to_tensor(x)
+    if not rows.ndim:
+        raise not_iterable()
+    if rows.ndim != 1:
+        error = ShapeError(
+            f"{what}() compares items, and the truth of their comparison is ambiguous: they are {rows.type} without the"
+            " first dimension", remedy="Use rt.reduce_min, rt.reduce_max or rt.sort.")
+        locate(error, user_position())
+        raise error
+    return rows
+
+
+# sorted
+
+def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted`: a Python list of what is there in a known number, else a staged list."""
+    if current_graph() is None:
+        return builtins.sorted(iterable, key=key, reverse=reverse)
+    iterable = settled(iterable)
+    return _in_order(iterable if stages(iterable) else list(iterable), key, reverse)
+
+
+def _in_order(items: Any, key: Any, reverse: Any) -> Any:
+    """The items of a Python list or something staged, as `sorted` gives them."""
+    reverse = bool(reverse)
+    direction = "DESCENDING" if reverse else "ASCENDING"
+    if key is None and stages(items) and not isinstance(items, StagedRecords):
+        return listed(sort(vector(items, "sorted"), direction=direction))
+    if not isinstance(items, (list, StagedList, StagedRecords, Tensor)):
+        items = listed(items)
+    keys = _keys(items, key)
+    if isinstance(keys, list):
+        with contextlib.suppress(_Undecided):
+            known = [_Known(value) for value in keys]
+            return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
+    places: Any = None
+    for column in reversed(_columns(keys, "sorted")):
+        if places is not None:
+            column = gather(column, places)
+        order = argsort(column, direction=direction)
+        places = order if places is None else gather(places, order)
+    return _taken(items, places)
+
+
+def _keys(items: Any, key: Any) -> Any:
+    """What the items are compared by."""
+    if key is None:
+        return items
+    key = operators.call(key)
+    return [key(item) for item in items] if isinstance(items, list) else listed(mapped(key, (items,)))
+
+
+class _Undecided(Exception):
+    """A tensor decides which of two keys is less."""
+
+
+class _Known:
+    """A key that Python compares, as long as that does not take the value of a tensor."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: _Known) -> bool:
+        found = _less(self.key, other.key)
+        if isinstance(found, GraphTensor):
+            raise _Undecided
+        return bool(found)
+
+
+def _columns(keys: Any, what: str) -> list[Tensor]:
+    """Keys as vectors, of which the first decides, and where that is equal the next."""
+    if isinstance(keys, StagedRecords):
+        columns, first = [convert_to_tensor(column) for column in keys.columns], keys.structure
+    elif isinstance(keys, (StagedList, Tensor)):
+        columns, first = [convert_to_tensor(keys)], 0
+    else:
+        first = keys[0]
+        try:
+            for other in keys[1:]:
+                pytree.assert_same_structure(first, other)
+            columns = [stacked(list(values)) for values in zip(*map(pytree.flatten, keys))]
+        except (TypeError, ValueError) as error:
+            raise staging_error(f"{what}() compares here what cannot be one tensor: {error}", _REMEDY) from error
+    _check_order(first, what)
+    return [vector(column, what) for column in columns]
+
+
+def _check_order(key: Any, what: str) -> None:
+    if isinstance(key, (tuple, list)):
+        for part in key:
+            _check_order(part, what)
+    elif pytree.is_nested(key):
+        raise TypeError(f"'<' not supported between instances of '{type(key).__name__}' and '{type(key).__name__}'")
+
+
+def _taken(items: Any, places: Tensor) -> Any:
+    """The items at the places."""
+    if isinstance(items, Tensor):
+        return listed(gather(items, places))
+    if isinstance(items, list):
+        item = indexable(items, "sorted")
+        return [item(places[i]) for i in range(len(items))]
+    return collect(places, element=items.__getitem__)
+
+
+def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> None:
+    """`items.sort(key=key, reverse=reverse)` of a Python list or a staged one."""
+    found = _in_order(items, key, reverse)
+    if isinstance(items, list):
+        items[:] = found
+    else:
+        items.__become__(found.__leaves__())
+
+
+# min and max
+
+def _extreme(
+    name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    """`min` or `max`; `better` says whether an item, or its key, takes the place of an earlier one."""
+
+    def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
+        given = {} if default is _MISSING else {"default": default}
+        if current_graph() is None or not args or (len(args) > 1 and given):
+            return python(*args, key=key, **given)
+        items = args[0] if len(args) == 1 else args
+        if key is None:
+            items = settled(items)
+        if not stages(items):
+            return among(list(items), key, given)
+        if key is None and (hasattr(type(items), "__tensor__") or isinstance(items, (Tensor, StagedRange))):
+            return of_numbers(vector(items, name), *given.values())
+        return over(items, key, *given.values())
+
+    def among(items: list[Any], key: Any, given: dict[str, Any]) -> Any:
+        keys = _keys(items, key)
+        if not keys or not stages_within(keys):
+            return items[python(range(len(keys)), key=keys.__getitem__)] if keys else python((), **given)
+        result, best = items[0], keys[0]
+        for item, value in zip(items[1:], keys[1:]):
+            chosen = _truth(name, better(value, best))
+            best = _either(chosen, value, best)
+            result = best if key is None else _either(chosen, item, result)
+        return result
+
+    def of_numbers(x: Tensor, *default: Any) -> Any:
+        size = dim(x, 0)
+        if isinstance(size, int):
+            return reduction(x) if size else python((), **({"default": default[0]} if default else {}))
+        if not default:
+            raise_unless(not_equal(size, 0), _error_of(python))
+            return reduction(x)
+        return branch(not_equal(size, 0), lambda _: (reduction(x),), default, (name,))[0]
+
+    def over(items: Any, key: Any, *default: Any) -> Any:
+        ag__key = None if key is None else operators.call(key)
+        ag__found: Any = False
+        ag__best: Any
+        ag__item: Any
+
+        def for_body(item: Any) -> None:
+            nonlocal ag__found
+            value = item if ag__key is None else ag__key(item)
+
+            def if_true() -> None:
+                nonlocal ag__best, ag__item
+                ag__best, ag__item = value, item
+
+            def is_better() -> Any:
+                best = ag__best.checked() if isinstance(ag__best, MaybeObject) else ag__best
+                return _truth(name, better(value, best))
+
+            operators.cond(operators.or_(operators.not_(ag__found), is_better), if_true, None, "ag__best", "ag__item")
+            ag__found = True
+
+        generator = items if isinstance(items, StagedGenerator) else once(items)
+        use_up(generator, generator.use(), for_body, None, "ag__found", "ag__best", "ag__item")
+        return item_if(ag__found, lambda: ag__item, _error_of(python), *default)
+
+    extreme.__name__ = extreme.__qualname__ = name
+    return extreme
+
+
+def _error_of(python: Callable[..., Any]) -> ValueError:
+    """What `min` or `max` of nothing raises; the text is not that of each Python."""
+    try:
+        python(())
+    except ValueError as error:
+        return ValueError(str(error))
+    raise AssertionError("min and max of nothing raise")
+
+
+def _truth(name: str, chosen: Any) -> Any:
+    if isinstance(chosen, Tensor) and chosen.ndim:
+        error = ShapeError(
+            f"{name}() compares its arguments, and the truth of the comparison, {chosen.type}, is ambiguous",
+            remedy=f"Use rt.{name}imum, which compares element by element.")
+        locate(error, user_position())
+        raise error
+    return chosen
+
+
+def _either(chosen: Any, x: Any, y: Any) -> Any:
+    if not isinstance(chosen, Tensor):
+        return x if chosen else y
+    numbers = all(isinstance(value, (Tensor, int, float)) for value in (x, y))
+    return where(chosen, x, y) if numbers else operators.if_exp(chosen, lambda: x, lambda: y)
+
+
+minimum_of: Final = _extreme("min", builtins.min, reduce_min, _less)
+maximum_of: Final = _extreme("max", builtins.max, reduce_max, lambda x, y: _less(y, x))

@@ -1,0 +1,1 @@
+"""`if`, loops and `try` that become ops of the graph."""

@@ -1,0 +1,227 @@
+"""`if` on a tensor: both branches traced, their results joined."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final, NoReturn
+
+from runtime.core.array_writes import written_by
+from runtime.core.errors import subject
+from runtime.core.graph import Graph, Value, staging_error
+from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
+from runtime.core.types import TensorType
+from runtime.ops.control import COND, UNDEFINED
+from runtime.staging.values.alias_join import Way, settle
+from runtime.staging.values.alias_tracking import after_return, contents_of, given
+from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.staging.values.flatten import copied, lower, named, passed_on, rebuild_all
+from runtime.staging.values.lattice import (
+    Conflict,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    as_outputs,
+    describe,
+    is_row,
+    join,
+    leaf_types,
+    refuse_row,
+    remedy_for_lists,
+    shared,
+    text,
+)
+from runtime.staging.values.optional import MaybeTensor
+from runtime.staging.values.select import either
+
+__all__ = ["Traced", "stage_cond", "stage_logical"]
+
+
+class Traced:
+    """A branch: its graph, and what the variables hold after it (None: it raises).
+
+    It starts with copies of `init`, or with what `enter` makes in the graph.
+    """
+
+    def __init__(
+        self, name: str, body: Branch, init: Sequence[Any], names: Sequence[str],
+        enter: Callable[[Graph, Origins], Sequence[Any]] | None = None,
+    ) -> None:
+        self.body = body
+        self.graph = Graph(name, parent=current_graph())
+        self.origins: Origins = {}
+        entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
+        for content in (content for value in entry for content in contents_of(value).values()):
+            self.origins.setdefault(id(content), (content, content))  # an object is no copy: its attributes are state
+        self.entry = entry
+        left: Origins = {}
+
+        def begin() -> Sequence[Any]:
+            given(self.origins, left)
+            return entry
+
+        values = trace_body(self.graph, body, begin)
+        with tracing(self.graph):
+            self.values = None if values is None else passed_on(values, names, entry, body)
+        self.way = None if self.values is None else Way(self.values, self.origins, left)
+        """None if it raises."""
+
+    def describe(self, i: int) -> Spec:
+        assert self.values is not None
+        return describe(self.values[i], self.origins)
+
+    def finish(self, specs: Sequence[Spec]) -> None:
+        """Make the leaves for `specs` the outputs of the graph."""
+        with tracing(self.graph):
+            if self.values is None:
+                outputs = [apply(UNDEFINED, type=type) for spec in specs for type, _ in leaf_types(spec)]
+            else:
+                outputs = [leaf for spec, value in zip(specs, self.values, strict=True)
+                           for leaf in lower(spec, value)]
+            set_outputs(self.graph, outputs)
+
+    def line(self, i: int, name: str) -> int:
+        """Where the variable got its value."""
+        assert self.values is not None
+        value = self.values[i]
+        if isinstance(value, GraphTensor) and value.op is not None and (
+                value.graph is self.graph or value is self.entry[i]):
+            position = value.op.position
+            if position is not None:
+                return int(position.lineno)
+        return line_of(self.body, name)
+
+
+def stage_cond(
+    pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
+) -> tuple[Any, ...]:
+    """The variables after `if pred: true_fn() else: false_fn()`, for a bool scalar `pred` of the graph.
+
+    StagingError if a variable cannot be what both branches make it.
+    """
+    with after_return() if _tells_of_return(pred) else nullcontext():
+        return _stage_cond(pred, true_fn, false_fn, init, names)
+
+
+def _tells_of_return(pred: Tensor) -> bool:
+    """Whether a condition is the flag that conversion made of a `return`, or that it is not set."""
+    value = pred.value if isinstance(pred, GraphTensor) else None
+    if value is not None and value.node is not None and value.node.op.name == "invert":
+        value = value.node.inputs[0]
+    return value is not None and re.fullmatch(r"did_return_\d*", value.hint or "") is not None
+
+
+def _stage_cond(
+    pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
+) -> tuple[Any, ...]:
+    true, false = Traced("true", true_fn, init, names), Traced("false", false_fn, init, names)
+    if true.values is None and false.values is None:
+        specs: list[Spec] = []
+    else:
+        specs = [_join(pred, true, false, i, name, init) for i, name in enumerate(names)]
+    for branch in (true, false):
+        branch.finish(specs)
+    if true.graph.outputs or true.graph.effect or false.graph.effect:
+        results = iter(named(apply(COND, pred, true=true.graph, false=false.graph), specs, names))
+        if true.values is None and false.values is None:
+            raise Unreachable
+    else:
+        results = iter(())
+        written_by((true.graph, false.graph))
+    values = rebuild_all(specs, results, names)
+    return tuple(settle(values, init, names, [branch.way for branch in (true, false) if branch.way is not None]))
+
+
+def _join(
+    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any],
+) -> Spec:
+    for branch, other in ((true, false), (false, true)):
+        if other.values is None:
+            assert branch.values is not None
+            other_variable = shared(branch.values, i)
+            if other_variable is not None:
+                return Shared(other_variable)
+            value = branch.values[i]
+            return Static(value) if value is init[i] else as_outputs(branch.describe(i), branch.graph)
+    assert true.values is not None and false.values is not None
+    if true.values[i] is false.values[i]:
+        return Static(true.values[i])
+    earlier = shared(true.values, i)
+    if earlier is not None and false.values[earlier] is false.values[i]:
+        return Shared(earlier)
+    a, b = true.values[i], false.values[i]
+    if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
+        return Static(either(pred, a, b))
+    try:
+        return join(true.describe(i), false.describe(i))
+    except Conflict as conflict:
+        _refuse(conflict, true, false, i, name)
+
+
+_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType)
+
+
+def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) -> NoReturn:
+    left, right = text(true.describe(i)), text(false.describe(i))
+    if is_row(conflict):
+        refuse_row(conflict, name, "on one way of this statement than on another")
+    if left == right:  # of a class that staging does not take apart
+        raise staging_error(
+            f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "
+            f"not (line {false.line(i, name)}), which no graph can carry",
+            "Make its class a dataclass, or change the attributes of one object.") from None
+    raise staging_error(
+        f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "
+        f"but {right} if it does not (line {false.line(i, name)})",
+        _remedy(conflict, name)) from None
+
+
+def _remedy(conflict: Conflict, name: str) -> str:
+    left, right = conflict.left, conflict.right
+    if list_remedy := remedy_for_lists(left, right):
+        return list_remedy
+    values = [side.value for side in (left, right) if isinstance(side, Static)]
+    if values and all(isinstance(value, (str, bytes)) for value in values):
+        kind = type(values[0]).__name__
+        return (f"Make {subject(name)} a number or a tensor, and the {kind} of it in Python, outside of staged code; or"
+                f" use each {kind} in a branch of its own.")
+    return (f"Make both branches give {subject(name)} the same type: "
+            f"{text(left)} and {text(right)} do not fit together.")
+
+
+_HARMLESS: Final = frozenset((
+    "const", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not",
+    "logical_and", "logical_or", "logical_xor", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "add", "subtract", "multiply", "negative", "abs", "minimum", "maximum"))
+"""Ops that cost nothing on scalars: where they cannot fail, computing them in vain is cheaper than a branch."""
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and not value.type.shape
+
+
+def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
+    """`left and right()` or `left or right()` of bool scalars without a branch.
+
+    None if `right` is not so simple that it may be computed in any case; then nothing has been added.
+    """
+    mark = checkpoint()
+    into = current_graph()
+    graph = Graph("right", parent=into)
+    value = trace_body(graph, right, tuple)
+    simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
+              and not value.ndim and all(node.op.name in _HARMLESS and not node.own_errors
+                                         and _is_scalar(node.outputs[0]) for node in graph.nodes))
+    if into is None or not simple:
+        rollback(mark)
+        return None
+    made: dict[Value, Value] = {inner: outer for outer, inner in graph.captures}
+    for node in graph.nodes:
+        copy = into.add_node(node.op, [made[v] for v in node.inputs], node.params, node.outputs[0].type, node.position)
+        made[node.outputs[0]] = copy.outputs[0]
+    if value.graph is graph:
+        value = wrap(made[value.value])
+    return OPERATORS[name](left, value)

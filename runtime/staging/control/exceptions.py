@@ -1,0 +1,314 @@
+"""`try` around what a graph may raise: the body and the handlers traced, their results joined.
+
+The body is traced until the types of the state that handlers start with stay the same. Before each node that may
+raise what a handler catches, the state of the user's variables at that point is kept (`runtime.ops.exceptions`).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from autograph.core.backend import Handler, Values
+from runtime.core.array_writes import Leaving, written_by
+from runtime.core.errors import StagingError, locate, subject
+from runtime.core.graph import Graph, staging_error
+from runtime.core.op import Errors
+from runtime.core.trace import add_input, apply, current_graph, raising, tracing, watching
+from runtime.ops.exceptions import KEEP, TRY, Region, may_catch
+from runtime.staging.control.caught_errors import error_for, is_caught
+from runtime.staging.control.cond import Traced
+from runtime.staging.values.alias_join import Point, meetings, settle, unified
+from runtime.staging.values.alias_tracking import Bodies, bodies_open, may_be
+from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
+from runtime.staging.values.flatten import copied, lower, named, rebuild_all
+from runtime.staging.values.lattice import (
+    Conflict,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    as_outputs,
+    describe,
+    join,
+    leaf_types,
+    shared,
+    text,
+)
+from runtime.staging.values.memory_specs import left, same_types
+
+__all__ = ["may_raise", "refuse_errors", "stage_try", "stops"]
+
+
+MAX_TRACES: Final = 24  # as of loops
+
+
+def may_raise(mark: Any, kinds: Errors) -> bool:
+    """Whether what was traced since `mark` may raise, when the graph runs, what one of `kinds` catches."""
+    graph, count = mark[0][:2]
+    return any(may_catch(kind, error) for node in graph.nodes[count:] for error in node.errors for kind in kinds)
+
+
+def stops(mark: Any) -> bool:
+    """Whether a `raise StopIteration` was traced since `mark`, of what only the graph decides."""
+    graph, count = mark[0][:2]
+    return any(issubclass(error, StopIteration) for node in graph.nodes[count:] for error in node.errors)
+
+
+def refuse_errors(filename: str, first: int, last: int, kinds: Errors) -> None:
+    """StagingError if a node of the current graph that these lines made may raise what one of `kinds` catches."""
+    graph = current_graph()
+    for node in () if graph is None else graph.walk():
+        place = node.position
+        if node.subgraphs or place is None or place.filename != filename or not first <= place.lineno <= last:
+            continue
+        if any(may_catch(kind, error) for error in node.errors for kind in kinds):
+            error = StagingError(
+                "this may raise when the graph runs, and the `try` around it sees only what is raised while it is "
+                "traced: it stays Python, since it holds `yield` or `await`, is an `except*`, or has a `finally` that "
+                "jumps",
+                remedy="Move what may raise into a function with a `try` of its own, or put the `try` around the call "
+                "of the traced function.")
+            locate(error, place)
+            raise error
+
+
+class _Try:
+    def __init__(
+        self, body: Branch, handlers: Sequence[Handler], init: Sequence[Any], names: Sequence[str],
+        read: Callable[[], Values],
+    ) -> None:
+        self.body_fn, self.handlers, self.init, self.names, self.read = body, handlers, init, names, read
+        self.kinds: Errors = tuple(kind for handler in handlers for kind in handler.kinds)
+        self.region = Region(body.lineno)
+        self.specs: list[Spec] = []  # of the state with which handlers start; none before anything may raise
+        self.final: Values | None = None  # what the body gave, once its end is reached
+        self.left: tuple[BaseException | None, Values, Bodies] | None = None
+        """What left a body last, and the state there."""
+        self.around = len(bodies_open())
+        self.leaving = Leaving()
+        self.kept: tuple[Graph, int, list[Spec]]
+        """Where the last node is that keeps the state, and what it keeps."""
+
+    # The body.
+
+    def settle(self) -> None:
+        """Trace the body until the types of the state that handlers start with stay."""
+        for _ in range(MAX_TRACES):
+            mark = checkpoint()
+            self.widened = self.specs
+            body = _Body(self._run, self.body_fn)
+            with watching(self):
+                self.body = Traced("body", body, self.init, self.names, self._enter)
+            settled = same_types(self.widened, self.specs)
+            self.specs = self.widened
+            if settled:
+                return
+            self.region.types = tuple(type for spec in self.specs for type, _ in leaf_types(spec))
+            rollback(mark)
+        raise staging_error(
+            f"the state at the errors that this `try` catches has no type that stays the same: after {MAX_TRACES} "
+            f"traces it is still {', '.join(map(text, self.specs))}",
+            "Give the variables that the body assigns one type and shape.")
+
+    def _enter(self, graph: Graph, origins: Origins) -> list[Any]:
+        self.graph, self.origins, self.final = graph, origins, None
+        self.kept = graph, 0, []
+        self.points: list[Point] = []
+        return [copied(value, origins) for value in self.init]
+
+    def _run(self, *values: Any) -> Values:
+        self.own = bodies_open()
+        self.final = tuple(self.body_fn(*values))
+        return self.final
+
+    def left_by(self, error: BaseException | None) -> None:
+        if error is None or self.left is None or self.left[0] is not error:  # first by the innermost body
+            self.left = error, self.read(), bodies_open()
+
+    def before(self, graph: Graph, errors: Errors) -> None:
+        """Before a node of `graph` that may raise `errors`: keep what the variables hold here."""
+        if not errors:
+            self.kept = graph, 0, []
+        if not self.graph.contains(graph) or not any(may_catch(kind, e) for kind in self.kinds for e in errors):
+            return
+        values, bodies = (self.read(), bodies_open()) if self.final is None else (self.final, self.own)
+        if self.left is not None and self.left[0] is raising.cause():
+            values, bodies = self.left[1:]
+        self.points.append(point := Point(values, bodies[self.around:]))
+        values = tuple(point.values)
+        specs = [describe(value, point.origins) for value in values]
+        where, index, before = self.kept
+        if where is graph and specs == before and index < len(graph.nodes) and graph.nodes[index].op is KEEP:
+            return
+        carried = left([self._carried(spec, graph) for spec in specs], self.leaving)
+        self.widened = [self._widen(i, values, carried) for i in range(len(values))]
+        if same_types(self.widened, self.specs) and self.region.types:
+            apply(KEEP, *self._leaves(values), region=self.region)
+            self.kept = graph, len(graph.nodes) - 1, specs
+
+    def _carried(self, spec: Spec, graph: Graph) -> Spec:
+        """`spec` with leaves for what is made in the body or in graphs in it."""
+        inner: Graph | None = graph
+        while inner is not None and self.graph.contains(inner):
+            spec, inner = as_outputs(spec, inner), inner.parent
+        return spec
+
+    def _widen(self, i: int, values: Values, found: Sequence[Spec]) -> Spec:
+        if not self.widened:
+            other = shared(values, i)
+            return found[i] if other is None else Shared(other)
+        spec = self.widened[i]
+        if isinstance(spec, Shared):
+            if values[i] is values[spec.index]:
+                return spec
+            spec = self.widened[spec.index]
+        try:
+            return join(spec, found[i])
+        except Conflict:
+            raise staging_error(
+                f"{subject(self.names[i])} is {text(spec)} or {text(found[i])} where the `try` in line "
+                f"{self.region.line} catches an error",
+                f"Make the body assign one type to {subject(self.names[i])}, or assign it after the `try`.") from None
+
+    def _leaves(self, values: Values) -> list[Any]:
+        return [leaf for spec, value in zip(self.specs, values, strict=True) for leaf in lower(spec, value)]
+
+    # The handlers.
+
+    def handle(self) -> None:
+        """Trace the handlers for what the body may raise: a handler that names its error once for each class."""
+        self.caught: list[Errors] = []
+        self.traced: list[Traced] = []
+        raised = self.body.graph.errors
+        self.region.caught = tuple(e for e in raised if any(may_catch(kind, e) for kind in self.kinds))
+        cases = [(handler, kinds) for handler in self.handlers for kinds in self._cases(handler, raised)]
+        if cases:
+            written_by([self.body.graph])
+        for handler, kinds in cases:
+            self.caught.append(kinds)
+            self.traced.append(self._trace(handler, kinds))
+
+    def _cases(self, handler: Handler, raised: Errors) -> list[Errors]:
+        found = {(error if issubclass(error, kind) else kind): None
+                 for error in raised for kind in handler.kinds if may_catch(kind, error)}
+        if not found:
+            return []
+        if not handler.named:
+            return [handler.kinds]
+        return [(kind,) for kind in sorted(found, key=lambda kind: -len(kind.__mro__))]
+
+    def _trace(self, handler: Handler, kinds: Errors) -> Traced:
+        def enter(graph: Graph, origins: Origins) -> list[Any]:
+            with tracing(graph):
+                leaves = [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
+                          for leaf in leaf_types(spec, name)]
+                entry = rebuild_all(self.specs, iter(leaves), self.names, origins)
+            entry = unified(entry, origins, self.points)
+            body.met = [*meetings(entry, origins, self.init, self.names, self.points)]
+            return entry
+
+        body = _Handling(handler, kinds[0], self.region, self.body.graph)
+        try:
+            return Traced("handler", body, self.init, self.names, enter)
+        finally:
+            self.region.handled = None
+
+    # The node.
+
+    def apply(self) -> tuple[Any, ...]:
+        parts = [self.body, *self.traced]
+        ending = [part for part in parts if part.values is not None]
+        specs = [self._join(ending, i) for i in range(len(self.names))] if ending else []
+        for part in parts:
+            part.finish(specs)
+        handlers = {f"handler{i}": part.graph for i, part in enumerate(self.traced)}
+        results = apply(TRY, body=self.body.graph, **handlers, region=self.region, kinds=tuple(self.caught))
+        if not ending:
+            raise Unreachable
+        values = rebuild_all(specs, iter(named(results, specs, self.names)), self.names)
+        return tuple(settle(values, self.init, self.names, [part.way for part in ending if part.way is not None]))
+
+    def _join(self, parts: Sequence[Traced], i: int) -> Spec:
+        values = [part.values[i] for part in parts if part.values is not None]
+        for part in parts:
+            assert part.values is not None
+            if is_caught(part.values[i]):
+                self._refuse_error(i)
+        others = [shared(part.values, i) for part in parts if part.values is not None]
+        if others[0] is not None and len({*others}) == 1:
+            return Shared(others[0])
+        if all(value is self.init[i] for value in values) or (
+                len(values) > 1 and all(value is values[0] for value in values)):
+            return Static(values[0])
+        spec = parts[0].describe(i)
+        if len(parts) == 1:
+            return as_outputs(spec, parts[0].graph)
+        for part in parts[1:]:
+            try:
+                spec = join(spec, part.describe(i))
+            except Conflict:
+                self._refuse(parts[0], part, i)
+        return spec
+
+    def _refuse(self, first: Traced, other: Traced, i: int) -> NoReturn:
+        name = self.names[i]
+        a, b = text(first.describe(i)), text(other.describe(i))
+        raise staging_error(
+            f"{subject(name)} is {a} if the body of this `try` ends or is left in one way "
+            f"(line {first.line(i, name)}), but {b} in another (line {other.line(i, name)})",
+            f"Make all ways give {subject(name)} the same type: {a} and {b} do not fit together.") from None
+
+    def _refuse_error(self, i: int) -> NoReturn:
+        raise staging_error(
+            f"{subject(self.names[i])} is the error that a handler caught, which a graph cannot carry out of the "
+            "handler",
+            "Keep what you need of it, such as a number, in the handler, or raise it there.")
+
+
+class _Body:
+    """`run` in the place of `body`."""
+
+    def __init__(self, run: Callable[..., Any], body: Branch) -> None:
+        self.run, self.fn = run, getattr(body, "fn", None)
+        self.filename, self.lineno = body.filename, body.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return self.run(*values)
+
+
+class _Handling:
+    """The body of a handler, with an error of class `kind`. `met`: what it begins with that may be the same."""
+
+    met: Sequence[tuple[Any, Any, str]] = ()
+
+    def __init__(self, handler: Handler, kind: type[BaseException], region: Region, body: Graph) -> None:
+        self.handler, self.kind, self.region, self.body = handler, kind, region, body
+        self.fn = getattr(handler.body, "fn", None)
+        self.filename, self.lineno = handler.body.filename, handler.body.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        error = error_for(self.kind, self.region, self.body, self.handler.named)
+        for one, other, name in self.met:
+            may_be(one, other, name)
+        try:
+            raise error  # so that a bare `raise` finds it
+        except BaseException:
+            return self.handler.body(*([error] if self.handler.named else []), *values)
+
+
+def stage_try(
+    body: Branch, handlers: Sequence[Handler], init: Sequence[Any], names: Sequence[str], read: Callable[[], Values]
+) -> tuple[Any, ...]:
+    """The variables after `try: body()` with handlers. `read` gives what they hold at any moment of its trace.
+
+    What the body cannot raise is not handled: without anything to catch it is traced as if there were no `try`.
+    """
+    assert current_graph() is not None
+    mark = checkpoint()
+    staged = _Try(body, handlers, init, names, read)
+    staged.settle()
+    staged.handle()
+    if staged.traced:
+        return staged.apply()
+    rollback(mark)
+    return tuple(body(*init))

@@ -1,0 +1,53 @@
+"""Staged lists that a loop runs over, whose body may change them.
+
+As in Python, an iteration gets the item that the list has then. How many come was found before the loop, so the graph
+raises where a list has another length and the loop goes on.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runtime.core.errors import UnimplementedError
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import list_length
+from runtime.ops.logic import equal, logical_not, logical_or
+from runtime.staging.values.lattice import Origins
+
+__all__ = ["Over"]
+
+
+class Over:
+    """The lists, and `test`, which says of the state after an iteration whether the loop goes on; None: it does."""
+
+    def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:
+        self.lists = lists
+        self.test = test
+        self.began: list[tuple[Any, Sequence[Any]]] = []
+
+    @contextmanager
+    def as_now(self, origins: Origins) -> Iterator[None]:
+        """The lists are what the copies of them are with which the body begins."""
+        self.began = [(copy, copy.__leaves__()) for copy, origin in origins.values()
+                      if any(origin is x for x in self.lists)]
+        before = [(x, x.__leaves__()) for x in self.lists]
+        for copy, leaves in self.began:
+            origins[id(copy)][1].__become__(leaves)
+        try:
+            yield
+        finally:
+            for x, leaves in before:
+                x.__become__(leaves)
+
+    def check(self, state: Sequence[Any]) -> None:
+        """After an iteration, with the state that it leaves."""
+        for x, began in self.began:
+            now = x.__leaves__()
+            if all(a is b for a, b in zip(now, began, strict=True)):
+                continue
+            same = equal(list_length(now[0]), list_length(began[0]))
+            going = self.test is None or self.test(*state)
+            raise_unless(same if going is True else logical_or(same, logical_not(going)), UnimplementedError(
+                "the list that a loop runs over has another length after an iteration, and the loop goes on: loop over"
+                " a copy, list(xs), or leave the loop after the change"))

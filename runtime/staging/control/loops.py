@@ -1,0 +1,580 @@
+"""`while` and `for` on tensors: the body traced until the types of the state stay the same.
+
+The first trace takes Python values as they are. What the body changes becomes a value of the graph, and the body
+is traced again; a trace that is not the last is taken back.
+"""
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NoReturn
+
+from autograph.core.trace_cleanup import of_trace
+from autograph.state.escaping_values import same_parts
+from autograph.state.heap_snapshot import fill, is_container, parts_in
+from autograph.state.reference_rewriting import references
+from runtime.core import types as t
+from runtime.core.array_writes import Leaving
+from runtime.core.errors import subject
+from runtime.core.graph import Graph, Value, staging_error, user_position
+from runtime.core.op import Op
+from runtime.core.tensor import indices
+from runtime.core.trace import (
+    add_input,
+    announce_errors,
+    apply,
+    capture,
+    convert_to_tensor,
+    current_graph,
+    raising,
+    set_outputs,
+    tracing,
+)
+from runtime.core.types import TensorShape, TensorType
+from runtime.ops.control import REDUCE, WHILE_LOOP
+from runtime.ops.math import minimum
+from runtime.staging.control.iterated_lists import Over
+from runtime.staging.values import alias_tracking
+from runtime.staging.values.alias_join import Way, settle
+from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
+from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
+from runtime.staging.values.iterables import Counted, Stream
+from runtime.staging.values.lattice import (
+    Conflict,
+    Custom,
+    Leaf,
+    Nested,
+    Optional,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    absent,
+    as_loop_state,
+    describe,
+    is_row,
+    join,
+    leaf_types,
+    refuse_row,
+    remedy_for_lists,
+    shared,
+    targets,
+    text,
+    with_staged_lists,
+)
+
+__all__ = ["Truth", "stage_reduce", "stage_while"]
+
+MAX_TRACES: Final = 24  # types widen a few times at most; more traces than this mean that they never settle
+
+Truth = Callable[[Any], Any]  # the bool scalar tensor for a condition's value, or a bool
+
+MakeItems = Callable[[Graph], list[Callable[[], Any]]]
+"""Adds the inputs of a body that come before the state; gives what makes the item while the body is traced."""
+
+
+@dataclass
+class _Record:
+    """What the loops inside a body settled on, in order, as the first guess for the body's next trace."""
+
+    loops: list[tuple[object, list[Spec], _Record]] = field(default_factory=list)
+
+
+class _Records(threading.local):
+    earlier: _Record | None = None
+    current: _Record | None = None
+
+
+_records: Final = of_trace(_Records())
+
+
+class _Loop:
+    """One staged loop. `specs` describe the state; they widen until a trace of the body leaves them as they are."""
+
+    def __init__(
+        self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
+        self.body_fn, self.init, self.names = body_fn, init, names
+        self.specs = [self._start(i) for i in range(len(init))]
+        self.test: Graph | None = None
+        self.over = Over((), None)
+        self.leaving = Leaving()
+        self.leaving.is_loop = True
+        self.key = body_fn.filename, body_fn.lineno, tuple(names)
+        self._apply_invariants(options.get("shape_invariants"))
+
+    def _start(self, i: int) -> Spec:
+        refuse_cycles(self.init[i])
+        other = shared(self.init, i)
+        return as_loop_state(describe(self.init[i])) if other is None else Shared(other)
+
+    # The body.
+
+    def settle(self, make_items: MakeItems) -> None:
+        """Trace the body until the types of the state stay."""
+        outer, earlier, asked = _records.current, self._guess(), indices.asked
+        if earlier is not None:
+            self.specs = list(map(_guessed, self.specs, earlier[1]))
+        record = earlier[2] if earlier is not None else None
+        start = list(self.specs)
+        try:
+            for _ in range(MAX_TRACES):
+                mark = checkpoint()
+                _records.earlier, _records.current = record, _Record()
+                indices.asked = False
+                self._trace(make_items)
+                record = _records.current
+                widened = self._widened()
+                if widened == self.specs and [*map(id, targets(widened))] == [*map(id, targets(self.specs))]:
+                    self.specs = widened
+                    if not self.rows:
+                        break
+                    widened = self._indexed(widened)  # a staged list has copies of its rows
+                    if widened == self.specs:
+                        self._refuse(*self.rows[0])
+                self.specs = widened
+                rollback(mark)
+            else:
+                raise staging_error(
+                    f"the state of this loop has no type that stays the same: after {MAX_TRACES} traces it is "
+                    f"still {', '.join(map(text, self.specs))}, and it was {', '.join(map(text, start))}",
+                    "Give the loop fixed shapes with set_loop_options(shape_invariants=...).")
+        finally:
+            indices.asked |= asked
+            _records.current = outer
+            _records.earlier = self.replayed
+        if outer is not None:
+            assert record is not None
+            outer.loops.append((self.key, self.specs, record))
+
+    def _guess(self) -> tuple[object, list[Spec], _Record] | None:
+        """What this loop settled on when the loop around it was traced before."""
+        self.replayed = _records.earlier
+        if self.replayed is None or _records.current is None:
+            return None
+        index = len(_records.current.loops)
+        if index >= len(self.replayed.loops) or self.replayed.loops[index][0] != self.key:
+            return None
+        return self.replayed.loops[index]
+
+    def _trace(self, make_items: MakeItems) -> None:
+        self.graph = graph = Graph("body", parent=current_graph())
+        self.leaving.written = []
+        self.origins: Origins = {}
+        with tracing(graph):
+            items = make_items(graph)
+            self.inputs = self._add_inputs(graph)
+        leaves = iter(self.inputs)
+        left: Origins = {}
+        begins: dict[int, Sequence[Any]] = {}
+        began: list[tuple[Any, Any, list[tuple[Any, Any]]]] = []
+
+        def values() -> list[Any]:
+            self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
+            alias_tracking.began(copy for copy, _ in self.origins.values())
+            alias_tracking.given(self.origins, left, True, begins)
+            began.extend((copy, origin, parts_in(copy)) for copy, origin in self.origins.values())
+            alias_tracking.apart(copy for several in self._places().values() for _, copy in several
+                       if any(copy is not other for _, other in several))
+            self.changes = [alias_tracking.Changes(value) for value in self.entry]
+            with self.over.as_now(self.origins):
+                return [*(item() for item in items), *self.entry]
+
+        out = trace_body(graph, self.body_fn, values, self.leaving)
+        with tracing(graph):
+            if out is not None:
+                self.over.check(out)
+            self.out: Sequence[Any] | None = (
+                None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
+        copies = self._copies()
+        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, copies)
+        for value, after in zip(self.entry, self.way.held, strict=True):
+            begins |= {id(content): [*copies.get(id(content), ())[1:], *after.get(place, ())]
+                       for place, content in alias_tracking.contents_of(value).items()}
+        self.changed = list(map(bool, self.changes)) if self.out is not None else []
+        self.rewritten = {id(origin) for copy, origin, parts in began
+                          if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
+        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values() if value is not origin}
+        """The ids of containers that are others after the loop."""
+
+    def _copies(self) -> Origins:
+        """The copies of lists, dicts and objects that the body begins with, staged lists among them."""
+        copies: Origins = {}
+        for value, before in zip(self.entry, self.init, strict=True):
+            earlier = alias_tracking.contents_of(before)
+            for place, copy in alias_tracking.contents_of(value).items():
+                if place in earlier:
+                    copies[id(copy)] = copy, earlier[place]
+        return copies | {key: pair for key, pair in self.origins.items() if pair[1] is not None}
+
+    def _add_inputs(self, graph: Graph) -> list[Any]:
+        return [add_input(graph, *leaf) for spec, name in zip(self.specs, self.names, strict=True)
+                for leaf in leaf_types(spec, name)]
+
+    def _widened(self) -> list[Spec]:
+        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []
+        """Variables that an iteration gives a row of a list, which a tensor chose."""
+        if self.out is None:
+            return self._indexed(self.specs) if indices.asked else self.specs
+        widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
+        pairs = list(zip(self.specs, widened, strict=True))
+        if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
+            # which rows of a list became staged lists may be for numbers that only the first iteration has
+            kept = [old if _stages_rows(old, new, name.endswith("]")) else new
+                    for (old, new), name in zip(pairs, self.names, strict=True)]
+            if any(a is not b for a, b in zip(kept, widened, strict=True)):
+                return kept
+        return self._indexed(widened) if indices.asked else widened
+
+    def _widen(self, i: int, spec: Spec) -> Spec:
+        assert self.out is not None
+        value = self.out[i]
+        if isinstance(spec, Shared):
+            index = next((j for j in range(i) if self.init[j] is self.init[i] and value is self.out[j]), None)
+            if index is not None:
+                return Shared(index)
+            spec = as_loop_state(describe(self.init[i]))
+        if value is self.entry[i] and isinstance(spec, Static):
+            return spec
+        out = describe(value, self.origins)
+        try:
+            return join(spec, out)
+        except Conflict as conflict:
+            if not is_row(conflict):
+                self._refuse(i, spec, out, conflict)
+            self.rows.append((i, spec, out, conflict))
+            return spec
+
+    def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
+        """`specs` with the lists staged that a tensor may have been the index of, as they were when it was."""
+        made: list[Spec] = []
+        for spec, value in zip(specs, self.entry, strict=True):
+            if isinstance(spec, Nested) and isinstance(value, list):
+                with contextlib.suppress(Conflict):
+                    spec = join(spec, describe(value, self.origins))
+            made.append(with_staged_lists(spec))
+        return made
+
+    def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
+        name = subject(self.names[i])
+        before, after = text(spec), text(out)
+        if is_row(conflict):
+            refuse_row(conflict, self.names[i], "after an iteration than before")
+        if before == after:  # of a class that staging does not take apart
+            raise staging_error(
+                f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
+                "Make its class a dataclass, or change the attributes of one object.") from None
+        what = f"{name} is {before} before the loop but {after} after one iteration"
+        if isinstance(conflict.left, Static) and isinstance(conflict.left.value, (str, bytes)):
+            kind = type(conflict.left.value).__name__
+            raise staging_error(
+                what, f"A staged loop keeps a {kind} as it is: keep a number or tensor in {name}, and make the {kind} "
+                      "of it after the loop, in Python.") from None
+        raise staging_error(
+            what, remedy_for_lists(conflict.left, conflict.right)
+            or f"Make the body assign {before} to {name}, or start with {after}.") from None
+
+    def _check_aliases(self) -> None:
+        """StagingError if an iteration changes a list or dict that in one iteration has several names, and in another
+        has not: the body has one for each of them."""
+        if not any(self.changed):
+            return
+        read = self._read()
+        before = [alias_tracking.contents_of(value) for value in self.init]
+        own = [i for i, name in enumerate(self.names) if not alias_tracking.is_returned(name)]
+        places = self._places()
+        for several in places.values():
+            for (i, one), (j, other) in itertools.combinations(several, 2):
+                if one is not other and self._meet(i, j, read):
+                    self._refuse_change(i, self.init[i])
+        for after in self.way.iterations:
+            for i, j in itertools.permutations(own, 2):
+                if self._meet(i, j, read):
+                    shared = {id(other) for others in after[j].values() for other in others}
+                    for place, others in after[i].items():
+                        for other in others:
+                            if other is not before[i].get(place) and id(other) in shared:
+                                self._refuse_change(i, other)
+        changed = [i for i in own if self.changed[i]]
+        counts = references(other for i in changed for others in self.way.held[i].values() for other in others)
+        for i in changed:
+            for place, others in self.way.held[i].items():
+                for other in others:
+                    if other is not before[i].get(place) and counts[id(other)] > len(places.get(id(other), ())):
+                        self._refuse_change(i, other)
+
+    def _places(self) -> dict[int, list[tuple[int, Any]]]:
+        """By id, the containers before the loop, with the variables that have them and what these begin with."""
+        places: dict[int, list[tuple[int, Any]]] = {}
+        for i, (before, entry) in enumerate(zip(self.init, self.entry, strict=True)):
+            if not alias_tracking.is_returned(self.names[i]):
+                found = alias_tracking.contents_of(entry)
+                for place, value in alias_tracking.contents_of(before).items():
+                    places.setdefault(id(value), []).append((i, found.get(place)))
+        return places
+
+    def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
+        """Whether the body changes what one of two variables begins with, and reads what the other does."""
+        return i != j and ((self.changed[i] and read[j]) or (self.changed[j] and read[i]))
+
+    def _refuse_change(self, i: int, value: Any) -> NoReturn:
+        alias_tracking.refuse_change(value, self.names[i], user_position())
+
+    def _read(self) -> list[bool]:
+        """For each variable, whether the body or the test may read what it begins an iteration with."""
+        graphs = [self.graph] if self.test is None else [self.graph, self.test]
+        used: set[int] = set()
+        for graph in graphs:
+            values = {*graph.outputs, *(value for node in graph.nodes for value in node.inputs)}
+            used |= {k for k, value in enumerate(graph.inputs[-len(self.inputs):]) if value in values}
+        found = []
+        leaves = iter(range(len(self.inputs)))
+        for spec in self.specs:
+            own = [next(leaves) for _ in leaf_types(spec)]
+            found.append(not own or not used.isdisjoint(own))
+        return found
+
+    def finish(self) -> None:
+        """Make the state after an iteration the outputs of the body's graph."""
+        with tracing(self.graph):
+            if self.out is None:
+                outputs = self.inputs
+            else:
+                outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
+                           for leaf in lower(spec, value)]
+            set_outputs(self.graph, outputs)
+        self._check_aliases()
+        self.invariant = [value is made.value
+                          for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
+
+    def bound_by_body(self, i: int) -> bool:
+        """Whether an iteration always leaves variable `i` bound, though it may not be before the loop."""
+        if self.out is None:
+            return False
+        value = self.out[i]
+        spec = describe(value)
+        return not absent(value) and not (isinstance(spec, Optional) and spec.unbound)
+
+    # The test.
+
+    def settle_with_test(self, make_items: MakeItems, test_fn: Branch, truth: Truth) -> Graph:
+        """Settle; the graph from the state to whether the loop goes on."""
+        while True:
+            mark = checkpoint()
+            self.settle(make_items)
+            asked, indices.asked = indices.asked, False
+            test = self._test(test_fn, truth)
+            specs = self._indexed(self.specs) if indices.asked else self.specs
+            indices.asked |= asked
+            if specs == self.specs:
+                return test
+            rollback(mark)
+            self.specs = specs
+            if _records.current is not None:
+                _records.current.loops.pop()
+
+    def _test(self, test_fn: Branch, truth: Truth) -> Graph:
+        graph = Graph("test", parent=current_graph())
+        with tracing(graph):
+            leaves = iter(self._add_inputs(graph))
+        origins: Origins = {}
+
+        def values() -> list[Any]:
+            made = rebuild_all(self.specs, leaves, self.names, origins)
+            alias_tracking.given(origins, {})
+            return made
+
+        self.test = graph
+        going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
+        with tracing(graph):
+            set_outputs(graph, [False if going is None else going])
+        return graph
+
+    # The node.
+
+    def apply(self, op: Op, operands: Sequence[Any], runs: bool, **params: Any) -> tuple[Any, ...]:
+        """Add the node, and give the variables after the loop.
+
+        `runs`: the body surely runs once, so what it binds is bound. What the body leaves as it is
+        is no state: it comes from outside.
+        """
+        here = current_graph()
+        assert here is not None
+        leaves = [leaf for spec, value in zip(self.specs, self.init, strict=True) for leaf in lower(spec, value)]
+        graphs = [param for param in params.values() if isinstance(param, Graph)]
+        last = len(leaves) - 1
+        for k in reversed(range(len(leaves))):
+            if self.invariant[k]:
+                outer = capture(here, leaves[k])
+                for graph in graphs:
+                    _take_from_outside(graph, len(graph.inputs) - 1 - last + k, outer)
+                del self.graph.outputs[k]
+                last -= 1
+        state = [leaf for leaf, same in zip(leaves, self.invariant, strict=True) if not same]
+        results = iter(apply(op, *operands, *state, **params))
+        return self._results([leaf if same else next(results)
+                              for leaf, same in zip(leaves, self.invariant, strict=True)], runs)
+
+    def _results(self, leaves: Sequence[Any], runs: bool) -> tuple[Any, ...]:
+        leaves = list(named(leaves, self.specs, self.names))
+        specs = list(self.specs)
+        kept = []
+        for i, spec in enumerate(specs):
+            count = sum(1 for _ in leaf_types(spec))
+            own, leaves = leaves[:count], leaves[count:]
+            if runs and isinstance(spec, Optional) and spec.unbound and self.bound_by_body(i):
+                specs[i] = replace(spec, unbound=False) if spec.none else spec.child
+                own = own[1:]
+            kept += own
+        as_they_were = [(target, parts_in(target)) for target in targets(specs)
+                        if is_container(target) and id(target) not in self.rewritten]
+        values = rebuild_all(specs, iter(kept), self.names)
+        for target, parts in as_they_were:  # tensors of the graph would be the same, but others cannot use them
+            fill(target, parts)
+        ways = [self.way] if runs else [Way(self.init), self.way]
+        return tuple(settle(values, self.init, self.names, ways))
+
+    # Shape invariants.
+
+    def _apply_invariants(self, invariants: Any) -> None:
+        if not invariants:
+            return
+        pairs = invariants.items() if isinstance(invariants, Mapping) else invariants
+        for key, shape in pairs:
+            shape = shape.shape if hasattr(shape, "shape") else shape
+            for i, (name, value) in enumerate(zip(self.names, self.init, strict=True)):
+                if name == key if isinstance(key, str) else value is key:
+                    self.specs[i] = self._with_shape(self.specs[i], TensorShape(shape), name)
+
+    def _with_shape(self, spec: Spec, shape: TensorShape, name: str) -> Spec:
+        if not isinstance(spec, Leaf) or not isinstance(spec.type, TensorType):
+            return spec
+        own = spec.type.shape
+        dims = tuple(shape) if shape.rank is not None else (None,) * len(own)
+        wide = spec.type.with_shape(dims)
+        if not wide.accepts(spec.type):
+            raise staging_error(
+                f"{subject(name)} is {spec.type} before the loop, which its shape invariant "
+                f"{t.shape_text(dims)} does not allow",
+                "Give an invariant that allows the shape before the loop, with None where it changes.")
+        return replace(spec, type=wide, fixed=True)
+
+
+class _Test:
+    """A test whose result is brought to a bool scalar while its graph is open."""
+
+    def __init__(self, test_fn: Branch, truth: Truth) -> None:
+        self.filename, self.lineno = test_fn.filename, test_fn.lineno
+        self.test_fn, self.truth = test_fn, truth
+
+    def __call__(self, *values: Any) -> Any:
+        return self.truth(self.test_fn(*values))
+
+
+class _Pulling:
+    """A body after which the next element is pulled from a stream, which may raise."""
+
+    def __init__(self, body_fn: Branch) -> None:
+        self.filename, self.lineno = body_fn.filename, body_fn.lineno
+        self.body_fn, self.fn = body_fn, getattr(body_fn, "fn", None)
+
+    def __call__(self, *values: Any) -> Any:
+        result = self.body_fn(*values)
+        graph = current_graph()
+        assert graph is not None
+        with raising(None):
+            announce_errors(graph, (Exception,))
+        return result
+
+
+def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
+    """Make the input at `position` a capture of `outer`."""
+    inner = graph.inputs.pop(position)
+    graph.captures.append((outer, inner))
+
+
+def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
+    """Whether a list in a list (or, `inside`, the list itself) is a staged list by the second spec."""
+    if not isinstance(old, Nested) or type(old.like) is not list:
+        return False
+    if isinstance(new, Nested):
+        return any(_stages_rows(*children, True) for children in zip(old.children, new.children, strict=False))
+    return inside and isinstance(new, Custom)
+
+
+def _guessed(spec: Spec, earlier: Spec) -> Spec:
+    """`spec` with those Python numbers as values of the graph that `earlier` has so."""
+    if isinstance(spec, Static) and isinstance(earlier, Leaf):
+        try:
+            return join(Leaf(earlier.type), spec)
+        except Conflict:
+            return spec
+    if isinstance(spec, Nested) and isinstance(earlier, Nested) and spec.alike(earlier):
+        return replace(spec, children=tuple(map(_guessed, spec.children, earlier.children)))
+    return spec
+
+
+def stage_while(
+    test_fn: Branch, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any],
+    truth: Truth,
+) -> tuple[Any, ...]:
+    """The state after `while test_fn(*state): state = body_fn(*state)`."""
+    loop = _Loop(body_fn, init, names, options)
+    params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph}
+    loop.finish()
+    limit = options.get("maximum_iterations")
+    if limit is None:
+        return loop.apply(WHILE_LOOP, (), False, **params)
+    return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
+
+
+def stage_reduce(
+    items: Counted | Stream, body_fn: Branch, test_fn: Branch | None, init: Sequence[Any], names: Sequence[str],
+    options: Mapping[str, Any], truth: Truth,
+) -> tuple[Any, ...]:
+    """The state after `for item in items: state = body_fn(item, *state)`, left when `test_fn(*state)` is false."""
+    limit = options.get("maximum_iterations")
+    runs = False
+    operands: list[Any]
+    params: dict[str, Any] = {}
+    if isinstance(items, Counted):
+        length: Any = items.length
+        if limit is not None:
+            both = isinstance(length, int) and isinstance(limit, int)
+            length = min(length, limit) if both else minimum(length, limit)
+        if isinstance(length, int):
+            if length <= 0:
+                return tuple(init)
+            runs = True
+        weak = isinstance(length, int) or length.type.weak
+        length = convert_to_tensor(length)
+        operands = [length]
+
+        def make_items(graph: Graph) -> list[Any]:
+            index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            loop.leaving.counter = index.value
+            return [lambda: items.item(index)]
+    else:
+        operands = list(items.sources)
+        params = {"stream": items, "sources": len(operands)}
+        if limit is not None:
+            raise staging_error("maximum_iterations is given for a loop over a stream", "Use dataset.take(n).")
+
+        def make_items(graph: Graph) -> list[Any]:
+            inputs = [add_input(graph, type, "item") for type in items.types]
+            return [lambda: items.pack(inputs)]
+
+    loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
+    if isinstance(items, Counted):
+        loop.over = Over(items.lists, None if test_fn is None else _Test(test_fn, truth))
+    if test_fn is None:
+        loop.settle(make_items)
+        params["body"] = loop.graph
+    else:
+        test = loop.settle_with_test(make_items, test_fn, truth)
+        params |= {"body": loop.graph, "test": test}
+    loop.finish()
+    return loop.apply(REDUCE, operands, runs, **params)

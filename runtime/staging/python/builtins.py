@@ -1,0 +1,403 @@
+"""Python's builtins on tensors in converted code.
+
+A replacement is called when an argument has this backend. With eager tensors alone it does what Python does; with
+a graph tensor it stages. Where Python gives an int or a float, the staged value is weak, so that it mixes with
+tensors as Python numbers do.
+"""
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+
+from autograph import operators
+from autograph.core.backend import keyed
+from runtime.core import types as t
+from runtime.core.errors import ShapeError, StagingError, locate
+from runtime.core.op import CAST
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import EagerTensor, Tensor, not_iterable
+from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
+from runtime.core.types import DType
+from runtime.ops.effects import raise_unless, stage_print
+from runtime.ops.logic import not_equal
+from runtime.ops.math import round as round_op
+from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
+from runtime.ops.shape import dim
+from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
+from runtime.staging.python.introspection import ASKED
+from runtime.staging.values.alias_tracking import check_moved
+from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.generators import (
+    StagedGenerator,
+    any_of,
+    can_be_enumerated,
+    enumerated,
+    filtered,
+    first_of,
+    known_items,
+    listed,
+    mapped,
+    once,
+    settled,
+    side_by_side,
+    sum_of,
+    zipped,
+)
+from runtime.staging.values.iterables import (
+    Staged,
+    StagedEnumerate,
+    StagedRange,
+    StagedReversed,
+    StagedZip,
+    stages,
+    weak_int,
+)
+from runtime.staging.values.list import StagedList, collect, fold
+from runtime.staging.values.optional import Maybe, MaybeObject
+from runtime.staging.values.poisoned_iterators import leaving
+from runtime.staging.values.strings import any_text, length_of_text
+from runtime.staging.values.truthiness import maybe_truth
+
+__all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values"]
+
+_MISSING: Final = object()
+
+
+def _fail(error: Exception) -> NoReturn:
+    locate(error, user_position())
+    raise error
+
+
+def _tensor(x: Any) -> Any:
+    """A graph tensor for a tensor or what is one; a Python number stays."""
+    if isinstance(x, (builtins.int, builtins.float, builtins.complex)):
+        return x
+    return convert_to_tensor(x)
+
+
+def _scalar(x: Any, what: str) -> Tensor:
+    if isinstance(x, Staged):
+        getattr(builtins, what)([])  # which says what it takes
+    tensor = convert_to_tensor(x)
+    if tensor.type.size == 1 and tensor.ndim:
+        tensor = tensor[(0,) * tensor.ndim]
+    if tensor.ndim:
+        _fail(TypeError(f"only a tensor with one element converts to {what}; this one is {tensor.type}"))
+    return tensor
+
+
+# Numbers
+
+def _of_python(number: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A number of Python values. StagingError for text that only the graph knows."""
+    for arg in (*args, *kwargs.values()):
+        if isinstance(arg, StagedText):
+            arg.refuse()
+    return number(*args, **kwargs)
+
+
+def _weak(x: Tensor, dtype: DType) -> Any:
+    return x if x.type.weak and x.dtype is dtype else apply(CAST, x, dtype=dtype, weak=True)
+
+
+def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
+    """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
+    if base or kwargs or not stages(x):
+        return _of_python(builtins.int, x, *base, **kwargs)
+    x = _scalar(x, "int")
+    if x.dtype.is_complex:
+        raise TypeError("int() takes a real number, not a complex one; use rt.math.real")
+    return _weak(x, t.int64 if x.dtype in (t.int64, t.uint64, t.uint32, t.float64) else t.int32)
+
+
+def _float(x: Any = 0.0) -> Any:
+    """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
+    if not stages(x):
+        return _of_python(builtins.float, x)
+    x = _scalar(x, "float")
+    if x.dtype.is_complex:
+        raise TypeError("float() takes a real number, not a complex one; use rt.math.real")
+    return _weak(x, t.float64 if x.dtype is t.float64 else t.float32)
+
+
+def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
+    """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
+    parts = (real,) if imag is _MISSING else (real, imag)
+    if not stages(*parts):
+        return _of_python(builtins.complex, *parts)
+    tensors = [_scalar(x, "complex") for x in parts]
+    wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
+    values = [_weak(x, t.complex128 if wide else t.complex64) for x in tensors]
+    return values[0] if len(values) == 1 else values[0] + values[1] * 1j
+
+
+def _bool(x: Any = False) -> Any:
+    """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
+    if isinstance(x, StagedText):
+        return any_text(x)
+    if not stages(x):
+        if type(x) in keyed:
+            check_keys(x)
+        return builtins.bool(x)
+    if isinstance(x, Maybe):
+        return maybe_truth(x, _bool)
+    if isinstance(x, Staged):
+        return _length(x) != 0
+    return _truth(_scalar(x, "bool"))
+
+
+def _truth(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        return builtins.bool(x)
+    return x if x.dtype.is_bool else not_equal(x, 0)
+
+
+def _abs(x: Any) -> Any:
+    return builtins.abs(_tensor(x))
+
+
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    if not stages(base, exp, mod):
+        return builtins.pow(base, exp) if mod is None else builtins.pow(base, exp, mod)
+    power = _tensor(base) ** _tensor(exp)
+    return power if mod is None else power % _tensor(mod)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return builtins.divmod(_tensor(a), _tensor(b))
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    """`round`: halves to even; without `ndigits` an int, eager and staged."""
+    x = convert_to_tensor(number)
+    if ndigits is not None:
+        return round_op(x, ndigits)
+    if not x.dtype.is_floating:
+        return x if not x.dtype.is_bool else weak_int(x)
+    if isinstance(x, EagerTensor):
+        return builtins.round(x._item("int"))
+    return _weak(round_op(_scalar(x, "int")), t.int64 if x.dtype is t.float64 else t.int32)
+
+
+# Lengths and iterables
+
+def _length(x: Any) -> Any:
+    length = getattr(type(x), "length", None)
+    if length is not None:
+        return x.length
+    if isinstance(x, Staged):
+        return builtins.len(x)  # type: ignore[arg-type]
+    x = convert_to_tensor(x)
+    if not x.ndim:
+        raise TypeError("Scalar tensor has no `len()`")
+    return weak_int(dim(x, 0))
+
+
+def _len(x: Any) -> Any:
+    """`len(x)`: an int where it is known, else a weak int32 scalar."""
+    if stages(x):
+        return _length(x)
+    if isinstance(x, StagedText):
+        return length_of_text(x)
+    if type(x) is builtins.list:
+        check_moved(x)
+    return builtins.len(x)
+
+
+def _range(*args: Any) -> Any:
+    return StagedRange(*args) if stages(*args) else builtins.range(*args)
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
+        return enumerated(iterable, start)
+    return once(StagedEnumerate(iterable, start)) if stages(iterable, start) else builtins.enumerate(iterable, start)
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    iterables = side_by_side(iterables)
+    if any(isinstance(x, StagedGenerator) for x in iterables):
+        return zipped(iterables, strict)
+    if stages(*iterables):
+        return once(StagedZip(*iterables, strict=strict))
+    return builtins.zip(*iterables, strict=strict)
+
+
+def _map(function: Any, *iterables: Any) -> Any:
+    function = operators.call(function)
+    return mapped(function, iterables) if stages(*iterables) else builtins.map(function, *iterables)
+
+
+def _filter(function: Any, iterable: Any) -> Any:
+    """`filter`: staged, the list of the items that are kept; of Python values, a generator."""
+    keep = _bool if function is None else operators.call(function)
+    if current_graph() is None:
+        return builtins.filter(keep, iterable)
+    iterable = settled(iterable)
+    return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
+
+
+def _reversed(sequence: Any) -> Any:
+    return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(sequence)
+
+
+def _list(iterable: Any = ()) -> Any:
+    """`list`: a Python list of what is there in a known number, else a staged list."""
+    return listed(iterable) if stages(iterable) else builtins.list(iterable)
+
+
+def _tuple(iterable: Any = ()) -> Any:
+    """`tuple` of what is there in a known number."""
+    if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
+        iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
+    elif stages(iterable):
+        iterable = _list(iterable)
+        if isinstance(iterable, StagedList):
+            _fail(StagingError("a tuple has a known length, and the number of items is known only when the graph runs",
+                               remedy="Use list()."))
+    return builtins.tuple(iterable)
+
+
+def _iter(x: Any, *sentinel: Any) -> Any:
+    return builtins.iter(x, *sentinel)
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next`: an iterator that stages its elements takes the default itself, by `__next_or__(default)`."""
+    if isinstance(iterator, StagedGenerator):
+        return first_of(iterator, *default)
+    if default and stages(iterator) and hasattr(type(iterator), "__next_or__"):
+        return iterator.__next_or__(*default)
+    return builtins.next(iterator, *default)
+
+
+# Reductions
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    """`sum`: of the rows of a tensor, or of what a staged iterable yields. Bools count as ints."""
+    if not stages(iterable):
+        if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool and iterable.ndim == 1:
+            iterable = [builtins.int(reduce_sum(apply(CAST, iterable, dtype=t.int64)))]
+        return builtins.sum(iterable, start)
+    if isinstance(iterable, StagedGenerator):
+        return sum_of(iterable, start)
+    if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
+        return fold(iterable, lambda item, total: (total + item,), (start,), ("sum",))[0]
+    x = convert_to_tensor(iterable)
+    if not x.ndim:
+        raise not_iterable()
+    if x.dtype.is_bool:
+        x = apply(CAST, x, dtype=t.int32, weak=True)
+    total = reduce_sum(x, axis=0)
+    return total if isinstance(start, builtins.int) and start == 0 else start + total
+
+
+def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
+    """`functools.reduce`: TypeError, when the graph runs, for nothing without an initial value."""
+    function = operators.call(function)
+    iterable = settled(iterable)
+    if not stages(iterable):
+        return functools.reduce(function, iterable, *initial)
+    if not initial:
+        iterable = _list(iterable)
+        if isinstance(iterable, builtins.list):
+            return functools.reduce(function, iterable)
+        raise_unless(not_equal(_length(iterable), 0), TypeError("reduce() of empty iterable with no initial value"))
+        initial, iterable = (iterable[0],), iterable[1:]
+    return fold(iterable, lambda item, found: (function(found, item),), initial, ("found",))[0]
+
+
+def _quantifier(
+    name: str, python: Callable[[Any], Any], reduction: Callable[..., Any], stop: builtins.bool
+) -> Callable[[Any], Any]:
+    def quantified(iterable: Any, /) -> Any:
+        if not stages(iterable):
+            return python(iterable) if current_graph() is None else over_python(iterable)
+        if isinstance(iterable, StagedGenerator):
+            return any_of(iterable, stop, _bool)
+        if isinstance(iterable, Staged) and not hasattr(type(iterable), "__tensor__"):
+            return fold(iterable, step, (not stop,), (name,))[0]
+        x = convert_to_tensor(iterable)
+        if x.ndim != 1:
+            if not x.ndim:
+                raise not_iterable()
+            _fail(ShapeError(f"{name}() takes the truth of rows, which is ambiguous: the tensor is {x.type}",
+                             remedy=f"Use rt.reduce_{name}."))
+        return reduction(_truth(x))
+
+    def over_python(iterable: Any) -> Any:
+        found: Any = not stop
+        leave = leaving(iterable)
+        for item in iterable:
+            value = _bool(item)
+            if value is stop:
+                decided, found = found, stop
+                break
+            if value is not (not stop):
+                found = value if found is (not stop) else found | value if stop else found & value
+        else:
+            decided = found
+        if isinstance(decided, Tensor):
+            leave()
+        return found
+
+    def step(item: Any, found: Any) -> tuple[Any, ...]:
+        value = _bool(item)
+        return ((value | found) if stop else (value & found),)
+
+    quantified.__name__ = quantified.__qualname__ = name
+    return quantified
+
+
+# The table
+
+
+def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+    """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked."""
+
+    @functools.wraps(replacement)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not any(type(arg) is MaybeObject for arg in args):
+            return replacement(*args, **kwargs)
+        return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
+
+    return called
+
+
+_REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
+    builtins.len: _len,
+    builtins.range: _range,
+    builtins.print: stage_print,
+    builtins.int: _int,
+    builtins.float: _float,
+    builtins.bool: _bool,
+    builtins.complex: _complex,
+    builtins.abs: _abs,
+    builtins.min: minimum_of,
+    builtins.max: maximum_of,
+    builtins.sum: _sum,
+    builtins.any: _quantifier("any", builtins.any, reduce_any, True),
+    builtins.all: _quantifier("all", builtins.all, reduce_all, False),
+    builtins.enumerate: _enumerate,
+    builtins.zip: _zip,
+    builtins.map: _map,
+    builtins.filter: _filter,
+    builtins.reversed: _reversed,
+    builtins.sorted: sorted_,
+    builtins.round: _round,
+    builtins.next: _next,
+    builtins.iter: _iter,
+    builtins.list: _list,
+    builtins.tuple: _tuple,
+    builtins.pow: _pow,
+    builtins.divmod: _divmod,
+    functools.reduce: _reduce,
+}
+BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)
+    for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
+LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
+"""Those that do what Python's do while nothing is traced; but for those that are asked by type: `sum` and `round` take
+bools as ints, and `map` and `filter` convert what they call for the rows of a tensor."""

@@ -1,0 +1,386 @@
+"""What code in C and in libraries is given while a function is traced: it sees no values of the graph.
+
+Such a callee runs once, while the function is traced. It may hold a tensor, or text with the value of one in it; but
+what looks into the text, or writes it somewhere, would find what stands for the value.
+"""
+from __future__ import annotations
+
+import _operator
+import builtins
+import contextlib
+import functools
+import io
+import itertools
+import operator
+import re
+import string
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final, NoReturn
+
+from autograph import operators
+from autograph.core.allowlist import left_alone, rule_of_library
+from autograph.core.backend import keyed, kinds
+from autograph.state.reachability import only_atoms
+from runtime.core.graph import staging_error
+from runtime.core.symbolic_text import StagedText, makes_text, staged
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import current_graph
+from runtime.ops.effects import PRINT, may_be_printed_to, print_text
+from runtime.staging.containers.dict_lookup import method_of_dict
+from runtime.staging.containers.heapq_bisect import FUNCTIONS
+from runtime.staging.values.body_tracing import in_body
+from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.iterables import Unusable
+
+__all__ = ["given", "looks", "percent"]
+
+_HOLDING: Final = frozenset({
+    "IPython", "abc", "asyncio", "bdb", "collections", "contextlib", "contextvars", "copy", "coverage", "dataclasses",
+    "doctest", "enum", "functools", "gc", "hypothesis", "inspect", "itertools", "operator", "pdb", "pluggy", "pytest",
+    "queue", "sys", "thread", "threading", "traceback", "types", "typing", "unittest", "weakref", "weakrefset",
+})
+"""Modules, by the first part of the name, whose functions and classes hold what they are given, use it by Python's
+operators, or look at the frame that calls them."""
+_LOOKING: Final = frozenset({
+    ascii, format, input, open, ord, repr, operator.concat, operator.contains, operator.countOf, operator.imod,
+    operator.indexOf, operator.mod})
+"""Those functions of `builtins` and `operator` that do not."""
+_TYPES: Final = (str, bytes, bytearray, memoryview, int, float, complex, dict)
+"""The types of `builtins` that look into what they, or their methods, are given."""
+_FILE: Final[Any] = io.IOBase.__base__
+_UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+_MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
+_MAKE_TEXT: Final = frozenset({str, ascii, format, repr})
+_PUT_TOGETHER: Final = frozenset({"__add__", "__repr__", "__str__", "join"})
+"""Methods of `str` that look into no text that they are given."""
+_WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
+"""Modules that write, or make a text of, what they are given."""
+_SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+"""Functions of NumPy that set items of an array that they are given."""
+_ACT: Final = frozenset({"logging", "shutil", "subprocess"})
+_ACTS: Final = frozenset({
+    "input", "time.sleep", *(f"os.{name}" for name in (
+        "chdir", "chmod", "kill", "link", "makedirs", "mkdir", "popen", "putenv", "remove", "removedirs", "rename",
+        "renames", "replace", "rmdir", "symlink", "system", "truncate", "unlink", "unsetenv", "utime", "write")),
+    *(f"pathlib.Path.{name}" for name in (
+        "chmod", "hardlink_to", "mkdir", "rename", "replace", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
+        "write_text"))})
+"""What changes the world outside of the program, or waits for it: all functions of the modules above, and these."""
+_QUESTIONS: Final = frozenset({"getLogger", "isEnabledFor", "getEffectiveLevel", "hasHandlers", "which", "disk_usage"})
+"""What does not, among these."""
+_CALL: Final[tuple[Any, ...]] = (
+    itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.starmap,
+    itertools.takewhile)
+"""What calls, from C, what it is given."""
+_TAKE_ROWS: Final = frozenset({"writelines", "writerow", "writerows"})
+_LAZY: Final = (GeneratorType, map, filter, zip)
+_TAKE_LEVEL: Final = frozenset({
+    "warn", "debug", "info", "warning", "error", "critical", "exception", "log", "fatal"})
+"""Functions of these that say which frame called them."""
+_FRAMES: Final = 2
+"""How many of the tool's own are between that and the function."""
+
+
+def looks(fn: Any) -> bool:
+    """Whether `given` has something to say of a callee that runs as it is."""
+    kind = type(fn)
+    if any(fn is each for each in _CALL):
+        return True
+    if kind is FunctionType:
+        rule = left_alone(fn)
+        return rule is not None and rule == rule_of_library(fn) and not _holds(_module(fn))
+    if issubclass(kind, BuiltinFunctionType):
+        owner = fn.__self__
+        if isinstance(owner, ModuleType):
+            if owner is builtins or owner is _operator:
+                return fn in _LOOKING
+            return not _holds(owner.__name__)
+        return _type_looks(owner if isinstance(owner, type) else type(owner))
+    if kind in _MEMBERS:
+        return _type_looks(fn.__objclass__)
+    if not isinstance(fn, type):
+        return _type_looks(kind)
+    if issubclass(fn, dict):  # other than its methods
+        return False
+    made = fn.__init__, fn.__new__
+    return any(looks(each) for each in made)
+
+
+def _holds(module: str) -> bool:
+    return module.partition(".")[0].lstrip("_") in _HOLDING
+
+
+def _type_looks(cls: type) -> bool:
+    if cls.__module__ == "builtins":
+        return cls in _TYPES
+    if issubclass(cls, _FILE):
+        return True
+    return not issubclass(cls, (BaseException, list, tuple, set, frozenset, deque)) and (
+        cls in (OrderedDict, operator.methodcaller) or not _holds(cls.__module__))
+
+
+def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+    """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
+    if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
+        return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
+    cls = fn.__objclass__ if type(fn) in _MEMBERS else None
+    if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
+        return _method_of_dict(fn, args[0])
+    if any(fn is each for each in _CALL):
+        return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
+    if getattr(fn, "__name__", "") in _TAKE_ROWS and len(args) == 1 and type(args[0]) in _LAZY:
+        rows = [*args[0]]
+        called = given(fn, (rows,), keywords)
+        return lambda _, **keywords: called(rows, **keywords)
+    held = list(_within((*args, *keywords.values())))
+    for value in held:
+        if type(value) in keyed and not isinstance(value, dict):
+            check_keys(value)
+    owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
+    if isinstance(owner, _FILE):
+        written = _method_of_file(fn, owner, args)
+        if written is not None:
+            return written
+    if in_body() and (_acts(fn) or (fn is open and _MODES.intersection(str(_argument(args, keywords, 1, "mode"))))):
+        raise staging_error(
+            f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
+            " runs", f"Call it outside of staged loops and branches; or {_LATER.format(_name(fn))}")
+    if fn in _MAKE_TEXT and not any(isinstance(arg, StagedText) for arg in args[1:]):
+        return _making(fn)
+    if type(owner) is str or cls is str:
+        receiver, *rest = args if type(fn) in _UNBOUND and args else (fn.__self__, *args)
+        _check_text(fn.__name__, held, receiver, *rest)
+        if fn.__name__ in ("format", "format_map"):
+            _check_widths(receiver, rest, rest[0] if fn.__name__ == "format_map" and rest else keywords)
+        return _making(fn)
+    if not (fn in (int, float) and len(args) == 1):
+        _check(fn, held)
+    return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+
+
+def _wants_list(fn: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function of `heapq` is given what is no list, which is for itself to say."""
+    no_list = tuple, range, str, bytes, dict, set, frozenset, deque
+    return isinstance(fn, BuiltinFunctionType) and _root(fn) == "heapq" and isinstance(args and args[0], no_list)
+
+
+_MODES: Final = frozenset("wax+")
+"""Letters in the mode of a file that is written."""
+
+
+def _argument(args: tuple[Any, ...], keywords: dict[str, Any], index: int, name: str) -> Any:
+    return args[index] if len(args) > index else keywords.get(name, "")
+
+
+def _acts(fn: Any) -> bool:
+    if type(fn) is FunctionType and _root(fn) in _ACT:
+        return not fn.__name__.startswith("_") and fn.__name__ not in _QUESTIONS
+    return _name(fn) in _ACTS
+
+
+def _called(value: Any) -> Any:
+    """An argument, as a callee that calls it is to have it."""
+    return operators.call(value) if type(value) in (*_MEMBERS, BuiltinFunctionType, type) else value
+
+
+def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
+    """A method called by the name of the class, as in `dict.keys(d)`, where only the graph may know the keys."""
+    bound = getattr(mapping, fn.__name__) if type(mapping) in kinds else fn.__get__(mapping)
+    method = method_of_dict(bound) if type(bound) is BuiltinFunctionType else bound
+    if method is bound and type(mapping) not in kinds:
+        return fn  # type: ignore[no-any-return]
+    return lambda _, *args, **keywords: method(*args, **keywords)
+
+
+def _making(fn: Any) -> Callable[..., Any]:
+    """A callee that makes a text of what it is given."""
+    @makes_text
+    def made(*args: Any, **keywords: Any) -> Any:
+        found = fn(*args, **keywords)
+        return staged(found) if type(found) is str else found
+
+    return made
+
+
+def _check_widths(template: str, args: Any, values: Any) -> None:
+    """StagingError if `template.format` would give a width to a text with a tensor in it that it has made by `!s`."""
+    formatter, automatic = string.Formatter(), itertools.count()
+    for _, name, spec, letter in formatter.parse(template):
+        if name is None:
+            continue
+        if name[:1] in ("", ".", "["):
+            name = f"{next(automatic)}{name}"
+        for _, inner, *_ in formatter.parse(spec or ""):
+            if inner == "":
+                next(automatic)
+        if spec and letter:
+            with contextlib.suppress(LookupError, AttributeError):  # which the call raises
+                value, _ = formatter.get_field(name, args, values)
+                text = operators.shown(value, ord(letter))
+                if isinstance(text, StagedText):
+                    format(text, spec)
+
+
+def _one_level_up(fn: Any) -> Callable[..., Any]:
+    """A callee that tells where it was called: not by the tool."""
+    def called(*args: Any, **keywords: Any) -> Any:
+        if _root(fn) == "warnings" and len(args) > 2:
+            message, category, level, *rest = args
+            return fn(message, category, level + _FRAMES, *rest, **keywords)
+        return fn(*args, **{**keywords, "stacklevel": keywords.get("stacklevel", 1) + _FRAMES + own})
+
+    own = 0
+    if sys.version_info < (3, 11) and _root(fn) == "logging":  # there it counts frames of its own, but for one
+        own = (fn.__name__ == "exception") + ("." not in fn.__qualname__)
+    return called
+
+
+class _Written(Unusable):
+    """How many characters of a text are written when the graph runs."""
+
+    def refuse(self) -> NoReturn:
+        raise staging_error(
+            "how many characters are written is known only when the graph runs, as the text has the value of a tensor"
+            " in it", "Leave what `write` returns.")
+
+
+def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """What to call in place of a method of a file, if it writes to a standard stream: that takes its place in the order
+    of what is printed. StagingError for one that looks at what the graph prints to the file."""
+    if (file is sys.stdout or file is sys.stderr) and len(args) == 1:
+        if fn.__name__ == "write" and isinstance(args[0], str):
+            return functools.partial(_write, file)
+        if fn.__name__ == "writelines":
+            return lambda texts: [_write(file, text) for text in texts] and None
+    if fn.__name__ in _METHODS_LEFT or not may_be_printed_to(file):
+        return None
+    graph = current_graph()
+    while graph is not None:
+        if any(node.op is PRINT and node.params.get("file") is file for node in graph.walk()):
+            raise staging_error(
+                f"what is in this {type(file).__name__} is known only when the graph runs, as the traced function"
+                " prints to it",
+                f"Call {_name(fn)!r} after the traced function, or put the text together without a file.")
+        graph = graph.parent
+    return None
+
+
+def _write(file: Any, text: str) -> Any:
+    print_text(text, file)
+    return _Written() if isinstance(text, StagedText) else len(text)
+
+
+_METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
+
+
+def _check_text(name: str, held: list[Any], receiver: Any = None, *args: Any) -> None:
+    """StagingError if a method of `str` would look into a staged text, which is among what is `held`."""
+    if name in ("format", "format_map", "translate"):
+        held = [receiver]
+    elif name == "replace":
+        held = [receiver, *args[:1]]
+    for value in held if name not in _PUT_TOGETHER else ():
+        if isinstance(value, StagedText):
+            value.refuse()
+
+
+def _check(fn: Any, held: list[Any]) -> None:
+    """StagingError if one of the values is what the callee would look into."""
+    writes = _root(fn) in _WRITE
+    name = getattr(fn, "__name__", "")
+    for value in held:
+        if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy":
+            raise staging_error(
+                f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"
+                " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}")
+        if isinstance(value, StagedText):
+            if _root(fn) == "builtins" and fn is not open:
+                value.refuse()
+            raise staging_error(
+                "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned,"
+                f" compared, and be part of other text, but not be given to {_name(fn)!r}, which is called while the"
+                " function is traced",
+                f"Ask the tensor itself, such as `x == 1`; or {_LATER.format(_name(fn))}")
+        if writes and isinstance(value, GraphTensor):
+            raise staging_error(
+                f"{_name(fn)!r} is called while the function is traced, and the value of a tensor that it is given is"
+                " known only when the graph runs", f"Print it, which may be to a file; or {_LATER.format(_name(fn))}")
+
+
+_LATER: Final = "call {!r} when the graph runs, in a function that rt.py_function is given."
+
+
+def _within(value: Any, depth: int = 4) -> Iterator[Any]:
+    """What is in a list, tuple or dict, and in what is in it, down to a depth."""
+    items = [*dict.keys(value), *dict.values(value)] if isinstance(value, dict) else value
+    if not only_atoms(items):
+        for item in items:
+            yield item
+            if depth and isinstance(item, (list, tuple, dict)):
+                yield from _within(item, depth - 1)
+
+
+def _root(fn: Any) -> str:
+    """The first part of the name of the module that a callee is of."""
+    return _module(fn).partition(".")[0].lstrip("_")
+
+
+def _module(fn: Any) -> str:
+    if type(fn) is FunctionType:  # `functools.wraps` may have given it another `__module__`
+        return str(fn.__globals__.get("__name__"))
+    if type(fn) in _MEMBERS:
+        return str(fn.__objclass__.__module__)
+    owner = getattr(fn, "__self__", None)
+    if isinstance(owner, ModuleType):
+        return owner.__name__
+    if owner is not None:
+        return str((owner if isinstance(owner, type) else type(owner)).__module__)
+    return str(getattr(fn, "__module__", None) or type(fn).__module__)
+
+
+_CALLED: Final = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path"}
+"""What modules are called by programs."""
+
+
+def _name(fn: Any) -> str:
+    """What to call a callee."""
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    path = _module(fn)
+    module = ".".join(part for part in path.split(".") if not part.startswith("_")) or path.lstrip("_")
+    module = _CALLED.get(module, module)
+    return name if module == "builtins" or getattr(builtins, name, None) is fn else f"{module}.{name}"
+
+
+@makes_text
+def percent(text: Any, values: Any) -> Any:
+    """`text % values`. StagingError if a text whose length only the graph knows is to have a width."""
+    if isinstance(text, StagedText):
+        text.refuse()
+    if not isinstance(text, str):
+        return text % values
+    items = iter(values if isinstance(values, tuple) else (values,))
+    for key, width, kind in _SPEC.findall(text):
+        if kind == "%":
+            continue
+        for _ in range(width.count("*")):
+            next(items, None)
+        item = values.get(key) if key and isinstance(values, dict) else next(items, None)
+        shown = staged(f"%{kind}" % (item,)) if width and kind in "sra" else None
+        if isinstance(shown, StagedText):
+            format(shown, width)  # which refuses
+    return staged(text % values)
+
+
+_SPEC: Final = re.compile(r"%(?:\(([^()]*)\))?[#0\- +]*((?:\*|\d+)?(?:\.(?:\*|\d+)?)?)[hlL]?(.)")

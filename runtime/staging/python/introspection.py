@@ -1,0 +1,189 @@
+"""What Python's builtins say of an object, where a graph knows more: whether it is None, or has an attribute."""
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from types import MemberDescriptorType
+from typing import Any, Final
+
+from autograph import operators
+from autograph.core.backend import keyed, kind_of
+from autograph.core.tracebacks import is_internal
+from autograph.state.heap_snapshot import is_container
+from runtime.core.graph import staging_error
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.staging.containers.row_table import ChosenRow, Row
+from runtime.staging.values.dict_presence_class import method_of_dict
+from runtime.staging.values.optional import Maybe, known
+from runtime.staging.values.select import Chosen, chosen_from, has_attribute, is_one, said, unknown
+
+__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
+
+
+def says(value: Any, test: Callable[[Any], bool]) -> Any:
+    """What `test` says of a value, which may be None in the graph: a bool, or a bool scalar tensor."""
+    if not isinstance(value, Maybe):
+        return test(value)
+    value.presence.check_bound()
+    present, of_value = value.presence.present, test(value.content)
+    if present is None or of_value is test(None):
+        return of_value
+    return present if of_value else ~present
+
+
+def _python_number(value: Any) -> Any:
+    """A value of the class that a value has in Python, if it is made of Python's numbers; else the value."""
+    if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
+        return value
+    return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
+
+
+def _isinstance(value: Any, classes: Any, /) -> Any:
+    if isinstance(value, Chosen):
+        return said(value, lambda one: _isinstance(one, classes))
+    kind = getattr(builtins.type(value), "__stands_for__", None)
+    if kind is not None:
+        return builtins.issubclass(kind, classes)
+    found = says(value, lambda x: builtins.isinstance(_python_number(x), classes))
+    if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
+        value.__no_class__()
+    return found
+
+
+def _callable(value: Any, /) -> Any:
+    if isinstance(value, Chosen):
+        return said(value, builtins.callable)
+    return says(value, builtins.callable)
+
+
+def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
+    if others or keywords:
+        return builtins.type(value, *others, **keywords)
+    if hasattr(type(value), "__no_class__"):
+        value.__no_class__()
+    if isinstance(value, Chosen):
+        kinds = {_type(one) for one in chosen_from(value)[0]}
+        if len(kinds) > 1:
+            raise unknown(value, "so is its class", "Ask isinstance(x, ...) for each class.")
+        return kinds.pop()
+    if hasattr(builtins.type(value), "__stands_for__"):
+        return builtins.type(value).__stands_for__
+    value = known(value, "for its type")
+    return builtins.str if isinstance(value, StagedText) else kind_of(_python_number(value))
+
+
+def is_same(value: Any, other: Any) -> Any:
+    """`value is other`, of which one may be None in the graph."""
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
+            one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, Chosen):
+            return is_one(one, second)
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, Maybe):
+            one.presence.check_bound()
+            if second is None:
+                return one.presence.is_none(one.content)
+    if value is other:
+        return True
+    for one, second in ((value, other), (other, value)):
+        if isinstance(one, Maybe) and one.presence.present is not None:
+            if isinstance(one.content, Chosen) and not isinstance(second, Maybe):
+                return OPERATORS["and"](one.presence.present, is_one(one.content, second))
+            if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
+                known(one, "whether it is another object")
+            return says(one, functools.partial(operator.is_, second))
+    return known(value, "") is known(other, "")
+
+
+def _bit(value: Any, name: Any) -> Any:
+    """The bit that says whether an object has an attribute, or None if Python knows that."""
+    if not isinstance(name, str):
+        return None
+    slot = next((vars(cls)[name] for cls in type(value).__mro__ if name in vars(cls)), None)
+    if isinstance(slot, MemberDescriptorType):
+        found = slot.__get__(value) if builtins.hasattr(value, name) else None
+    else:
+        found = getattr(value, "__dict__", {}).get(name)
+    return found.presence.bound if isinstance(found, Maybe) else None
+
+
+def _hasattr(value: Any, name: str, /) -> Any:
+    if isinstance(value, Chosen):
+        return has_attribute(value, name)
+    bit = _bit(value, name)
+    return says(value, lambda x: builtins.hasattr(x, name)) if bit is None else bit
+
+
+def _getattr(value: Any, name: str, /, *default: Any) -> Any:
+    found = _hasattr(value, name) if default and (isinstance(value, Maybe) or _bit(value, name) is not None) else True
+    if isinstance(found, bool):
+        return builtins.getattr(value, name, *default) if found else default[0]
+    return operators.if_exp(found, lambda: getattr(value, name), lambda: default[0])
+
+
+def check_attribute(value: Any, name: str) -> None:
+    """Add a check to the graph that an object has an attribute, if only the graph knows that."""
+    if _bit(value, name) is not None:
+        getattr(value, name).presence.check_bound()
+
+
+def check_attributes(value: Any) -> None:
+    """StagingError if only the graph knows which attributes an object has."""
+    for name in getattr(value, "__dict__", ()) if not isinstance(value, Maybe) else ():
+        if _bit(value, name) is not None:
+            what = getattr(value, name).presence.name
+            raise staging_error(
+                f"whether there is {what} is known only when the graph runs, as it is set on some ways through a staged"
+                " statement only, and Python asks here for the attributes of that object",
+                f"Give {what} a value on all ways, or before, such as 0 or None; `hasattr`, `getattr` and {what} itself"
+                " may be used.")
+
+
+def _delattr(value: Any, name: str, /) -> None:
+    check_attribute(value, name)
+    builtins.delattr(value, name)
+
+
+def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`vars` or `dir`, which say which attributes an object has."""
+
+    def listing(*values: Any) -> Any:
+        if not values:  # of the frame that asks, by another name
+            frame = sys._getframe(1)
+            while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
+                frame = frame.f_back
+            return frame.f_locals if fn is builtins.vars else sorted(frame.f_locals)
+        for value in values:
+            check_attributes(value)
+            if isinstance(value, Chosen):
+                raise unknown(value, "so are all of its attributes together")
+        return fn(*[known(value, "for its attributes") for value in values])
+
+    return listing
+
+
+def _dict(*values: Any, **keywords: Any) -> Any:
+    if len(values) != 1 or type(values[0]) not in keyed:
+        return builtins.dict(*values, **keywords)
+    made: dict[Any, Any] = {}
+    method_of_dict(made.update)(*values, **keywords)  # type: ignore[arg-type]
+    return made
+
+
+ASKED: Final[Mapping[Any, Callable[..., Any]]] = {
+    builtins.isinstance: _isinstance,
+    builtins.callable: _callable,
+    builtins.type: _type,
+    builtins.hasattr: _hasattr,
+    builtins.getattr: _getattr,
+    builtins.delattr: _delattr,
+    builtins.vars: _listing(builtins.vars),
+    builtins.dir: _listing(builtins.dir),
+    builtins.dict: _dict,
+}

@@ -1,0 +1,1 @@
+"""Values of staged code: how they are joined, chosen, flattened, iterated over."""

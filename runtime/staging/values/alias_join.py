@@ -1,0 +1,309 @@
+"""Lists that a variable has or has not: which it is, only the graph knows."""
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from autograph.core.slots import put
+from autograph.state.escaping_values import same_parts
+from autograph.state.heap_snapshot import fill, is_container, parts_in
+from autograph.state.reference_rewriting import references
+from runtime.staging.values.alias_tracking import (
+    Bodies,
+    contents_of,
+    copies_in,
+    is_apart,
+    kin,
+    may_be,
+    may_be_before,
+    may_be_which,
+    now,
+    origin_before,
+    originals_of,
+    take_part,
+)
+from runtime.staging.values.lattice import Origins
+from runtime.staging.values.optional import MaybeObject
+
+__all__ = ["Point", "Way", "meetings", "settle", "unified"]
+
+Place = tuple[Any, ...]
+
+Held = Sequence[Mapping[Place, Sequence[Any]]]
+"""For each variable, by their place in it, the containers that it may have."""
+
+
+class Way:
+    """What the variables hold at the end of a body, or (without `origins`) where it did not run.
+
+    `origins` has the copies that the body was given, `left` what others that it leaves were before. An iteration of a
+    loop begins with `entry`: in the first one, copies of what `first` tells, in others what the one before has left.
+    """
+
+    def __init__(
+        self, values: Sequence[Any], origins: Origins | None = None, left: Origins | None = None,
+        entry: Sequence[Any] = (), first: Origins | None = None,
+    ) -> None:
+        self.origins, self.left, self.first = origins, left or {}, first or {}
+        self.made: set[int] = set()
+        """The ids of containers that the body made."""
+        self.replaced: set[int] = set()
+        """The ids of those of which a variable only begins the first iteration with a copy."""
+        found = [{place: self._candidates(content) for place, content in contents_of(value).items()}
+                 for value in values]
+        once = [{place: [original for _, original in each] for place, each in parts.items()} for parts in found]
+        self.iterations: list[Held] = [once, *self._more(found, once, entry)]
+        """What the variables may have after one iteration, after two, and so on, as the code around the body knows it.
+        """
+        self.held: Held = [{place: _distinct(x for held in self.iterations for x in held[i][place]) for place in parts}
+                           for i, parts in enumerate(found)]
+        """What they may have after any."""
+
+    def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
+        before = self.left.get(id(content), (None, content))[1]
+        return [(one, self._original(one)) for one in (before, *may_be_which(before))]
+
+    def _original(self, content: Any) -> Any:
+        """What a container is a copy of, in the first iteration at least."""
+        if self.origins is None:
+            return content
+        _, original = self.origins.get(id(content), (None, None))
+        if original is not None:
+            return original
+        if id(content) not in self.first:
+            self.made.add(id(content))
+            return content
+        _, original = self.first[id(content)]
+        self.replaced.add(id(original))
+        return original
+
+    def _more(
+        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held, entry: Sequence[Any]
+    ) -> Iterator[Held]:
+        """What the variables may have after each further iteration, until one leaves them as an earlier one did, or all
+        that one had has come to all others."""
+        begins: dict[int, list[tuple[int, Place]]] = {}
+        for i, value in enumerate(entry):
+            for place, content in contents_of(value).items():
+                if (self.origins or {}).get(id(content), (None, None))[1] is None:
+                    begins.setdefault(id(content), []).append((i, place))
+        older: dict[int, _Older] = {}
+
+        def grown_old(value: Any) -> Any:
+            if id(value) not in self.made and not isinstance(value, _Older):
+                return value
+            return older.setdefault(id(value), _Older(value))
+
+        def after(held: Held, one: Any, original: Any) -> Iterable[Any]:
+            if id(one) not in begins:
+                return [original]
+            return (grown_old(value) for i, place in begins[id(one)] for value in held[i].get(place, ()))
+
+        known: set[tuple[tuple[int, ...], ...]] = set()
+        for _ in range(sum(map(len, found)) if begins else 0):
+            if (ids := _ids(held)) in known:
+                return
+            known.add(ids)
+            held = [{place: _distinct(value for each in candidates for value in after(held, *each))
+                     for place, candidates in parts.items()} for parts in found]
+            yield held
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Older:
+    """What an earlier iteration has made."""
+
+    value: Any
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list({id(value): value for value in values}.values())
+
+
+def _ids(held: Held) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(id, found)) for parts in held for found in parts.values())
+
+
+def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Way]) -> list[Any]:
+    """The values that a statement gives its variables in place of `init`, with the containers that they surely have;
+    noted is which containers may be what another name has, on one of the `ways` through the statement."""
+    values = [_with(value, {place: content for place in contents_of(value)
+                            if (content := _surely(i, place, ways)) is not None})
+              for i, value in enumerate(values)]
+    contents = list(map(contents_of, values))
+    earlier = list(map(contents_of, init))
+    shared: dict[int, list[Any]] = {}
+    for i, parts in enumerate(contents):
+        for place, content in parts.items():
+            for other in (other for way in ways for other in way.held[i].get(place, ()) if other is not content):
+                take_part(content, other)
+                if id(other) not in shared:
+                    shared[id(other)] = _held_elsewhere(other, contents, earlier)
+                for same in shared[id(other)]:
+                    if same is not content:
+                        may_be(content, same, names[i])
+    for i, content, found in _meeting(contents, ways):
+        may_be(content, found, names[i])
+    return values
+
+
+class Point:
+    """What variables hold where an error may leave some bodies, of which `bodies[0]` is around the others."""
+
+    def __init__(self, values: Sequence[Any], bodies: Bodies) -> None:
+        self.bodies = bodies
+        self._inner = copies_in(bodies[1:])
+        self._made: dict[int, tuple[Any, Any]] = {}
+        self.values = list(map(self._now, values))
+        self.contents = list(map(contents_of, self.values))
+        self.origins: Origins = {id(content): (content, origin_before(self._before(content), bodies))
+                                 for parts in self.contents for content in parts.values()}
+
+    def _now(self, value: Any, inside: frozenset[int] = frozenset()) -> Any:
+        """`value` with the copies of its containers that an inner body has, which need not have exchanged all; `inside`
+        are those around it, which may be in it again."""
+        if isinstance(value, MaybeObject):
+            content = self._now(value.content)
+            return value if content is value.content else MaybeObject(content, value.presence)
+        while id(value) in self._inner:
+            value = self._inner[id(value)]
+        if id(value) in inside or not (isinstance(value, tuple) or is_container(value)):
+            return value
+        if id(value) in self._made:
+            return self._made[id(value)][0]
+        parts = parts_in(value)
+        others = [(key, self._now(part, inside | {id(value)})) for key, part in parts]
+        if same_parts(parts, others):
+            return value
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [other for _, other in others])
+        made = copy.copy(value)
+        fill(made, others)
+        self._made[id(value)] = self._made[id(made)] = made, value
+        return made
+
+    def _before(self, content: Any) -> Any:
+        return self._made.get(id(content), (None, content))[1]
+
+    def held(self) -> Held:
+        """What they may be outside of the bodies, or are if they were made there."""
+        return [{place: may_be_before(self._before(content), self.bodies) for place, content in parts.items()}
+                for parts in self.contents]
+
+
+def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> list[Any]:
+    """The values `entry`, which have just been made, with one container for all places that hold the same one at each
+    of the points."""
+    first: dict[tuple[int, ...], Any] = {}
+
+    def one(value: Any, i: int, place: Place) -> Any:
+        if isinstance(value, MaybeObject):
+            return MaybeObject(one(value.content, i, place), value.presence)
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [one(part, i, (*place, key)) for key, part in parts_in(value)])
+        if id(value) in copies:
+            if all(place in point.contents[i] for point in points):
+                same = first.setdefault(tuple(id(point.contents[i][place]) for point in points), value)
+                if same is not value:
+                    del copies[id(value)]
+                    return same
+            for key, part in parts_in(value):
+                put(value, key, one(part, i, (*place, key)))
+        return value
+
+    return [one(value, i, ()) for i, value in enumerate(entry)]
+
+
+def meetings(
+    entry: Sequence[Any], origins: Origins, init: Sequence[Any], names: Sequence[str], points: Sequence[Point]
+) -> Iterator[tuple[Any, Any, str]]:
+    """Containers of what variables have after an error at one of the points, in place of `init`, and what they may be,
+    with the name of the variable. `origins` tells what the containers of `entry` surely are copies of."""
+    contents, earlier = list(map(contents_of, entry)), list(map(contents_of, init))
+    copies = {id(original): one for one, original in origins.values() if original is not None}
+    known = {id(one): original for one, original in origins.values() if original is not None}
+    surely = [{place: known.get(id(content), content) for place, content in parts.items()} for parts in contents]
+    shared: dict[int, list[Any]] = {}
+    met: set[tuple[int, int]] = set()
+    for held in (point.held() for point in points):
+        holders: dict[int, list[tuple[int, Any]]] = {}
+        for i, parts in enumerate(held):
+            for place, others in parts.items():
+                if place not in contents[i]:
+                    continue
+                for other in others:
+                    holders.setdefault(id(other), []).append((i, contents[i][place]))
+                    if other is surely[i][place]:
+                        continue
+                    if id(other) not in shared:
+                        shared[id(other)] = _held_elsewhere(other, surely, earlier)
+                    for same in shared[id(other)]:
+                        yield contents[i][place], copies.get(id(same), same), names[i]
+        for several in holders.values():
+            for (i, one), (_, other) in itertools.permutations(several, 2):
+                if one is not other and (id(one), id(other)) not in met:
+                    met.add((id(one), id(other)))
+                    yield one, other, names[i]
+
+
+def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:
+    """The container from outside of the bodies that variable `i` has in that place, whichever way was taken."""
+    found = [(way, way.held[i][place]) for way in ways if place in way.held[i]]
+    first = found[0][1][0] if found else None
+    return now(first) if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
+                             for way, may_be in found) else None
+
+
+def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
+    """`value` with those containers in the places where they are found."""
+    if not found:
+        return value
+    if isinstance(value, MaybeObject):
+        return MaybeObject(_with(value.content, found, place), value.presence)
+    if place in found:
+        return found[place]
+    if not isinstance(value, tuple) and not is_container(value):
+        return value
+    parts = parts_in(value)
+    others = [_with(part, found, (*place, key)) for key, part in parts]
+    if all(part is other for (_, part), other in zip(parts, others, strict=True)):
+        return value
+    if isinstance(value, tuple):
+        return tuple.__new__(type(value), others)
+    for (key, _), other in zip(parts, others, strict=True):
+        put(value, key, other)
+    return value
+
+
+def _held_elsewhere(
+    other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
+) -> list[Any]:
+    """What a container may be, as far as another name than the variables that gave it up has that."""
+    found = []
+    for same in kin(other):
+        given_up = sum(before is same and after.get(place) is not same
+                       for held, after in zip(earlier, contents, strict=True) for place, before in held.items())
+        if references(originals_of(same)).total() > given_up or is_apart(same):
+            found.append(same)
+    return found
+
+
+def _meeting(contents: Sequence[Mapping[Place, Any]], ways: Sequence[Way]) -> Iterator[tuple[int, Any, Any]]:
+    """Pairs of containers that variables have, and that may be one after some iteration; with the number of the first
+    one's variable."""
+    met: set[tuple[int, int]] = set()
+    for held in (held for way in ways for held in way.iterations):
+        holders: dict[int, list[tuple[int, Any]]] = {}
+        for i, parts in enumerate(held):
+            for place, others in parts.items():
+                content = contents[i].get(place)
+                for other in others if content is not None else ():
+                    holders.setdefault(id(other), []).append((i, content))
+        for key, several in holders.items():
+            for (i, content), (_, found) in itertools.permutations(several, 2):
+                if content is not found and id(content) != key and (id(content), id(found)) not in met:
+                    met.add((id(content), id(found)))
+                    yield i, content, found

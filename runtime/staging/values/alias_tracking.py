@@ -1,0 +1,468 @@
+"""Changes of lists and dicts that staged code does not see everywhere: they are errors.
+
+A staged list holds the tensors that were in its elements, not themselves. So a list that is changed after it was put
+in, or after it was read, would leave the list as it was, where Python's has changed.
+
+After a statement in which a variable took another list on some ways only, it has one of its own that is equal to what
+it would hold. So a change of that, or of the list that it may be, would not be seen in the other.
+"""
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, NoReturn
+
+from autograph.core.backend import kind_of
+from autograph.core.trace_cleanup import of_trace
+from autograph.state.heap_snapshot import fields_of, is_container, parts_in
+from runtime.core.errors import StagingError, locate, subject
+from runtime.core.graph import Position, user_position
+from runtime.core.tensor import GraphList, GraphTensor, Tensor
+from runtime.staging.values.iterables import Unusable
+from runtime.staging.values.optional import MaybeObject
+
+__all__ = [
+    "Bodies", "Changes", "after_return", "apart", "became", "began", "bodies_open", "came_back", "check_moved",
+    "contents_of", "copies_in", "copy_of", "given", "holding", "is_apart", "is_carried", "is_copy", "is_given",
+    "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which", "now",
+    "origin_before", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
+]
+
+
+@dataclass(frozen=True)
+class _Element:
+    """A list or dict, what was in it, and where it was put into a staged list or (with the index) read from one."""
+
+    value: Any
+    contents: tuple[Any, ...]
+    place: Position | None
+    is_put: bool
+    index: Any = None
+
+    def is_changed(self) -> bool:
+        return not _same(_contents(self.value), self.contents)
+
+
+class Changes:
+    """Whether a container, or one in it, is changed after this was made."""
+
+    def __init__(self, value: Any) -> None:
+        self.before = [(part, _contents(part)) for part in contents_of(value).values()]
+
+    def __bool__(self) -> bool:
+        return not all(_same(_contents(part), contents) for part, contents in self.before)
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A container that stands for one that it is or is not, which is for the graph to tell."""
+
+    value: Any
+    other: Any
+    changes: tuple[Changes, ...]
+    name: str
+    place: Position | None
+
+
+@dataclass
+class _Body:
+    """What became an element in a body, or was read as one; by id, what an iteration of it begins with, what the copies
+    that it was given are copies of, what those of no one container may be copies of, and what it leaves was before;
+    what became a staged list; what may be the same, in it and in bodies in it; copies that the body begins with of one
+    container, if they are several.
+    """
+
+    elements: list[_Element] = field(default_factory=list)
+    start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
+    copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
+    relations: list[_Relation] = field(default_factory=list)
+    inner: list[_Relation] = field(default_factory=list)
+    apart: list[Any] = field(default_factory=list)
+    is_loop: bool = False
+
+
+Bodies = Sequence[_Body]
+
+
+class _Open(threading.local):
+    bodies: tuple[_Body, ...] = ()
+
+
+_open: Final = of_trace(_Open())
+
+
+class holding(AbstractContextManager[Any]):
+    """While a body is traced, or (`alone`) a function. At its end, StagingError for elements that were changed, and for
+    lists that are staged lists by then but were changed, or are in what the function `returned`, as they were."""
+
+    returned: Any = None
+
+    def __init__(self, alone: bool = False) -> None:
+        self.alone = alone
+
+    def __enter__(self) -> holding:
+        self.outer = _open.bodies
+        _open.bodies = (_Body(),) if self.alone else (*self.outer, _Body())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        body, _open.bodies = _open.bodies[-1], self.outer
+        used = [moved for old, _, moved, _ in body.grown if len(old) > 1 and old[0] is moved]
+        if body.grown and self.alone:
+            used += [item for held in contents_of(self.returned).values() if type(held) is list for item in held]
+        if self.alone or exc is not None:
+            for old, items, _, _ in reversed(body.grown):
+                old[:] = items
+        if exc is not None:
+            return
+        check_moved(used)
+        for element in body.elements:
+            start = body.start.get(id(element.value))
+            again = element.is_put and start is not None and not _same(_contents(element.value), start[1])
+            if again or element.is_changed():
+                _refuse(element)
+        for relation in body.relations:
+            if any(relation.changes) or any(
+                    old is relation.value or old is relation.other for old, *_ in body.grown):
+                refuse_change(relation.value, relation.name, relation.place)
+        if self.outer and not self.alone:
+            self.outer[-1].elements += [element for element in body.elements if element.is_put]
+            self.outer[-1].inner += body.relations + body.inner
+
+
+class after_return(AbstractContextManager[None]):
+    """While statements are traced that only run if the function has not returned yet: in them, what it may have
+    returned may change."""
+
+    def __enter__(self) -> None:
+        self.body = _open.bodies[-1] if _open.bodies else _Body()
+        self.grown = len(self.body.grown)
+        self.kept = [relation for relation in self.body.relations
+                     if not is_returned(relation.name) or any(relation.changes)]
+
+    def __exit__(self, *_: object) -> None:
+        now = {id(old): new for old, _, _, new in self.body.grown[self.grown:]}
+        for i, relation in enumerate(self.body.relations):
+            if not any(relation is kept for kept in self.kept):
+                value, other = (now.get(id(held), held) for held in (relation.value, relation.other))
+                changes = Changes(value), Changes(other)
+                self.body.relations[i] = _Relation(value, other, changes, relation.name, relation.place)
+
+
+def is_returned(name: str) -> bool:
+    """Whether a variable is what conversion made of `return`."""
+    return re.fullmatch(r"return_\d*", name) is not None
+
+
+class _Moved(Unusable):
+    """What is in a list that became a staged list: code that has still the list itself, as the items of a Python loop
+    or the arguments of a call that were evaluated before, would see what was in it before."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Position | None) -> None:
+        self.place = place
+
+    def refuse(self) -> NoReturn:
+        error = StagingError(
+            "a list that changes its length in this statement is used by one who had it before, and sees it as it was",
+            remedy="Get the list from its variable after the statement.")
+        locate(error, self.place)
+        raise error
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        self.refuse()
+
+    __truth__ = __getattr__ = __call__ = __index__ = __int__ = __float__ = __bool__ = __eq__ = __ne__ = _refuse
+    __str__ = __format__ = _refuse
+    __hash__ = object.__hash__
+
+
+def check_moved(values: Iterable[Any]) -> None:
+    """StagingError if one of the values stands for the items of a list that became a staged list."""
+    for value in values:
+        if type(value) is _Moved:
+            value.refuse()
+
+
+def began(values: Iterable[Any]) -> None:
+    """An iteration of the body that is traced begins with these lists and dicts, which it leaves for the next."""
+    if _open.bodies:
+        _open.bodies[-1].start.update(
+            (id(value), (value, _contents(value))) for value in values if kind_of(value) in (list, dict))
+
+
+def apart(copies: Iterable[Any]) -> None:
+    """The body that is traced begins with these, which are one container in an iteration that need not be this one."""
+    if _open.bodies:
+        _open.bodies[-1].apart += copies
+
+
+def may_be_others(value: Any) -> bool:
+    """Whether a container is, for all that is known, one that another name has, too."""
+    return len(kin(value)) > 1 or is_apart(value)
+
+
+def is_apart(value: Any) -> bool:
+    """Whether the body that is open begins with several copies of what this is a copy of."""
+    return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
+
+
+def given(
+    copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
+    begins: Mapping[int, Sequence[Any]] | None = None,
+) -> None:
+    """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `begins`
+    will have what those of no one container may be copies of, `left` is given what containers that it leaves were
+    before."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, {} if begins is None else begins
+
+
+def bodies_open() -> Bodies:
+    """The bodies that are open, the innermost one last."""
+    return _open.bodies
+
+
+def origin_before(value: Any, bodies: Bodies) -> Any:
+    """What surely is, outside of these bodies, the container `value` of the last of them; None if there is none."""
+    for body in reversed(bodies):
+        value = body.left.get(id(value), (None, value))[1]
+        value = body.copies.get(id(value), (None, None if body is bodies[0] else value))[1]
+    return value
+
+
+def copies_in(bodies: Bodies) -> dict[int, Any]:
+    """By the id of a container, the copy of it that one of these bodies has."""
+    return {id(original): copy for body in bodies for copy, original in body.copies.values()
+            if original is not None and original is not copy}
+
+
+def may_be_before(value: Any, bodies: Bodies) -> list[Any]:
+    """What the container `value` of the last of these bodies may be outside of them, or what it is if it was made in
+    them."""
+    found = [value]
+    for body in reversed(bodies):
+        found = [body.left.get(id(one), (None, one))[1] for one in found]
+        found += [r.other for one in found for r in (*body.relations, *body.inner) if r.value is one]
+        inside, found = found, []
+        for one in inside:
+            origin = body.copies.get(id(one), (None, one))[1]
+            found += body.begins.get(id(one), [one]) if origin is None else [origin]
+    return list({id(one): one for one in found}.values())
+
+
+def is_carried(value: Any) -> bool:
+    """Whether the innermost loop whose body is traced carries a container from one iteration to the next."""
+    for body, container in zip(reversed(_open.bodies), originals_of(value), strict=False):
+        if id(container) not in body.copies or body.is_loop:
+            return id(container) in body.copies
+    return False
+
+
+def is_copy(value: Any, origin: Any) -> bool:
+    """Whether the body that is open always begins with `value` as a copy of `origin`."""
+    return not _open.bodies or _open.bodies[-1].copies.get(id(value), (None, None))[1] is origin
+
+
+def leaves(value: Any, origin: Any) -> None:
+    """The body that is open leaves the container `value`, which is `origin`, that was there before, or a copy of it."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        origin = body.left.get(id(origin), (None, origin))[1]
+        body.left[id(value)] = value, origin
+        body.copies.setdefault(id(value), (value, body.copies.get(id(origin), (None, origin))[1]))
+
+
+def became(old: Any, new: Any) -> None:
+    """The staged list `new` took the place of `old`, which the body that is open may have been given as a copy."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        if id(old) in body.copies:
+            body.copies[id(new)] = new, body.copies[id(old)][1]
+        moved = _Moved(user_position())
+        body.grown.append((old, list(old), moved, new))
+        old[:] = [moved]
+
+
+def came_back(values: Sequence[Any]) -> None:
+    """Lists that became staged lists are there again, with what was in them."""
+    if _open.bodies:
+        grown = _open.bodies[-1].grown
+        for old, items, *_ in reversed(grown):
+            if any(old is value for value in values):
+                old[:] = items
+        grown[:] = [entry for entry in grown if not any(entry[0] is value for value in values)]
+
+
+def origin_of(value: Any) -> Any:
+    """What the body that is open was given a copy of, by `value`; None if it was given none."""
+    return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
+
+
+def is_given(value: Any) -> bool:
+    """Whether the body that is open begins with a container that is no copy of one container outside of it."""
+    return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
+
+
+def copy_of(value: Any) -> Any:
+    """What the body that is open was given as a copy of `value`, else `value`."""
+    copies = _open.bodies[-1].copies.values() if _open.bodies else ()
+    return next((copy for copy, origin in copies if origin is value), value)
+
+
+def now(value: Any) -> Any:
+    """The staged list that took the place of a list in the body that is open, else `value`."""
+    grown = _open.bodies[-1].grown if _open.bodies else ()
+    return next((new for old, _, _, new in grown if old is value), value)
+
+
+def originals_of(value: Any) -> Iterator[Any]:
+    """A container, and what it is a copy of in the bodies that are open."""
+    for body in reversed(_open.bodies):
+        yield value
+        value = body.copies.get(id(value), (None, None))[1]
+        if value is None:
+            return
+    yield value
+
+
+def put(x: Any, index: Any = None) -> None:
+    """`x` becomes an element: the one at `index`, or a new one."""
+    found = list(_containers(x))
+    if found and _open.bodies:
+        elements = _open.bodies[-1].elements
+        ids = {id(value) for value in found}
+        elements[:] = [e for e in elements if e.is_put or id(e.value) not in ids or not _is_index(e.index, index)]
+        _note(found, True, None)
+
+
+def read(x: Any, index: Any = None) -> Any:
+    """`x`, which is what the element at `index` holds."""
+    _note(_containers(x), False, index)
+    return x
+
+
+def may_be(value: Any, other: Any, name: str) -> None:
+    """Variable `name` has `value` now, where in Python it may have `other`."""
+    if _open.bodies:
+        changes = Changes(value), Changes(other)
+        _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
+
+
+def take_part(value: Any, other: Any) -> None:
+    """`value` takes the place of `other`, which may be an element."""
+    if _open.bodies:
+        elements = _open.bodies[-1].elements
+        found = [element for element in elements if element.is_put and element.value is other]
+        elements += [_Element(value, _contents(value), element.place, True) for element in found]
+
+
+def may_be_which(value: Any) -> list[Any]:
+    """What a container may be in Python, as far as the body that is open, and those in it, know."""
+    if not _open.bodies:
+        return []
+    body = _open.bodies[-1]
+    return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
+
+
+def kin(value: Any) -> list[Any]:
+    """A container, and all that may be the same as one of these."""
+    found = [value]
+    body = _open.bodies[-1] if _open.bodies else _Body()
+    for one in found:  # grows meanwhile
+        for relation in (*body.relations, *body.inner):
+            for this, other in ((relation.value, relation.other), (relation.other, relation.value)):
+                if this is one and not any(other is known for known in found):
+                    found.append(other)
+    return found
+
+
+def contents_of(
+    value: Any, place: tuple[Any, ...] = (), inside: frozenset[int] = frozenset()
+) -> dict[tuple[Any, ...], Any]:
+    """The lists, dicts, objects with fields, and staged lists in `value`, by their place in it; `inside` are those
+    around it, which may be in it again."""
+    if isinstance(value, MaybeObject):
+        value = value.content
+    if isinstance(value, (Tensor, int, float, str)) or id(value) in inside:
+        return {}
+    found = {place: value} if is_container(value) else {}
+    for key, part in parts_in(value):
+        found |= contents_of(part, (*place, key), inside | {id(value)})
+    return found
+
+
+def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
+    if _open.bodies:
+        _open.bodies[-1].elements += [
+            _Element(value, _contents(value), user_position(), is_put, index) for value in values]
+
+
+def _containers(x: Any) -> Iterator[Any]:
+    """The lists and dicts in an element, and staged lists."""
+    if is_container(x):
+        yield x
+    if isinstance(x, (list, tuple, dict)):
+        for part in dict.values(x) if isinstance(x, dict) else x:
+            yield from _containers(part)
+
+
+def _contents(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict):
+        return (*dict.keys(value), *dict.values(value))
+    names = fields_of(value)
+    return tuple(value.__leaves__() if names is None else [getattr(value, name) for name in names])
+
+
+def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all(map(_is_same, a, b))
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value)
+
+
+def _is_index(a: Any, b: Any) -> bool:
+    return a is not None and (_is_same(a, b) or (type(a) is int and type(b) is int and a == b))
+
+
+def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
+    """Raise the error for a change of `value` by one of two names of which only the graph knows if they share it."""
+    kind, copy = _kind(next(iter(contents_of(value).values()), value))
+    error = StagingError(
+        f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
+        " of them is changed: staged code does not see the change by the other name",
+        remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
+    locate(error, place)
+    raise error
+
+
+def _kind(value: Any) -> tuple[str, str]:
+    """What a message calls a container, and what copies one."""
+    kind = "list" if hasattr(type(value), "__become__") else kind_of(value).__name__
+    return kind, kind if kind in ("list", "dict") else "copy.copy"
+
+
+def _refuse(element: _Element) -> None:
+    kind, copy = _kind(element.value)
+    when = "was put into another list here" if element.is_put else "was read from another list here"
+    remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put
+              else f"Change a copy, and put that in: x = {copy}(xs[i]), then xs[i] = x.")
+    error = StagingError(
+        f"a {kind} is changed after it {when}, which holds what was in it: staged code does not see the change there",
+        remedy=remedy)
+    locate(error, element.place)
+    raise error

@@ -1,0 +1,40 @@
+"""A function that the body of a loop, or a branch, makes anew, where it is not known which one a variable holds."""
+from __future__ import annotations
+
+import functools
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
+
+from runtime.core.graph import staging_error
+
+__all__ = ["MadeAnew", "made_anew"]
+
+
+class MadeAnew:
+    """In place of functions with these codes, made while loops and branches ran: which of them it is, is not known."""
+
+    def __init__(self, codes: frozenset[CodeType]) -> None:
+        self.codes = codes
+        self.lineno, self.__name__ = min((code.co_firstlineno, code.co_name) for code in codes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise staging_error(
+            f"{self.__name__!r} of line {self.lineno} is made anew in each iteration or branch, and here it may be any"
+            " of these functions",
+            "Call it where it is made, or make it before the loop or branch.")
+
+
+_of = functools.lru_cache(maxsize=1024)(MadeAnew)  # the same object for the same codes, so that loops settle
+
+
+def made_anew(a: Any, b: Any) -> MadeAnew | None:
+    """What stands for either of two values, if these are functions."""
+    codes: frozenset[CodeType] = frozenset()
+    for value in (a, b):
+        if isinstance(value, MadeAnew):
+            codes |= value.codes
+        elif isinstance(value, FunctionType):
+            codes |= {value.__code__}
+        else:
+            return None
+    return _of(codes)

@@ -1,0 +1,195 @@
+"""Tracing the bodies of control flow into sub-graphs, and taking a trace back.
+
+An exception in a body does not fail the trace: the body's graph raises that very exception when it gets there.
+"""
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any, Final, Protocol
+
+from autograph.core.trace_cleanup import of_trace
+from autograph.core.tracebacks import is_body, is_internal, settle
+from autograph.state.reference_rewriting import outermost
+from runtime.core.array_writes import Leaving
+from runtime.core.array_writes import in_body as in_body_of
+from runtime.core.errors import InaccessibleTensorError, StagingError
+from runtime.core.graph import Graph, Position, staging_error, user_position
+from runtime.core.read_only_arrays import written_error
+from runtime.core.trace import current_graph, raising, tracing
+from runtime.ops.effects import holds_values, raise_error
+from runtime.ops.exceptions import caught_by
+from runtime.staging.values.alias_tracking import holding
+
+__all__ = [
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
+    "trace_function",
+]
+
+MAX_RECURSION: Final = 32  # how often a body may be open inside itself
+
+
+class Unreachable(BaseException):
+    """Tracing came to where no run comes: the graph before it always raises. The enclosing body ends there."""
+
+    def __init__(self) -> None:
+        super().__init__("both branches of a condition raise, so what follows never runs")
+
+
+NEVER: Final = object()
+"""In place of what a function returned: it never returns, since its graph always raises."""
+
+
+class Branch(Protocol):
+    """What is traced: a body of `autograph.core.backend`, or a function made for one statement."""
+
+    filename: str
+    lineno: int
+
+    def __call__(self, *values: Any) -> Any: ...
+
+
+class Step:
+    """A function of the state as a body at the line that is being traced."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        position = user_position() or Position("<unknown>", 0)
+        self.fn, self.filename, self.lineno = fn, position.filename, position.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return self.fn(*values)
+
+
+class _Open(threading.local):
+    bodies: tuple[tuple[str, int], ...] = ()
+
+
+_open: Final = of_trace(_Open())
+
+
+def in_body() -> bool:
+    """Whether this thread traces a body of a loop, branch or operand."""
+    return bool(_open.bodies)
+
+
+def trace_body(
+    graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None
+) -> Any:
+    """What `body` returns for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
+    `leaving`: what stands for the memory of arrays that it makes, if the body is traced several times.
+
+    StagingError, leaked tensors, MemoryError and RecursionError, and what is no Exception, are raised at once.
+    """
+    outer = _open.bodies
+    _open_body(body)
+    with tracing(graph), in_body_of(graph, leaving) as arrays:
+        try:
+            with holding():
+                values = body(*make_values())
+            arrays.left(values)
+            return values
+        except Unreachable:
+            return None
+        except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
+            raise
+        except Exception as exc:
+            written = written_error(exc)
+            if written is not None:
+                raise written from None
+            with raising(exc):
+                raise_error(settle(exc) or exc)
+            return None
+        except BaseException as exc:
+            if caught_by(exc) is None:  # else it stands for what a handler was given, and raises again
+                raise
+            with raising(exc):
+                raise_error(exc)
+            return None
+        finally:
+            _open.bodies = outer
+
+
+def trace_function(call: Callable[[], Any]) -> Any:
+    """What `call()` returns, traced into the current graph; NEVER if the graph always raises.
+
+    An exception is raised at once, unless the graph's values are in it, or something comes first when the graph runs,
+    such as a `raise` under a condition: then the graph does that, and raises the exception after it.
+    """
+    try:
+        with holding(alone=True) as held:
+            held.returned = call()
+            return held.returned
+    except Unreachable:
+        return NEVER
+    except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
+        raise
+    except Exception as exc:
+        written = written_error(exc)
+        if written is not None:
+            raise written from None
+        graph = current_graph()
+        if graph is None or not (graph.effect or holds_values(exc)):
+            raise
+        raise_error(exc)
+        return NEVER
+
+
+outermost.append(trace_function.__code__)
+
+
+def _open_body(body: Branch) -> None:
+    """Note that `body` is being traced. StagingError if it is open inside itself without end."""
+    place = body.filename, body.lineno
+    if _open.bodies.count(place) >= MAX_RECURSION:
+        raise staging_error(
+            f"{_function()!r} calls itself without end while it is traced: this condition is a tensor, known only when"
+            " the graph runs, so both of its branches are traced",
+            "Turn the recursion into a loop, or let a Python value decide when it ends.")
+    _open.bodies = (*_open.bodies, place)
+
+
+def _function() -> str:
+    """The name of the user's function that is being traced."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (is_body(frame.f_code) or is_internal(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return frame.f_code.co_name if frame is not None else "a function"
+
+
+def line_of(body: Branch, name: str) -> int:
+    """The line where `body` assigns `name`, else that of its first statement."""
+    fn = getattr(body, "fn", None)
+    code: CodeType | None = getattr(getattr(fn, "place", fn), "__code__", None)
+    if code is None or is_internal(code.co_filename):
+        return body.lineno
+    lines = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    stores = [i.offset for i in dis.get_instructions(code) if i.opname.startswith("STORE_") and i.argval == name]
+    if stores:
+        return max(lines, key=lambda entry: (entry[0] <= stores[-1], entry[0]))[1]
+    return min((line for _, line in lines if line != code.co_firstlineno), default=body.lineno)
+
+
+Mark = list[tuple[Graph, int, int, int]]
+
+
+def checkpoint() -> Mark:
+    """A mark in the current graph and those around it, which captures are threaded through."""
+    mark: Mark = []
+    graph = current_graph()
+    while graph is not None:
+        mark.append((graph, len(graph.nodes), len(graph.captures), len(graph._captured)))
+        graph = graph.parent
+    return mark
+
+
+def rollback(mark: Mark) -> None:
+    """Take back the nodes and captures added since `mark`."""
+    for graph, nodes, captures, known in mark:
+        del graph.nodes[nodes:]
+        del graph.captures[captures:]
+        while len(graph._captured) > known:
+            graph._captured.popitem()
+        graph.executable = None

@@ -1,0 +1,291 @@
+"""The state of staged control flow as leaves of a graph, and back.
+
+`lower` gives the leaves of a value for a spec that it fits, `rebuild` makes the value from leaves, and `copied`
+gives code that is traced containers of its own.
+"""
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograph.core.access_paths import path_of
+from autograph.core.backend import UNBOUND, kind_of
+from autograph.core.slots import put
+from autograph.state.heap_snapshot import fields_of
+from autograph.state.reference_rewriting import exchange
+from runtime.core.array_writes import remember
+from runtime.core.graph import Position, staging_error
+from runtime.core.op import CAST, CONST
+from runtime.core.tensor import Tensor
+from runtime.core.trace import adapted, apply, constant_array, convert_to_tensor, current_graph, hint, raising
+from runtime.core.types import ListType, Type, Weak
+from runtime.ops.control import UNDEFINED
+from runtime.ops.lists import list_cast
+from runtime.ops.strings import as_bytes
+from runtime.staging.values.alias_tracking import became
+from runtime.staging.values.body_tracing import Branch, line_of
+from runtime.staging.values.dict_presence_class import keys_set
+from runtime.staging.values.lattice import (
+    Custom,
+    Leaf,
+    Nested,
+    Optional,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+    absent,
+    leaf_types,
+    parts_of,
+)
+from runtime.staging.values.list import StagedList
+from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
+from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.select import Chosen, index_of
+
+__all__ = [
+    "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
+]
+
+
+# Leaves of values.
+
+def lower(spec: Spec, value: Any) -> Iterator[Any]:
+    """The leaves of `value` for `spec`, which its own spec joins to, in the current graph."""
+    if isinstance(spec, Leaf):
+        yield _as_type(value, spec.type)
+    elif isinstance(spec, Optional):
+        yield from _lower_optional(spec, value)
+    elif isinstance(spec, Nested):
+        parts = parts_of(value)
+        assert parts is not None
+        for child, key in zip(spec.children, spec.keys, strict=True):
+            yield from lower(child, parts[key])
+    elif isinstance(spec, Custom):
+        if isinstance(value, str):
+            leaves = [as_bytes(value)]
+        elif isinstance(spec.like, Chosen):
+            leaves = [index_of(value, spec.like)]
+        else:
+            leaves = (staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
+        for child, leaf in zip(spec.children, leaves, strict=True):
+            yield from lower(child, leaf)
+
+
+def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
+    """The items of a Python list as the staged list that `spec` describes."""
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    if isinstance(spec.like, StagedRecords):
+        return StagedRecords.from_items(items, spec.like.structure, types)
+    return StagedList.from_items(items, types[0])
+
+
+def _lower_optional(spec: Optional, value: Any) -> Iterator[Any]:
+    presence = value.presence if isinstance(value, (MaybeTensor, MaybeObject)) else None
+    if spec.unbound:
+        bit = None if presence is None else presence.bound
+        yield _bit(value is not UNBOUND) if bit is None else bit
+    if spec.none:
+        bit = None if presence is None else presence.present
+        yield _bit(not absent(value)) if bit is None else bit
+    content = value if presence is None else value.content
+    if absent(content):
+        for type, _ in leaf_types(spec.child):
+            yield apply(UNDEFINED, type=type)
+    else:
+        yield from lower(spec.child, content)
+
+
+def _bit(value: bool) -> Any:
+    return apply(CONST, value=np.array(value))
+
+
+def _as_type(value: Any, type: Type) -> Any:
+    """`value` as a tensor or list of this dtype: what is weak adapts."""
+    if isinstance(type, ListType):
+        return value if value.type.element.dtype is type.element.dtype else list_cast(value, type.element)
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+            return convert_to_tensor(value)
+        array, is_weak = constant_array(value)
+        array, weak = adapted(array, type.dtype, type.weak) if is_weak else (array, type.weak)
+        return apply(CONST, value=array, **_mark(weak))
+    return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **_mark(type.weak))
+
+
+def _mark(weak: Weak) -> dict[str, Any]:
+    return {"weak": weak} if weak else {}
+
+
+def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) -> Sequence[Any]:
+    """The leaves of the variables `names`, which print shows under their names from here on."""
+    leaves = list(leaves)
+    hints = [shown for spec, name in zip(specs, names, strict=True) for _, shown in leaf_types(spec, name)]
+    for leaf, name in zip(leaves, hints, strict=True):
+        if name:
+            hint(leaf, name)
+    return leaves
+
+
+# Values from leaves.
+
+def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any], body: Branch) -> list[Any]:
+    """The values of the variables `names` after `body`, which had `entry` before it. What the body gave one variable
+    of another that may be unbound has been read there: Python would have raised."""
+    return [value if value is before else _read(value, name, body)
+            for value, name, before in zip(values, names, entry, strict=True)]
+
+
+def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
+    """`inside` are the lists, tuples, dicts and objects around the value, whose parts are read, too; in place."""
+    if not isinstance(value, (MaybeTensor, MaybeObject)):
+        parts = None if isinstance(value, (Tensor, int, float, str)) or id(value) in inside else parts_of(value)
+        read = {key: new for key, part in (parts or {}).items()
+                if (new := _read(part, name, body, inside | {id(value)})) is not part}
+        if isinstance(value, tuple) and read:
+            return tuple.__new__(type(value), [read.get(i, item) for i, item in enumerate(value)])
+        for key, part in read.items():
+            put(value, key, part)
+        return value
+    presence = value.presence
+    if presence.bound is None or (
+            not presence.name.isidentifier() if inside else _own_name(presence.name) == _own_name(name)):
+        return value
+    graph = current_graph()
+    assert graph is not None
+    before = len(graph.nodes)
+    with raising(None):
+        presence.check_bound()
+    for node in graph.nodes[before:]:
+        node.position = Position(body.filename, line_of(body, name))
+    return value.content if presence.present is None else attach(
+        value.content, Presence(presence.name, None, presence.present))
+
+
+def _own_name(name: str) -> Any:
+    """What is left of `a.x` or `a['k']` where the object has several names, as it has in a callee."""
+    return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
+
+
+def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
+    """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change.
+
+    StagingError for a list or dict that contains itself; `inside` are those around it.
+    """
+    if isinstance(value, MaybeObject):
+        content = copied(value.content, copies, inside)
+        return value if content is value.content else MaybeObject(content, value.presence)
+    if isinstance(value, (Tensor, int, float, str)):
+        return value
+    known = next((copy for copy, original in copies.values() if original is value), None)
+    if known is not None:
+        return known
+    if hasattr(type(value), "__leaves__"):
+        changes = hasattr(type(value), "__become__")
+        return _noted(value.__rebuild__(value.__leaves__()), value, copies) if changes else value
+    parts = None if fields_of(value) is not None else parts_of(value)
+    if parts is None:
+        return value
+    _refuse_cycle(value, inside)
+    inside |= {id(value)}
+    children = [copied(part, copies, inside) for part in parts.values()]
+    if isinstance(value, tuple) and all(a is b for a, b in zip(children, value, strict=True)):
+        return value
+    return _container(Nested(value, tuple(parts), (), value), children, copies)
+
+
+def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
+    """StagingError if a list or dict in `value` contains itself; `inside` are those around it."""
+    if isinstance(value, (list, tuple, dict)):
+        _refuse_cycle(value, inside)
+        for part in dict.values(value) if isinstance(value, dict) else value:
+            refuse_cycles(part, inside | {id(value)})
+
+
+def _refuse_cycle(value: Any, inside: frozenset[int]) -> None:
+    if id(value) in inside:
+        kind = type(value).__name__
+        raise staging_error(
+            f"a {kind} that contains itself is changed here, or may be, in staged code, which has a copy of it: a graph"
+            " carries what is in it, which has no end",
+            f"Make it an object, one of whose attributes may be that object, or take the {kind} out of itself before.")
+
+
+def rebuild_all(
+    specs: Sequence[Spec], leaves: Iterator[Any], names: Sequence[str], copies: Origins | None = None
+) -> list[Any]:
+    """The values of the variables `names`; see `rebuild`."""
+    values: list[Any] = []
+    for spec, name in zip(specs, names, strict=True):
+        values.append(values[spec.index] if isinstance(spec, Shared) else rebuild(spec, leaves, name, copies))
+    return values
+
+
+def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:
+    """The value of variable `name` from its leaves.
+
+    Contents of a container with a target go into that; with `copies`, into a new container instead, which is
+    noted there, so that code that is traced never changes the user's containers.
+    """
+    if isinstance(spec, Static):
+        return spec.value
+    if isinstance(spec, Leaf):
+        return remember(next(leaves), spec.memories) if spec.memories else next(leaves)
+    if isinstance(spec, Optional):
+        bound = next(leaves) if spec.unbound else None
+        present = next(leaves) if spec.none else None
+        return attach(rebuild(spec.child, leaves, name, copies), Presence(name, bound, present))
+    assert not isinstance(spec, Shared)
+    children = [rebuild(child, leaves, name, copies) for child in spec.children]
+    if isinstance(spec, Custom):
+        return _object(spec, children, copies)
+    return _container(spec, children, copies)
+
+
+def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
+    if spec.target is not None and copies is None:
+        spec.target.__become__(leaves)
+        return spec.target
+    new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
+    if copies is None:
+        if spec.replaces is not None:
+            exchange((spec.replaces, new))
+            became(spec.replaces, new)
+        return new
+    return _noted(new, spec.replaces if spec.target is None else spec.target, copies)
+
+
+def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:
+    like, target = spec.like, spec.target
+    if isinstance(like, tuple):
+        return tuple(children) if type(like) is tuple else type(like)(*children)
+    if isinstance(like, list):
+        if target is None or copies is not None:
+            return _noted(children, target, copies)
+        target[:] = children
+        return target
+    if isinstance(like, dict):
+        new = like
+        if target is None or copies is not None:
+            new = copy.copy(like)
+            _noted(new, target, copies)
+        else:
+            new = target
+        new.clear()
+        kind_of(new).update(new, zip(spec.keys, children, strict=True))
+        keys_set(new)
+        return new
+    new = copy.copy(like) if target is None or copies is not None else target
+    for key, child in zip(spec.keys, children, strict=True):
+        if getattr(new, key, None) is not child:
+            object.__setattr__(new, key, child)
+    return _noted(new, target, copies)
+
+
+def _noted(new: Any, target: Any, copies: Origins | None) -> Any:
+    if copies is not None:
+        copies[id(new)] = new, target
+    return new

@@ -1,0 +1,370 @@
+"""Generator expressions over tensors, and what uses them up: `sum`, `any`, `next`, `list`, `for`, ...
+
+A loop over one is a loop over its iterable, with the test of the generator as a branch and the loop's body in it, so
+effects come in Python's order, and what its parts change is state. As in Python it can be run over once.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
+
+from autograph import operators
+from autograph.operators.generators import Clause, items_of
+from runtime.core.graph import Graph, staging_error
+from runtime.core.op import CAST
+from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.trace import apply, current_graph
+from runtime.core.types import int32
+from runtime.ops.effects import raise_unless
+from runtime.staging.values.iterables import (
+    Counted,
+    Staged,
+    StagedEnumerate,
+    StagedZip,
+    as_iterable,
+    counted,
+    is_staged,
+)
+from runtime.staging.values.list import StagedList, collect
+
+__all__ = [
+    "StagedGenerator", "all_at_once", "any_of", "can_be_enumerated", "collected", "enumerated", "filtered", "first_of",
+    "item_if", "known_items", "listed", "mapped", "once", "settled", "side_by_side", "sum_of", "use_up", "zipped",
+]
+
+_FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
+_REMEDY: Final = "Make it a list, which can be run over again: [... for ... in ...]."
+
+
+class StagedGenerator(Staged):
+    """A generator expression whose items or number of items are known only when the graph runs.
+
+    Python code may take its items one by one as long as their number is known.
+    """
+
+    __slots__ = ("_clause", "_graph", "_items", "_used", "counts")
+
+    def __init__(self, clause: Clause, counts: bool = False) -> None:
+        """`counts`: the clause has a number of its own that changes with each item."""
+        self._clause = clause
+        self.counts = counts
+        self._graph = current_graph()
+        self._used = _FRESH
+        self._items: Iterator[Any] | None = None
+
+    @property
+    def over_python(self) -> bool:
+        """Whether it runs over a Python iterator, which itself knows how far it came."""
+        return not is_staged(self._clause.iterable)
+
+    def __takes_from__(self) -> Any:
+        """For the operators: the iterator that Python code advances, if there is one."""
+        return self._clause.iterable if self._items is None else self._items
+
+    @property
+    def began(self) -> bool:
+        """Whether Python code took items of it."""
+        return self._items is not None
+
+    def rest_is_known(self) -> None:
+        """Python decided how far it was run over."""
+        self._used = _FRESH
+
+    @property
+    def clause(self) -> Clause:
+        return self._clause
+
+    def __clause__(self) -> Clause:
+        """For the operators: the clause, which a loop now uses up."""
+        return self.use()
+
+    def use(self, whole: bool = True) -> Clause:
+        """The clause, to be run over in the current graph, to its end if `whole`. StagingError if it cannot be known
+        whether it was run over before."""
+        graph = current_graph()
+        unknown = "it is known only when the graph runs how far this generator was run over before"
+        if self._used is _LEFT:
+            _fail(unknown)
+        if self.over_python or self._items is not None:
+            self._used = _FRESH if whole else _LEFT
+            return self._clause if self.over_python else Clause(self._items, lambda item: item, None)
+        if graph is not self._graph:
+            if self._used not in (_ELSEWHERE, _FRESH) or _in_loop(graph, self._graph):
+                _fail("a generator that is made outside of a staged loop or branch has nothing left when it is run over"
+                      " again in it")
+            self._used = _ELSEWHERE
+        elif self._used is _DONE:
+            return Clause((), self._clause.element, self._clause.test)
+        elif self._used is _FRESH:
+            self._used = _DONE if whole else _LEFT
+        else:
+            _fail(unknown)
+        return self._clause
+
+    def is_known(self) -> bool:
+        """Whether Python can take the items one by one: each of them is there, and their number is known."""
+        if not self._clause.is_map or self._used is not _FRESH or current_graph() is not self._graph:
+            return False
+        source = self._clause.iterable
+        found = None if self.over_python or isinstance(source, StagedGenerator) else as_iterable(source)
+        return isinstance(found, Counted) and isinstance(found.length, int)
+
+    def __iterable__(self) -> Counted:
+        clause = self.use()
+        if clause.is_map:
+            found = as_iterable(clause.iterable)
+            if isinstance(found, Counted):
+                return Counted(found.length, lambda i: clause.element(*clause.arguments(found.item(i))),
+                               found.lists)
+        items = counted(all_at_once(clause), "list")
+        assert isinstance(items, Counted)
+        return items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._items is None:
+            self._items = items_of(self.use(), "this generator", "Collect its items in a list: [... for ... in ...].")
+        return next(self._items)
+
+    def close(self) -> None:
+        self._items = iter(())
+
+    def __repr__(self) -> str:
+        return "<staged generator>"
+
+
+def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
+    """Whether `graph` is the body or test of a loop that `outside` is around."""
+    while graph is not None and graph is not outside:
+        if graph.name in ("body", "test"):
+            return True
+        graph = graph.parent
+    return False
+
+
+def _fail(what: str, remedy: str = _REMEDY) -> NoReturn:
+    raise staging_error(what, remedy)
+
+
+def _list_of(clause: Clause) -> Any:
+    return operators.list_comp(*clause)
+
+
+def all_at_once(clause: Clause) -> Any:
+    """The list for what takes the items of a generator one by one: StagingError if more is to be seen of each."""
+    graph = current_graph()
+    before = len(graph.nodes) if graph is not None else 0
+    items = _list_of(clause)
+    if graph is not None and any(node.effect for node in graph.nodes[before:]):
+        _fail("Python takes the items of this generator one at a time here, and what it prints, raises or assigns would"
+              " come for all of them at once", "Write it as a loop.")
+    return items
+
+
+def collected(generator: StagedGenerator) -> Any:
+    """The list of what is left: of Python's, if Python values decide what it gives."""
+    return _list_of(generator.use())
+
+
+def settled(iterable: Any) -> Any:
+    """A generator as the list of its items; anything else as it is."""
+    return collected(iterable) if isinstance(iterable, StagedGenerator) else iterable
+
+
+def listed(iterable: Any) -> Any:
+    """`list` of what is staged: a Python list of what is there in a known number, else a staged list."""
+    if isinstance(iterable, StagedGenerator):
+        return collected(iterable)
+    if isinstance(iterable, StagedList):
+        return iterable.copy()
+    found = as_iterable(iterable)
+    if isinstance(found, Counted) and isinstance(found.length, int):
+        return [found.item(i) for i in range(found.length)]
+    if isinstance(iterable, GraphTensor):
+        return StagedList.from_tensor(iterable)
+    return collect(iterable)
+
+
+def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+    """The items of a staged iterable of a length that is known, for Python. StagingError if it is not."""
+    found = as_iterable(iterable)
+    if not isinstance(found, Counted) or not isinstance(found.length, int):
+        _fail(f"the number of items of {what} is known only when the graph runs", remedy)
+    return (found.item(i) for i in range(found.length))
+
+
+def once(iterable: Any) -> StagedGenerator:
+    """A generator of the items of `iterable`, which can be run over once."""
+    return StagedGenerator(Clause(iterable, lambda item: item, None))
+
+
+def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
+    """`map(function, *iterables)`, of which one at least is staged."""
+    ag__function = function
+    several = len(iterables) > 1
+
+    def element(item: Any) -> Any:
+        return ag__function(*item) if several else ag__function(item)
+
+    inner = getattr(function, "__func__", function)
+    if hasattr(inner, "__code__"):
+        element.place = inner  # type: ignore[attr-defined]
+    source = iterables[0]
+    if several:
+        parts = side_by_side(iterables)
+        source = zipped(parts, False) if any(isinstance(x, StagedGenerator) for x in parts) else StagedZip(*parts)
+    return StagedGenerator(Clause(source, element, None))
+
+
+def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
+    """`filter(keep, iterable)` of Python values, on which tensors may decide."""
+    ag__keep = keep
+
+    def element(item: Any) -> Any:
+        return item
+
+    def test(item: Any) -> Any:
+        return ag__keep(item)
+
+    inner = getattr(keep, "__func__", keep)
+    if hasattr(inner, "__code__"):
+        element.place = test.place = inner  # type: ignore[attr-defined]
+    return StagedGenerator(Clause(iter(iterable), element, test))
+
+
+def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
+    """`enumerate(generator, start)`."""
+    clause = generator.use()
+    ag__element, ag__test, ag__number = clause.element, clause.test, start
+
+    def paired(item: Any) -> Any:
+        return start + item[0], ag__element(*clause.arguments(item[1]))
+
+    def numbered(item: Any) -> Any:
+        nonlocal ag__number
+        value = ag__element(*clause.arguments(item))
+        ag__number = ag__number + 1
+        return ag__number - 1, value
+
+    def test(item: Any) -> Any:
+        assert ag__test is not None
+        return ag__test(*clause.arguments(item))
+
+    for function in (paired, numbered, test):
+        function.place = clause.element  # type: ignore[attr-defined]
+    if clause.is_map:
+        return StagedGenerator(Clause(StagedEnumerate(clause.iterable), paired, None))
+    return StagedGenerator(Clause(clause.iterable, numbered, test), counts=True)
+
+
+def can_be_enumerated(generator: StagedGenerator) -> bool:
+    """Whether `enumerated` takes a generator: not if Python code has taken items of it, if it has several `for`, or if
+    another number is counted in it."""
+    inner: Any = generator
+    while isinstance(inner, StagedGenerator):
+        if inner.counts or inner.began:
+            return False
+        inner = inner.clause.iterable
+    return not generator.clause.is_nested
+
+
+def side_by_side(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What runs side by side: of generators, those with an item for each of what they run over, and lists of others."""
+    return tuple([x if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began)
+                  else all_at_once(x.use(whole=False)) for x in iterables])
+
+
+def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
+    """`zip(*iterables)`, of which some are generators that give an item for each of what they run over."""
+    clauses = [part.use(whole=False) if isinstance(part, StagedGenerator) else None for part in iterables]
+    sources = [part if clause is None else clause.iterable for part, clause in zip(iterables, clauses, strict=True)]
+    place = next(clause.element for clause in clauses if clause is not None)
+    return StagedGenerator(Clause(StagedZip(*sources, strict=strict), _items_of(clauses, place), None))
+
+
+def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """From the items of what each runs over to their own; one cell for each, where what they change is looked for."""
+    if not clauses:
+        return lambda items: ()
+    clause = clauses[0] or Clause((), lambda item: item, None)
+    ag__first, ag__others = clause.element, _items_of(clauses[1:], place)
+
+    def element(items: Any) -> Any:
+        return ag__first(*clause.arguments(items[0])), *ag__others(items[1:])
+
+    element.place = place  # type: ignore[attr-defined]
+    return element
+
+
+# What uses it up. The names of the variables are such that none of the user's has them.
+
+def sum_of(generator: StagedGenerator, start: Any) -> Any:
+    """`sum(generator, start)`."""
+    ag__sum = start
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__sum
+        if isinstance(item, Tensor) and item.dtype.is_bool:  # True counts as 1
+            item = apply(CAST, item, dtype=int32, weak=True)
+        ag__sum = ag__sum + item
+
+    use_up(generator, generator.use(), for_body, None, "ag__sum")
+    return ag__sum
+
+
+def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) -> Any:
+    """`any(generator)`, which stops at an item that is true, or `all`, which stops at one that is false."""
+    ag__found: Any = not stop
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__found
+        ag__found = truth(item)
+
+    def for_test() -> Any:
+        return operators.not_(ag__found) if stop else ag__found
+
+    use_up(generator, generator.use(whole=False), for_body, for_test, "ag__found")
+    return ag__found
+
+
+def first_of(generator: StagedGenerator, *default: Any) -> Any:
+    """`next(generator, *default)`."""
+    if generator.began or generator.is_known():
+        return next(generator, *default)
+    ag__found: Any = False
+    ag__item: Any
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__found, ag__item
+        ag__found, ag__item = True, item
+
+    def for_test() -> Any:
+        return operators.not_(ag__found)
+
+    use_up(generator, generator.use(whole=False), for_body, for_test, "ag__found", "ag__item")
+    return item_if(ag__found, lambda: ag__item, StopIteration(), *default)
+
+
+def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any) -> Any:
+    """What `item` gives if it was found, else the default; without one, the error."""
+    if default:
+        return operators.if_exp(found, item, lambda: default[0])
+    if not isinstance(found, bool):
+        raise_unless(found, error)
+    elif not found:
+        raise error
+    return item()
+
+
+def use_up(
+    generator: StagedGenerator, clause: Clause, body: Callable[[Any], None], test: Callable[[], Any] | None, *state: str
+) -> None:
+    """A loop over a generator whose clause is in use: `for item in clause: body(item)`, as long as `test()`."""
+    functions: list[Any] = [body] if test is None else [body, test]
+    for function in functions:
+        function.place = clause.element
+    operators.reduce(StagedGenerator(clause), body, *state, test=test)
+    if test is not None and generator.over_python and isinstance(test(), bool):
+        generator.rest_is_known()

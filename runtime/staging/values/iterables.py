@@ -1,0 +1,459 @@
+"""What a staged `for` runs over: a count with an item for each index, or a stream of elements.
+
+`Counted` and `Stream` are what the `reduce` op takes; `as_iterable` finds one of them for a value. The other classes
+stand for Python's `range`, `enumerate`, `zip` and `reversed` where an argument is a tensor: nothing is materialised.
+`map` is a generator (`generators.py`).
+Where Python gives an int (an item of `range`, a length), the staged value is a weak int32.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from autograph.core.backend import Backend, backend_of
+from runtime.core import pytree
+from runtime.core import types as t
+from runtime.core.array_writes import with_memories
+from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.graph import staging_error
+from runtime.core.op import CAST
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
+from runtime.core.trace import apply, constant_array, convert_to_tensor, current_graph, user_position
+from runtime.core.types import TensorSpec, TensorType, promote, type_of_array
+from runtime.ops.concat_split import concat
+from runtime.ops.effects import raise_unless
+from runtime.ops.logic import greater, less, where
+from runtime.ops.math import cast, maximum, minimum
+from runtime.ops.reduction import argmax
+from runtime.ops.shape import dim
+
+__all__ = [
+    "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream", "as_iterable",
+    "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "weak_int",
+]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Items for the indices below `length`, an int or an int32 scalar.
+
+    `item(index)` gives the loop variable, a structure of tensors and Python values, for an index tensor; it is
+    called while the graph of the loop's body is open. `lists` are those staged lists that it reads, as they then are.
+    """
+
+    length: Any
+    item: Callable[[Any], Any]
+    lists: tuple[Any, ...] = ()
+
+
+class Stream:
+    """Elements that come one by one from a Python iterator when the graph runs.
+
+    sources       the tensors that the stream is made from.
+    element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
+    stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
+    pack          from the tensors of an element to the loop variable, if that is more than their structure.
+    """
+
+    def __init__(
+        self, sources: Sequence[Any], element_spec: Any,
+        stream: Callable[[Sequence[Any]], Iterator[tuple[Any, ...]]],
+        pack: Callable[[Sequence[Any]], Any] | None = None,
+    ) -> None:
+        self.sources = tuple(sources)
+        self.element_spec = element_spec
+        self.stream = stream
+        self._pack = pack
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        """The types of the arrays of an element."""
+        specs = pytree.flatten(self.element_spec)
+        return tuple([spec.type if isinstance(spec, TensorSpec) else spec for spec in specs])
+
+    def __repr__(self) -> str:
+        return f"<stream of {', '.join(map(str, self.types))}>"
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """The loop variable for the tensors of an element, which belong to the graph that is open."""
+        if self._pack is not None:
+            return self._pack(tensors)
+        return pytree.pack_sequence_as(self.element_spec, tensors)
+
+
+Iterable_ = Counted | Stream
+
+
+class Staged:
+    """Base of what is no Tensor but stages: staged ranges and lists, TensorArray, datasets."""
+
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
+
+    def __iterable__(self) -> Iterable_:
+        """How a staged `for` runs over it. TypeError if it cannot."""
+        raise TypeError(f"'{type(self).__name__}' object is not iterable")
+
+
+class Unusable(Staged):
+    """Base of what stands for a value that staged code cannot use: whoever does gets the error that `refuse` raises."""
+
+    __slots__ = ()
+
+    def refuse(self) -> NoReturn:
+        raise NotImplementedError
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        self.refuse()
+
+    __tensor__ = __len__ = __iter__ = __getitem__ = __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = _refuse
+    __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
+
+
+class _Lazy(Staged):
+    """What Python's builtins on iterables give: it has a `Counted` or `Stream` as soon as someone runs over it."""
+
+    name: ClassVar[str]
+
+    def _counted(self) -> Counted:
+        found = self.__iterable__()
+        if isinstance(found, Stream):
+            raise TypeError(f"'{self.name}' object over a dataset has no len() and no items")
+        return found
+
+    def __len__(self) -> int:
+        length = self._counted().length
+        return length if isinstance(length, int) else _refuse(f"the length of a {self.name} is not known here")
+
+    def __iter__(self) -> Iterator[Any]:
+        found = self.__iterable__()
+        if isinstance(found, Stream) or not isinstance(found.length, int):
+            _refuse(f"a {self.name} of unknown length cannot be iterated over here")
+        return map(found.item, range(found.length))
+
+    @property
+    def length(self) -> Any:
+        """The number of items: an int, or a weak int32 scalar."""
+        return self._counted().length
+
+    def __truth__(self) -> Any:
+        """Whether there are items: what a staged `if` on it tests."""
+        return self.length != 0
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise TypeError(f"a {self.name} of tensors does not take slices; use list() on it first")
+        found = self._counted()
+        i = normalised_index(index, found.length, f"{self.name} object index out of range")
+        return found.item(i)
+
+    def __repr__(self) -> str:
+        return f"<staged {self.name}>"
+
+
+def _refuse(what: str) -> NoReturn:
+    error = OperatorNotAllowedInGraphError(
+        f"{what}, while its function is traced",
+        remedy="Decorate the function with @rt.function or convert it with autograph.convert, so that it stages.")
+    locate(error, user_position())
+    raise error
+
+
+def weak_int(x: Any) -> Any:
+    """An integer scalar as what stands for a Python int: weak int32, or weak int64 for a 64-bit dtype."""
+    if isinstance(x, int):
+        return x
+    dtype = t.int64 if x.dtype.size == 8 else t.int32
+    return x if x.type.weak and x.dtype is dtype else apply(CAST, x, dtype=dtype, weak=True)
+
+
+def normalised_index(index: Any, length: Any, message: str) -> Any:
+    """The index from 0 on for one that may count from the end. IndexError if it is out of range."""
+    if isinstance(index, int) and isinstance(length, int):
+        if not -length <= index < length:
+            raise IndexOutOfRangeError(message)
+        return index % length
+    if isinstance(index, int):
+        index = convert_to_tensor(index)
+    index = weak_int(index)
+    index = where(less(index, 0), index + length, index)
+    inside = greater(length, index) & greater(index, -1)
+    raise_unless(inside, IndexOutOfRangeError(f"{message}: index {index}, length {length}"))
+    return index
+
+
+def first_true(same: Any) -> Any:
+    """The first index of what is true in a vector; its length if nothing is."""
+    return weak_int(argmax(concat([cast(same, t.int32), [1]], 0), output_type=t.int32))
+
+
+def is_staged(x: Any) -> bool:
+    """Whether `x` is a graph tensor, or an object that stands for one or several."""
+    return isinstance(x, (GraphTensor, Staged))
+
+
+def stages(*values: Any) -> bool:
+    """Whether one of the values is known only when the graph runs."""
+    if current_graph() is None:
+        return False
+    return any(not isinstance(x, (EagerTensor, str)) and (is_staged(x) or backend_of(x) is not None) for x in values)
+
+
+def stages_within(value: Any) -> bool:
+    """Whether a value is known only when the graph runs, or a part of it, if it is a tuple or list."""
+    return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
+
+
+def as_iterable(x: Any) -> Iterable_ | None:
+    """How a staged `for` runs over `x`; None for a Python iterable.
+
+    TypeError for a scalar, as Python says it.
+    """
+    if isinstance(x, Staged):
+        return x.__iterable__()
+    if not isinstance(x, Tensor) and hasattr(type(x), "__tensor__"):
+        x = convert_to_tensor(x)
+    return _rows(x) if isinstance(x, Tensor) else None
+
+
+def _rows(x: Tensor) -> Counted:
+    x = convert_to_tensor(x)  # checks a value that may be unbound
+    if not x.ndim:
+        raise not_iterable()
+    return Counted(weak_int(dim(x, 0)), lambda i: x[i])
+
+
+def counted(x: Any, what: str) -> Iterable_:
+    """`as_iterable`, also for a Python sequence among tensors. StagingError if it is none that can be indexed."""
+    found = as_iterable(x)
+    if found is not None:
+        return found
+    if isinstance(x, range):
+        return StagedRange(x.start, x.stop, x.step).__iterable__()
+    if isinstance(x, dict):
+        x = list(x)
+    if isinstance(x, (list, tuple)):
+        return Counted(len(x), indexable(x, what))
+    if isinstance(x, np.ndarray):
+        return _rows(convert_to_tensor(x))
+    if not hasattr(type(x), "__iter__"):
+        raise TypeError(f"'{type(x).__name__}' object is not iterable")
+    raise _cannot_stage(x, what)
+
+
+def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
+    """The item of a Python sequence at an index tensor: each leaf of the items is stacked into one tensor."""
+    if not x:
+        return lambda i: 0
+    try:
+        for other in x[1:]:
+            pytree.assert_same_structure(x[0], other)
+        columns = [_column(list(values)) for values in zip(*map(pytree.flatten, x))]
+    except (TypeError, ValueError) as exc:
+        raise _cannot_stage(x, what) from exc
+    return lambda i: pytree.pack_sequence_as(x[0], [column(i) for column in columns])
+
+
+def _column(values: list[Any]) -> Callable[[Any], Any]:
+    if all(value is values[0] for value in values) and not isinstance(values[0], (int, float, Tensor)):
+        return lambda i: values[0]
+    rows = with_memories(stacked(values), values)
+    return lambda i: rows[i]
+
+
+def stacked(values: list[Any]) -> Tensor:
+    """Numbers or tensors as the rows of a tensor, weak if Python made them all. TypeError for text and None."""
+    if any(isinstance(value, (str, bytes)) or value is None for value in values):
+        raise TypeError("strings and None do not stack")
+    if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
+        return convert_to_tensor(values)
+    array, weak = constant_array(values)
+    rows = convert_to_tensor(array)
+    return apply(CAST, rows, dtype=type_of_array(array, weak).dtype, weak=True) if weak else rows
+
+
+def _cannot_stage(x: Any, what: str) -> StagingError:
+    text = repr(x)
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return staging_error(
+        f"{what} runs over a tensor together with {text}, whose items cannot be one tensor",
+        "Make it a list of numbers or tensors of one shape and dtype, or loop over it alone.")
+
+
+class StagedRange(_Lazy):
+    """`range` of tensors; items are weak, as Python's ints. ValueError at run time if the step is 0."""
+
+    name = "range"
+
+    def __init__(self, *args: Any) -> None:
+        if not 1 <= len(args) <= 3:
+            raise TypeError(f"range expected {'at least 1 argument' if not args else 'at most 3 arguments'}, "
+                            f"got {len(args)}")
+        bounds = [_integer(arg) for arg in args]
+        self.start: Any = bounds[0] if len(bounds) > 1 else 0
+        self.stop: Any = bounds[1] if len(bounds) > 1 else bounds[0]
+        self.step: Any = bounds[2] if len(bounds) == 3 else 1
+        if isinstance(self.step, int):
+            if self.step == 0:
+                raise ValueError("range() arg 3 must not be zero")
+        else:
+            raise_unless(self.step != 0, ValueError("range() arg 3 must not be zero"))
+        self._length = self._count()
+
+    def _count(self) -> Any:
+        start, stop, step = self.start, self.stop, self.step
+        if all(isinstance(x, int) for x in (start, stop, step)):
+            return len(range(start, stop, step))
+        if isinstance(step, int):
+            span = stop - start if step > 0 else start - stop
+            count = span if abs(step) == 1 else (span + (abs(step) - 1)) // abs(step)
+        else:
+            up = greater(step, 0)
+            size = where(up, step, -step)  # 0 would have raised
+            count = (where(up, stop - start, start - stop) + size - 1) // maximum(size, 1)
+        return maximum(count, 0)
+
+    def __iterable__(self) -> Counted:
+        start, step = self.start, self.step
+        plain = isinstance(start, int) and start == 0 and isinstance(step, int) and step == 1
+        dtypes = [x.type for x in (start, self.stop, step) if isinstance(x, Tensor)]
+        dtype = promote(dtypes)[0] if dtypes else t.int32
+
+        def item(i: Any) -> Any:
+            if isinstance(i, Tensor) and not (i.type.weak and i.dtype is dtype):
+                i = apply(CAST, i, dtype=dtype, weak=True)
+            return i if plain else start + (i if isinstance(step, int) and step == 1 else i * step)
+
+        return Counted(self._length, item)
+
+    def __contains__(self, x: Any) -> bool:
+        if isinstance(x, Tensor) or not all(isinstance(y, int) for y in (self.start, self.stop, self.step)):
+            _refuse("`in` a range of tensors has no Python value")
+        return x in range(self.start, self.stop, self.step)
+
+    def __reversed__(self) -> StagedReversed:
+        return StagedReversed(self)
+
+    def __str__(self) -> str:
+        step = "" if isinstance(self.step, int) and self.step == 1 else f", {self.step}"
+        return f"range({self.start}, {self.stop}{step})"
+
+
+def _integer(x: Any) -> Any:
+    if isinstance(x, Tensor) or hasattr(type(x), "__tensor__"):
+        x = convert_to_tensor(x)
+        if x.ndim or not x.dtype.is_integer:
+            error = TypeError(f"range takes integer scalars, not {x.type}")
+            error.remedy = "Give it one integer, for example rt.cast(n, rt.int32)."  # type: ignore[attr-defined]
+            locate(error, user_position())
+            raise error
+        return weak_int(x)
+    try:
+        return x.__index__()
+    except AttributeError:
+        raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer") from None
+
+
+class StagedEnumerate(_Lazy):
+    """`enumerate` of something staged: pairs of a weak index and an item."""
+
+    name = "enumerate"
+
+    def __init__(self, iterable: Any, start: Any = 0) -> None:
+        self._found = counted(iterable, "enumerate")
+        self._start = start
+
+    def __iterable__(self) -> Iterable_:
+        found, start = self._found, self._start
+        if isinstance(found, Counted):
+            from_zero = type(start) is int and start == 0
+            return Counted(found.length, lambda i: (i if from_zero else start + i, found.item(i)), found.lists)
+
+        def pack(tensors: Sequence[Any]) -> Any:
+            return start + tensors[0], found.pack(tensors[1:])
+
+        def stream(arrays: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+            return ((np.int32(i), *element) for i, element in enumerate(found.stream(arrays)))
+
+        return Stream(found.sources, (TensorType(t.int32, (), weak=True), *found.types), stream, pack)
+
+
+class StagedZip(_Lazy):
+    """`zip` where a part is staged: it ends with the shortest."""
+
+    name = "zip"
+
+    def __init__(self, *iterables: Any, strict: bool = False) -> None:
+        self._found = _zipped([counted(x, "zip") for x in iterables], strict)
+
+    def __iterable__(self) -> Iterable_:
+        return self._found
+
+
+class StagedReversed(_Lazy):
+    """`reversed` of something staged that has a length."""
+
+    name = "reversed"
+
+    def __init__(self, sequence: Any) -> None:
+        found = counted(sequence, "reversed")
+        if isinstance(found, Stream):
+            raise TypeError(f"'{type(sequence).__name__}' object is not reversible")
+        self._found = found
+
+    def __iterable__(self) -> Counted:
+        found = self._found
+        return Counted(found.length, lambda i: found.item(found.length - 1 - i), found.lists)
+
+
+def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
+    """One iterable over several, up to the end of the shortest."""
+    lengths = [part.length for part in parts if isinstance(part, Counted)]
+    if len(lengths) == len(parts):
+        length = _shortest(lengths, strict)
+        lists = [x for part in parts if isinstance(part, Counted) for x in part.lists]
+        return Counted(length, lambda i: tuple([part.item(i) for part in parts]),  # type: ignore[union-attr]
+                       tuple(lists))
+    if strict:
+        raise TypeError("zip() of datasets does not take strict=True: their lengths are not known")
+    limit = [_shortest(lengths, False)] if lengths else []
+    streams = [part for part in parts if isinstance(part, Stream)]
+    counts = [len(stream.sources) for stream in streams]
+    sizes = [len(stream.types) for stream in streams]
+
+    def stream(arrays: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        rest = iter(arrays[len(limit):])
+        elements = zip(*[part.stream(list(itertools.islice(rest, n))) for part, n in zip(streams, counts)])
+        indices = range(int(arrays[0])) if limit else itertools.count()
+        return ((np.int32(i), *itertools.chain(*element)) for i, element in zip(indices, elements))
+
+    def pack(tensors: Sequence[Any]) -> Any:
+        index, rest, items, n = tensors[0], iter(tensors[1:]), [], iter(sizes)
+        for part in parts:
+            if isinstance(part, Stream):
+                items.append(part.pack(list(itertools.islice(rest, next(n)))))
+            else:
+                items.append(part.item(index))
+        return tuple(items)
+
+    types = [TensorType(t.int32, (), weak=True), *itertools.chain(*[part.types for part in streams])]
+    return Stream([*limit, *itertools.chain(*[part.sources for part in streams])], tuple(types), stream, pack)
+
+
+def _shortest(lengths: Sequence[Any], strict: bool) -> Any:
+    static = [length for length in lengths if isinstance(length, int)]
+    dynamic = [length for length in lengths if not isinstance(length, int)]
+    if strict:
+        error = ValueError("zip() arguments have different lengths")
+        if len(set(static)) > 1:
+            raise error
+        for other in dynamic:
+            raise_unless(other == lengths[0], error)
+    result = min(static) if static else dynamic.pop()
+    for length in dynamic:
+        result = minimum(result, length)
+    return result

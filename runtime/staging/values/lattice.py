@@ -1,0 +1,581 @@
+"""What the state of staged control flow is made of, and what two states have in common.
+
+`describe` gives the spec of a value, `join` that of a variable that is either of two. Containers, and objects that have
+
+    __leaves__() -> list        the tensors and lists (EagerTensor, GraphTensor, EagerList, GraphList) they hold
+    __rebuild__(leaves) -> obj  an object of the same kind that holds these
+
+are looked into; one that changes in place also has `__become__(leaves) -> None`. Other Python values stay what
+they are as long as all paths agree on them.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from types import MethodType
+from typing import Any, Final, NoReturn, TypeGuard
+
+import numpy as np
+
+from autograph.core.backend import UNBOUND, kind_of
+from autograph.state.heap_snapshot import fields_of, is_container
+from runtime.core import pytree
+from runtime.core.array_writes import Memory, in_one_list, memories_of
+from runtime.core.errors import DTypeError, subject
+from runtime.core.graph import Graph, staging_error
+from runtime.core.symbolic_text import StagedText, text_of
+from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.trace import constant_array
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
+from runtime.staging.values.ambiguous_functions import made_anew
+from runtime.staging.values.list import StagedList
+from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.select import one_of_both, same_objects
+
+__all__ = [
+    "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
+    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
+    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+]
+
+
+class Conflict(Exception):
+    """Two values that cannot be one variable: `left` and `right` describe the parts that do not fit."""
+
+    def __init__(self, left: Spec, right: Spec) -> None:
+        super().__init__(f"{text(left)} and {text(right)}")
+        self.left, self.right = left, right
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Static:
+    """A value that is the same on all paths: a Python value, or a tensor from outside."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and _same(self.value, other.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: where it may be
+    if it is an array."""
+
+    type: Type
+    fixed: bool = False
+    memories: frozenset[Memory] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Nested:
+    """A list, tuple, dict, dataclass or attrs class like `like`. `target`: the object that the new contents go into."""
+
+    like: Any
+    keys: tuple[Any, ...]
+    children: tuple[Spec, ...]
+    target: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nested) and self.alike(other) and self.children == other.children
+
+    def alike(self, other: Nested) -> bool:
+        return kind_of(self.like) is kind_of(other.like) and self.keys == other.keys
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Custom:
+    """An object with `__leaves__`. `like` is an instance, or the class StagedList.
+
+    `target`: the object that takes the new leaves, if it changes in place. `replaces`: the list that it was.
+    """
+
+    like: Any
+    children: tuple[Spec, ...]
+    target: Any = None
+    replaces: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Custom) and self.alike(other) and self.children == other.children
+
+    def alike(self, other: Custom) -> bool:
+        return self.kind is other.kind and same_objects(self.like, other.like)
+
+    @property
+    def kind(self) -> type:
+        return self.like if isinstance(self.like, type) else type(self.like)
+
+
+@dataclasses.dataclass(frozen=True)
+class Optional:
+    """A value that may be unbound or None: a bit for each that is possible, then the leaves of `child`."""
+
+    child: Spec
+    unbound: bool
+    none: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """The same object as that of variable number `index`."""
+
+    index: int
+
+
+Spec = Static | Leaf | Nested | Custom | Optional | Shared
+
+
+class ChosenText:
+    """Text that only the graph knows, as `like` of a spec: the leaf is the text in UTF-8."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def __rebuild__(leaves: Sequence[Any]) -> StagedText:
+        return text_of(leaves[0].value, "text")
+
+
+ChosenText.__name__ = "str"  # as messages call it
+_TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
+Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and the container that it is a copy of
+
+_BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b) or not isinstance(a, _BY_VALUE):
+        return False
+    if isinstance(a, str):
+        return str.__eq__(a, b)
+    return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
+
+
+def shared(values: Sequence[Any], i: int) -> int | None:
+    """The first variable before `i` that holds the same list, dict or other object that changes in place."""
+    value = values[i]
+    if not is_container(value):
+        return None
+    return next((j for j in range(i) if values[j] is value), None)
+
+
+def absent(value: Any) -> bool:
+    return value is None or value is UNBOUND
+
+
+def type_of(value: Any) -> Type | None:
+    """The type that `value` has as a leaf; None for what is no tensor, number or array."""
+    if isinstance(value, (Tensor, EagerList, GraphList)):
+        return value.type
+    if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+        try:
+            return type_of_array(*constant_array(value))
+        except (TypeError, ValueError):
+            return None
+    if hasattr(type(value), "__tensor__") and not hasattr(type(value), "__leaves__"):
+        return TensorType(as_dtype(value.dtype), tuple(value.shape))
+    return None
+
+
+# What a value is made of.
+
+def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] = frozenset()) -> Spec:
+    """The spec of `value`, whose leaves are all `Static`.
+
+    The target of a mutable container is itself; with `origins`, what it is a copy of, or None if it is no copy.
+    """
+    if isinstance(value, MaybeTensor):
+        presence = value.presence
+        return Optional(Static(value.content), presence.bound is not None, presence.present is not None)
+    if isinstance(value, MaybeObject):
+        presence = value.presence
+        child = describe(value.content, origins, inside)
+        return Optional(child, presence.bound is not None, presence.present is not None)
+    if isinstance(value, (Tensor, int, float, str)) or value is None or id(value) in inside:
+        return Static(value)
+    target = value if origins is None else origins.get(id(value), (None, None))[1]
+    if hasattr(type(value), "__leaves__"):
+        leaves = tuple(map(Static, value.__leaves__()))
+        if not hasattr(type(value), "__become__"):
+            return Custom(value, leaves)
+        return Custom(value, leaves, None, target) if type(target) is list else Custom(value, leaves, target)
+    parts = parts_of(value)
+    if parts is None:
+        return Static(value)
+    inside |= {id(value)}
+    if not is_container(value):
+        target = None
+    return Nested(value, tuple(parts), tuple(describe(v, origins, inside) for v in parts.values()), target)
+
+
+def parts_of(value: Any) -> dict[Any, Any] | None:
+    """The parts of a container by index, key or field; None for what is not looked into."""
+    kind = type(value)
+    if kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return dict(dict.items(value))
+    names = fields_of(value)
+    return None if names is None else {name: getattr(value, name) for name in names}
+
+
+def as_loop_state(spec: Spec) -> Spec:
+    """The spec with which a loop starts: tensors are leaves, other values static until the body changes them."""
+    if isinstance(spec, Static):
+        type = None if isinstance(spec.value, _BY_VALUE) else type_of(spec.value)
+        return spec if type is None or isinstance(spec.value, (np.ndarray, np.generic)) else Leaf(
+            type, False, memories_of(spec.value))
+    if isinstance(spec, (Leaf, Shared)):
+        return spec
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_as_leaves(spec.child))
+    return dataclasses.replace(spec, children=tuple(map(as_loop_state, spec.children)))
+
+
+def _as_leaves(spec: Spec) -> Spec:
+    """All numbers as leaves, for what may be unbound."""
+    if isinstance(spec, Static):
+        type = type_of(spec.value)
+        return _TEXT if isinstance(spec.value, StagedText) else spec if type is None else Leaf(
+            type, False, memories_of(spec.value))
+    if isinstance(spec, (Nested, Custom)):
+        return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_as_leaves(spec.child))
+    return spec
+
+
+def as_outputs(spec: Spec, graph: Graph) -> Spec:
+    """The spec of what a branch traced in `graph` gives, if the other branch never gives anything."""
+    if isinstance(spec, Static):
+        value = spec.value
+        if isinstance(value, StagedText):
+            return _TEXT
+        is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph
+        return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
+    if isinstance(spec, Optional):
+        return _as_leaves(spec)
+    if isinstance(spec, (Nested, Custom)):
+        return _settled(dataclasses.replace(spec, children=tuple(as_outputs(c, graph) for c in spec.children)))
+    return spec
+
+
+def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
+    """The types of the leaves of variable `name`, in order, each with a name for print."""
+    if isinstance(spec, Leaf):
+        yield spec.type, name
+    elif isinstance(spec, Optional):
+        if spec.unbound:
+            yield _BIT, name + "_bound"
+        if spec.none:
+            yield _BIT, name + "_present"
+        yield from leaf_types(spec.child, name)
+    elif isinstance(spec, (Nested, Custom)):
+        for child in spec.children:
+            yield from leaf_types(child, name)
+
+
+def targets(specs: Iterable[Spec]) -> Iterator[Any]:
+    """The containers that values go into."""
+    for spec in specs:
+        if isinstance(spec, Optional):
+            yield from targets([spec.child])
+        elif isinstance(spec, (Nested, Custom)):
+            yield spec.target if isinstance(spec, Nested) or spec.replaces is None else spec.replaces
+            yield from targets(spec.children)
+
+
+_BIT: Final = TensorType(as_dtype(bool))
+_INDEX: Final = Leaf(TensorType(as_dtype("int32"), (), weak=True))
+
+
+# What two values have in common.
+
+def join(a: Spec, b: Spec) -> Spec:
+    """The spec of a variable that is either. Conflict if there is none.
+
+    Weak dtypes give way, dimensions that differ become unknown, None and unbound become bits, and lists of
+    different lengths a staged list.
+    """
+    if isinstance(a, Static) and a == b:
+        return a
+    if _may_be_absent(a) or _may_be_absent(b):
+        return _join_optional(a, b)
+    if isinstance(a, Static) and isinstance(b, Static) and (function := made_anew(a.value, b.value)) is not None:
+        chosen = one_of_both(a.value, b.value)
+        return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
+    if _is_text(a) and _is_text(b):
+        return _TEXT
+    if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
+        target = _target(a, b)
+        if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
+            return Static(a.like)
+        children = tuple(map(join, a.children, b.children))
+        return _settled(dataclasses.replace(a, children=children, target=target))
+    if _is_list(a) and _is_list(b):
+        return _join_growing(a, b)
+    if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
+        return _settled(dataclasses.replace(a, children=tuple(map(join, a.children, b.children)), target=_target(a, b)))
+    left, right = _leaf_type(a), _leaf_type(b)
+    if left is None or right is None:
+        chosen = one_of_both(_value(a), _value(b))
+        if chosen is None:
+            raise Conflict(a, b)
+        return Custom(chosen, (_INDEX,))
+    fixed = isinstance(a, Leaf) and a.fixed
+    joined = _join_types(left, right)
+    if joined is None or (fixed and not _fits(left, joined)):
+        raise Conflict(a, b)
+    return Leaf(joined, fixed, _memories(a) | _memories(b))
+
+
+def _memories(spec: Spec) -> frozenset[Memory]:
+    if isinstance(spec, Leaf):
+        return frozenset([memory for memory in spec.memories if not memory.is_over])
+    return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
+
+
+def _value(spec: Spec) -> Any:
+    return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
+
+
+def _is_text(spec: Spec) -> bool:
+    return isinstance(spec.value, str) if isinstance(spec, Static) else isinstance(spec, Custom) and (
+        spec.kind is ChosenText)
+
+
+def _target(a: Nested | Custom, b: Nested | Custom) -> Any:
+    return a.target if a.target is b.target else None
+
+
+def _may_be_absent(spec: Spec) -> bool:
+    return isinstance(spec, Optional) or (isinstance(spec, Static) and absent(spec.value))
+
+
+def _join_optional(a: Spec, b: Spec) -> Spec:
+    unbound = none = False
+    children: list[Spec] = []
+    for spec in (a, b):
+        if isinstance(spec, Optional):
+            unbound, none = unbound or spec.unbound, none or spec.none
+            children.append(spec.child)
+        elif isinstance(spec, Static) and spec.value is UNBOUND:
+            unbound = True
+        elif isinstance(spec, Static) and spec.value is None:
+            none = True
+        else:
+            children.append(spec)
+    children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
+    if not children:  # unbound or None
+        return Optional(Static(None), unbound, False)
+    child = _apart(children[0]) if len(children) == 1 else join(*children)
+    return Optional(_as_leaves(child), unbound, none)
+
+
+def _apart(spec: Spec) -> Spec:
+    """The spec of an object that is in a variable on one way only: on the other, it is not the variable's to change."""
+    if isinstance(spec, Nested):
+        return dataclasses.replace(spec, children=tuple(map(_apart, spec.children)), target=None)
+    if isinstance(spec, Custom):
+        return dataclasses.replace(spec, target=None, replaces=None)
+    return spec
+
+
+def _settled(spec: Nested | Custom) -> Spec:
+    """An immutable container whose parts all stay what they are stays itself."""
+    changes = isinstance(spec.like, type) or is_container(spec.like)
+    if changes or not all(isinstance(c, Static) for c in spec.children):
+        return spec
+    own: Sequence[Any] = (list((parts_of(spec.like) or {}).values()) if isinstance(spec, Nested)
+                          else spec.like.__leaves__())
+    same = all(isinstance(c, Static) and c.value is value for c, value in zip(spec.children, own, strict=True))
+    return Static(spec.like) if same else spec
+
+
+def _leaf_type(spec: Spec) -> Type | None:
+    if isinstance(spec, Leaf):
+        return spec.type
+    return type_of(spec.value) if isinstance(spec, Static) else None
+
+
+def _join_types(a: Type, b: Type) -> Type | None:
+    if isinstance(a, ListType) or isinstance(b, ListType):
+        if not (isinstance(a, ListType) and isinstance(b, ListType)):
+            return None
+        if not (a.known and b.known):
+            return None if a.element.dtype is not b.element.dtype else a if a.known else b
+        return _join_lists(a, b)
+    shape = join_shapes(a.shape, b.shape)
+    try:
+        dtype, weak = promote((a, b))
+    except DTypeError:
+        return None
+    return None if shape is None else TensorType(dtype, shape, weak)
+
+
+def _join_lists(a: ListType, b: ListType) -> ListType | None:
+    if a.known and not b.known:
+        a, b = b, a
+    if not a.known:  # of the element of `a` only the dtype counts
+        a = ListType(TensorType(a.element.dtype, b.element.shape, a.element.weak))
+    element = _join_types(a.element, b.element)
+    return ListType(element, b.known) if isinstance(element, TensorType) else None
+
+
+def _fits(wide: Type, narrow: Type) -> bool:
+    return (isinstance(wide, TensorType) and isinstance(narrow, TensorType) and wide.shape == narrow.shape) or (
+        isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
+
+
+# Lists whose length changes.
+
+def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
+    return (isinstance(spec, Nested) and type(spec.like) is list) or (
+        isinstance(spec, Custom) and issubclass(spec.kind, (StagedList, StagedRecords)))
+
+
+def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
+    """Lists of different lengths, or staged ones, as a staged list."""
+    origin, other = (spec.replaces if isinstance(spec, Custom) and spec.replaces is not None else spec.target
+                     for spec in (a, b))
+    same = origin if origin is other else None
+    target, replaces = (None, same) if type(same) is list else (same, None)
+    structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
+    if structure is None:
+        return Custom(StagedList, (_elements(a, b, a.children, b.children),), target, replaces)
+    columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
+    leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    return Custom(StagedRecords((), structure), tuple(leaves), target, replaces)
+
+
+def with_staged_lists(spec: Spec) -> Spec:
+    """`spec` with its lists as staged ones, where their elements allow it: what a tensor may be the index of."""
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=with_staged_lists(spec.child))
+    if not isinstance(spec, Nested):
+        return spec
+    if type(spec.like) is list and spec.children:
+        try:
+            return _join_growing(spec, spec)
+        except Conflict:
+            pass
+    return dataclasses.replace(spec, children=tuple(map(with_staged_lists, spec.children)))
+
+
+def _structure(spec: Nested | Custom) -> Any:
+    """The structure of the elements, if they are no tensors."""
+    if isinstance(spec, Custom):
+        return getattr(spec.like, "structure", None)
+    return next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
+
+
+def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
+    """For each leaf of `structure`, the specs of what elements have there. Conflict with `a` and `b` otherwise."""
+    if isinstance(spec, Custom):
+        if _structure(spec) is None:
+            raise Conflict(a, b)
+        return [(child,) for child in spec.children]
+    try:
+        for item in map(_item, spec.children):
+            pytree.assert_same_structure(structure, item)
+    except (TypeError, ValueError):
+        raise Conflict(a, b) from None
+    rows = [tuple(map(Static, pytree.flatten(_item(child)))) for child in spec.children]
+    return list(zip(*rows, strict=True)) or [()] * len(pytree.flatten(structure))
+
+
+def _item(spec: Spec) -> Any:
+    return spec.like if isinstance(spec, Nested) else spec.value if isinstance(spec, Static) else spec
+
+
+def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
+    """The leaf of a staged list that is either. Conflict if there is none."""
+    memories = in_one_list(map(_memories, mine)) | in_one_list(map(_memories, theirs))
+    return Leaf(ListType(_element_type(a, b, mine, theirs)), False, memories)
+
+
+def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
+    """The type of the items of both lists, or of the elements of staged lists. Conflict if there is none."""
+    found: Type | None = None
+    for child in (*mine, *theirs):
+        type = _leaf_type(child)
+        if isinstance(type, ListType):
+            type = type.element
+        found = type if found is None or type is None else _join_types(found, type)
+        if found is None:
+            raise Conflict(a, b)
+    assert isinstance(found, TensorType), "lists of different lengths are not both empty"
+    return found
+
+
+# In messages.
+
+def text(spec: Spec) -> str:
+    """What a message says of a value: types of tensors, Python values as they are."""
+    if isinstance(spec, Leaf):
+        return _type_text(spec.type)
+    if isinstance(spec, Shared):
+        return "the same object"
+    if isinstance(spec, Optional):
+        return text(spec.child)
+    if isinstance(spec, Custom):
+        return spec.kind.__name__
+    if isinstance(spec, Nested):
+        return _nested_text(spec)
+    value = spec.value
+    type = type_of(value)
+    if type is not None and not isinstance(value, (int, float, complex)):
+        return _type_text(type)
+    if value is None:
+        return "None"
+    if isinstance(value, (int, float, complex, str, bytes)) and not isinstance(value, StagedText):
+        shown = repr(value)
+        if len(shown) <= 40:
+            return f"the {_kind(value)} {shown}"
+    return f"a {_kind(value)}"
+
+
+def remedy_for_lists(a: Spec, b: Spec) -> str:
+    """What to do about lists that cannot become one staged list; empty if these are not such lists."""
+    if not (_is_list(a) and _is_list(b)):
+        return ""
+    return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
+
+
+def is_row(conflict: Conflict) -> bool:
+    """Whether what does not fit is one of several objects, such as a row of a list of lists, that a tensor chose."""
+    return any(hasattr(type(_value(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
+
+
+def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
+    """The error for it: `when` says which two ways or iterations give the variable another one."""
+    sides = _value(conflict.left), _value(conflict.right)
+    one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
+    what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
+                    if type(one).__stands_for__ is list else (_kind(one), "Keep its index, or copy it."))
+    raise staging_error(
+        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs",
+        remedy) from None
+
+
+def _kind(value: Any) -> str:
+    return getattr(type(value), "__stands_for__", type(value)).__name__
+
+
+def _nested_text(spec: Nested) -> str:
+    children = [text(child) for child in spec.children]
+    if isinstance(spec.like, dict):
+        return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
+    if isinstance(spec.like, list):
+        return "[" + ", ".join(children) + "]"
+    if type(spec.like) is tuple:
+        return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
+    return f"{_kind(spec.like)}({', '.join(children)})"
+
+
+def _type_text(type: Type) -> str:
+    if isinstance(type, TensorType) and type.weak:
+        return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.kind]}"
+    return str(type)

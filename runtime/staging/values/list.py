@@ -1,0 +1,318 @@
+"""Python's list in staged code: a list that grows or shrinks in a loop or branch on tensors."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from runtime.core import trace
+from runtime.core.array_writes import element_of, put_in, with_memories, written_back
+from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.graph import Position, staging_error
+from runtime.core.symbolic_text import describe, is_for_text, placeholder
+from runtime.core.tensor import OPERATORS, EagerTensor, GraphList, Tensor
+from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.types import TensorType
+from runtime.ops.lists import (
+    ListValue,
+    join_elements,
+    list_append,
+    list_extend,
+    list_from_tensor,
+    list_get,
+    list_insert,
+    list_length,
+    list_new,
+    list_pop,
+    list_set,
+    list_slice,
+    list_stack,
+)
+from runtime.ops.logic import greater
+from runtime.staging.values.iterables import Counted, Staged, as_iterable
+
+__all__ = ["StagedList", "StagedSequence", "branch", "collect", "fold", "fold_while", "to_python"]
+
+
+class StagedSequence(Staged):
+    """What staged lists do as a whole, like `list`."""
+
+    __slots__ = ()
+
+    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+        return OPERATORS["index"](self, value, start, stop)
+
+    def count(self, value: Any, /) -> Any:
+        return OPERATORS["count"](self, value)
+
+    def remove(self, value: Any, /) -> None:
+        OPERATORS["remove"](self, value)
+
+    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
+        OPERATORS["sort"](self, key=key, reverse=reverse)
+
+    def __mul__(self, count: Any) -> Any:
+        return OPERATORS["repeat"](self, count)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count: Any) -> Any:
+        return OPERATORS["repeat"](self, count, in_place=True)
+
+
+class StagedList(StagedSequence):
+    """A list of tensors of one type in a function that is being traced.
+
+    It has the methods of `list`, as far as they make sense there. An element that is read is a graph tensor, and
+    `len` is a tensor. Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
+    """
+
+    __slots__ = ("_list",)
+
+    _list: ListValue
+
+    def __init__(self, list: ListValue) -> None:
+        self._list = list
+
+    @classmethod
+    def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
+        """The staged list of the items of a Python list.
+
+        `element` is a type that allows them all; without it, it is what they have in common. StagingError if an
+        item is no tensor or number.
+        """
+        tensors = [_element(item) for item in items]
+        for x in tensors:
+            element = x.type if element is None else join_elements(element, x.type)
+        if element is None:
+            raise StagingError("an empty list has no type: nothing tells what its elements will be")
+        return cls(put_in(list_new(tensors, element), items))
+
+    @classmethod
+    def from_tensor(cls, x: Any) -> StagedList:
+        """The rows of a tensor."""
+        return cls(with_memories(list_from_tensor(x), [x]))
+
+    # What staging and the executors see.
+
+    def __leaves__(self) -> list[ListValue]:
+        return [self._list]
+
+    def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedList:
+        return StagedList(leaves[0])
+
+    def __become__(self, leaves: Sequence[ListValue]) -> None:
+        self._list = leaves[0]
+
+    def __tensor__(self) -> Tensor:
+        result: Tensor = list_stack(self._list)
+        return result
+
+    def __iterable__(self) -> Counted:
+        return Counted(list_length(self._list), lambda i: self._get(i), (self,))
+
+    @property
+    def element(self) -> TensorType:
+        """The type of the elements."""
+        return self._list.type.element
+
+    @property
+    def length(self) -> Any:
+        """The number of elements: a weak int32 scalar."""
+        return list_length(self._list)
+
+    def __truth__(self) -> Any:
+        """Whether it has elements, as a bool scalar: what a staged `if` or `while` on it tests."""
+        return greater(list_length(self._list), 0)
+
+    # What Python's list has.
+
+    def append(self, x: Any, /) -> None:
+        self._list = put_in(list_append(self._list, _element(x)), [self._list, x])
+
+    def extend(self, iterable: Any, /) -> None:
+        """Add a staged list, the rows of a tensor, or what `for` runs over."""
+        if isinstance(iterable, StagedList):
+            self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
+        elif isinstance(iterable, Tensor):
+            self.extend(StagedList.from_tensor(iterable))
+        elif as_iterable(iterable) is not None:
+            self.extend(collect(iterable))
+        else:
+            for x in iterable:
+                self.append(x)
+
+    def insert(self, index: Any, x: Any, /) -> None:
+        self._list = put_in(list_insert(self._list, index, _element(x)), [self._list, x])
+
+    def pop(self, index: Any = -1, /) -> Any:
+        """Remove and return an element. IndexError at run time if there is none."""
+        last = type(index) is int and index == -1
+        rest, x = list_pop(self._list, *(() if last else (index,)))
+        x, self._list = element_of(x, self._list, index), with_memories(rest, [self._list])
+        return x
+
+    def clear(self) -> None:
+        self._list = list_new((), self.element)
+
+    def copy(self) -> StagedList:
+        return StagedList(self._list)
+
+    def reverse(self) -> None:
+        self._list = with_memories(list_slice(self._list, step=-1), [self._list])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            part = list_slice(self._list, index.start, index.stop, index.step)
+            return StagedList(with_memories(part, [self._list]))
+        return self._get(index)
+
+    def _get(self, index: Any) -> Any:
+        return element_of(list_get(self._list, index), self._list, index)
+
+    def __setitem__(self, index: Any, x: Any) -> None:
+        if isinstance(index, slice):
+            _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
+        changed = written_back(self._list, index, x)
+        before, together = (self._list, put_in) if changed is None else (changed, with_memories)
+        self._list = together(list_set(before, index, _element(x)), [before, x])
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            _refuse("a slice of a staged list cannot be deleted", "Keep the rest: l = l[:a] + l[b:].")
+        self.pop(index)
+
+    def __add__(self, other: Any) -> StagedList:
+        if not isinstance(other, (list, StagedList)):
+            return NotImplemented
+        result = self.copy()
+        result.extend(other)
+        return result
+
+    def __radd__(self, other: Any) -> StagedList:
+        if not isinstance(other, list):
+            return NotImplemented
+        return StagedList.from_items(other, self.element) + self if other else self.copy()
+
+    def __iadd__(self, other: Any) -> StagedList:
+        self.extend(other)
+        return self
+
+    def __len__(self) -> int:
+        _refuse("the length of a staged list is not known here", "Use len() in converted code, or rt.shape(l)[0].")
+
+    def __bool__(self) -> bool:
+        _refuse("whether a staged list is empty is not known here", "Test len(l) > 0 in converted code.")
+
+    def __iter__(self) -> Iterator[Any]:
+        _refuse("a staged list cannot be iterated over here", "Loop over it in converted code, or use rt.stack(l).")
+
+    def __contains__(self, x: Any) -> bool:
+        _refuse("`in` a staged list has no Python value", "Use rt.reduce_any(rt.equal(l, x)).")
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        if not isinstance(other, (list, StagedSequence, Tensor)):
+            return NotImplemented
+        _refuse("staged lists do not compare here",
+                "Compare them in converted code, or their tensors: rt.equal(a, b).")
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'list'")
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name):
+            _refuse(f"a staged list has no {name}()", "Stack it with rt.stack(l) and use the functions on tensors.")
+        raise AttributeError(f"'list' object has no attribute {name!r}")
+
+    def __format__(self, spec: str) -> str:
+        if isinstance(self._list, GraphList):
+            return placeholder(self._list.value, self._list.value.hint or "list", spec)
+        return format(str(self), spec)
+
+    def __str__(self) -> str:
+        if isinstance(self._list, GraphList):
+            return describe(self._list.value, self._list.value.hint or "list")
+        return repr(self)
+
+    def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return format(self, "!r")
+        return f"<staged list of {self.element}>"
+
+
+def _refuse(what: str, remedy: str) -> NoReturn:
+    error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
+    locate(error, user_position())
+    raise error
+
+
+def _element(x: Any) -> Any:
+    """`x` as a tensor of the graph that is open; a Python number is weak."""
+    if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
+        kind = "None" if x is None else f"a {type(x).__name__}"
+        raise staging_error(
+            f"a list that changes in staged code holds tensors of one type, not {kind}",
+            "Use one list for each part, or a tensor made with rt.stack.")
+    graph = current_graph()
+    return convert_to_tensor(x) if graph is None else wrap(capture(graph, x))
+
+
+def to_python(arrays: Sequence[Any]) -> list[EagerTensor]:
+    """The Python list for the value of a staged list, outside of graphs."""
+    return [EagerTensor(x) for x in arrays]
+
+
+# Loops over iterables that make a list.
+
+class _Body:
+    """A function of the state as the body of a loop at the line that is being traced."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        position = user_position() or Position("<unknown>", 0)
+        self._fn, self.filename, self.lineno = fn, position.filename, position.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        return self._fn(*values)
+
+
+def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The state after `state = step(item, *state)` for each item of a staged iterable."""
+    assert trace.backend is not None, "runtime.staging.backend sets the backend"
+    return trace.backend.reduce(iterable, _Body(step), None, init, names, {})
+
+
+def fold_while(
+    test: Callable[..., Any], step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]
+) -> Any:
+    """The state after `while test(*state): state = step(*state)`."""
+    assert trace.backend is not None, "runtime.staging.backend sets the backend"
+    return trace.backend.while_loop(_Body(test), _Body(step), init, names, {})
+
+
+def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The state after `if pred: state = then(*state)`."""
+    assert trace.backend is not None, "runtime.staging.backend sets the backend"
+    return trace.backend.cond(pred, _Body(then), _Body(lambda *state: state), init, names)
+
+
+def collect(
+    iterable: Any, keep: Callable[[Any], Any] | None = None, element: Callable[[Any], Any] = lambda item: item
+) -> Any:
+    """The list of `element(item)` for the items of a staged iterable for which `keep` gives true."""
+
+    def append(item: Any, items: Any) -> tuple[Any, ...]:
+        def add(items: Any) -> tuple[Any, ...]:
+            items.append(element(item))
+            return (items,)
+
+        if keep is None:
+            return add(items)
+        pred = keep(item)
+        if isinstance(pred, (Tensor, Staged)):
+            result: tuple[Any, ...] = branch(pred, add, (items,), ("list",))
+            return result
+        return add(items) if pred else (items,)
+
+    return fold(iterable, append, ([],), ("list",))[0]

@@ -1,0 +1,44 @@
+"""The memory of arrays in the specs of a state that a body is traced for again."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from runtime.core.array_writes import Leaving, Memory
+from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec
+
+__all__ = ["left", "same_types"]
+
+
+def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
+    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
+    def without(spec: Spec) -> Spec:
+        return _with_memories(spec, lambda _: frozenset())
+
+    return [*map(without, a)] == [*map(without, b)]
+
+
+def left(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
+    """`specs`, which a body has for its state, with what stands outside of it for the memory that it made."""
+    found: list[frozenset[Memory]] = []
+
+    def note(memories: frozenset[Memory]) -> frozenset[Memory]:
+        found.append(memories)
+        return memories
+
+    for spec in specs:
+        _with_memories(spec, note)
+    held = leaving.left({k: tuple([(memory, memory.version) for memory in own]) for k, own in enumerate(found)})
+    after = iter([frozenset(memory for memory, _ in own) for own in held.values()])
+    return [_with_memories(spec, lambda _: next(after)) for spec in specs]
+
+
+def _with_memories(spec: Spec, change: Callable[[frozenset[Memory]], frozenset[Memory]]) -> Spec:
+    if isinstance(spec, Leaf):
+        return dataclasses.replace(spec, memories=change(spec.memories))
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_with_memories(spec.child, change))
+    if isinstance(spec, (Nested, Custom)):
+        children = tuple([_with_memories(child, change) for child in spec.children])
+        return dataclasses.replace(spec, children=children)
+    return spec

@@ -1,0 +1,224 @@
+"""Values that may be unbound or None when the graph runs.
+
+A variable that only one branch assigns travels with hidden bits: `bound`, and `present` (it is not None). Who
+uses it adds a check to the graph, in program order, which raises what Python would raise.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from autograph.core.backend import Backend
+from autograph.core.tracebacks import is_internal
+from runtime.core.errors import subject
+from runtime.core.graph import Graph, Node, staging_error
+from runtime.core.symbolic_text import describe, is_for_text, optional, placeholder
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import current_graph
+from runtime.ops.effects import check_bound
+from runtime.staging.values.list import branch
+
+__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "known"]
+
+
+class Presence:
+    """The bits of the variable `name`: bool scalars `bound` and `present`, or None for what is certain."""
+
+    __slots__ = ("_checked", "bound", "name", "present")
+
+    def __init__(self, name: str, bound: GraphTensor | None, present: GraphTensor | None) -> None:
+        self.name = name
+        self.bound = bound
+        self.present = present
+        self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}
+
+    def check(self) -> None:
+        """Raise when the graph runs here and the variable is unbound or None: `check_bound`'s errors, TypeError."""
+        self.check_bound()
+        if self.present is not None:
+            self._check(self.present, "none")
+
+    def is_none(self, content: Any) -> Any:
+        """Whether the variable, which may have this value, is None: a bool, or a bool scalar tensor."""
+        self.check_bound()
+        return content is None if self.present is None else ~self.present
+
+    def check_bound(self) -> None:
+        """Raise when the graph runs here and the variable is unbound, as Python does: UnboundLocalError, KeyError or
+        AttributeError."""
+        if self.bound is not None:
+            self._check(self.bound, "unbound")
+
+    def _check(self, bit: GraphTensor, kind: str) -> None:
+        graph = here = current_graph()
+        while graph is not None:  # a check in this graph or one around it has been passed already
+            graph_, index, node = self._checked.get((id(graph), kind), (None, 0, None))
+            if graph_ is graph and index < len(graph.nodes) and graph.nodes[index] is node:
+                return
+            graph = graph.parent
+        check_bound(bit, self.name, kind)
+        if here is not None:
+            index = len(here.nodes) - 1
+            self._checked[id(here), kind] = here, index, here.nodes[index]
+
+
+def known(value: Any, what: str) -> Any:
+    """The value of a variable. StagingError if it may be None: Python asks `what`."""
+    if not isinstance(value, Maybe):
+        return value
+    value.presence.check_bound()
+    if value.presence.present is None:
+        return value.content
+    name = value.presence.name
+    raise staging_error(
+        f"whether {subject(name)} is None is known only when the graph runs, and Python asks here {what}",
+        f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
+
+
+def _class_of(value: Any) -> Any:
+    """`value.__class__`, which `isinstance` asks for, too, where it is not that of a converted function."""
+    if is_internal(sys._getframe(1).f_code.co_filename):
+        return type(value)
+    return known(value, "for its class").__class__
+
+
+def _not(value: Any) -> Any:
+    return not value if isinstance(value, bool) else ~value
+
+
+class MaybeTensor(GraphTensor):
+    """A tensor that may be unbound or None; `__tensor__` checks that it is there."""
+
+    __slots__ = ("presence",)
+
+    def __init__(self, tensor: GraphTensor, presence: Presence) -> None:
+        super().__init__(tensor.value)
+        self.memory = tensor.memory
+        self.presence = presence
+
+    __class__ = property(_class_of)
+
+    @property
+    def content(self) -> GraphTensor:
+        """The tensor, unchecked."""
+        tensor = GraphTensor(self.value)
+        tensor.memory = self.memory
+        return tensor
+
+    def __tensor__(self) -> GraphTensor:
+        self.presence.check()
+        return self.content
+
+    def __eq__(self, other: object) -> Any:
+        return self.presence.is_none(self.content) if other is None else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return _not(self.presence.is_none(self.content)) if other is None else super().__ne__(other)
+
+    __hash__ = GraphTensor.__hash__
+
+    def __format__(self, spec: str) -> str:
+        self.presence.check_bound()
+        present = self.presence.present
+        return placeholder(self.value, self.presence.name, spec, None if present is None else present.value)
+
+    def __str__(self) -> str:
+        self.presence.check_bound()
+        present = self.presence.present
+        name = self.presence.name
+        return describe(self.value, name) if present is None else optional(self.value, name, present.value)
+
+
+class MaybeObject:
+    """A Python value, such as a tuple of tensors, that may be unbound or None: any use checks that it is there."""
+
+    __slots__ = ("content", "presence")
+
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
+    __class__ = property(_class_of)
+
+    def __init__(self, content: Any, presence: Presence) -> None:
+        self.content = content
+        self.presence = presence
+
+    def checked(self) -> Any:
+        """The value, after a check."""
+        self.presence.check()
+        return self.content
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self.content).__name__!r} object has no attribute {name!r}")
+        return getattr(self.checked(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in MaybeObject.__slots__:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.checked(), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.checked(), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.checked()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.checked()[index] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.checked())
+
+    def __len__(self) -> int:
+        return len(self.checked())
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.checked()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.checked()(*args, **kwargs)
+
+    def __eq__(self, other: object) -> Any:
+        return self.presence.is_none(self.content) if other is None else self.checked() == other
+
+    def __ne__(self, other: object) -> Any:
+        return _not(self.presence.is_none(self.content)) if other is None else self.checked() != other
+
+    def __hash__(self) -> int:
+        return hash(self.checked())
+
+    def __str__(self) -> str:
+        return self._text(str)
+
+    def __format__(self, spec: str) -> str:
+        return self._text(lambda value: format(value, spec))
+
+    def _text(self, show: Callable[[Any], str]) -> str:
+        """What `show` gives of the value, or of None."""
+        self.presence.check_bound()
+        present = self.presence.present
+        if present is None:
+            return show(self.content)
+        text: str = branch(present, lambda _: (show(self.content),), (show(None),), ("text",))[0]
+        return text
+
+    def __repr__(self) -> str:
+        if is_for_text(sys._getframe(1)):
+            return repr(known(self, "for its text"))
+        return f"<{self.presence.name!r}: {self.content!r}, if it is bound and not None>"
+
+
+Maybe = (MaybeTensor, MaybeObject)
+
+
+def attach(value: Any, presence: Presence) -> Any:
+    """`value` with the bits of `presence`."""
+    if isinstance(value, GraphTensor):
+        return MaybeTensor(value, presence)
+    for name in (*MaybeObject.__slots__, "checked"):
+        if hasattr(value, name) and not isinstance(value, MaybeObject):
+            raise staging_error(
+                f"whether {subject(presence.name)} is None is known only when the graph runs, and it has an attribute"
+                f" {name!r}, which is hidden then", "Give that attribute another name.")
+    return MaybeObject(value, presence)

@@ -1,0 +1,73 @@
+"""What stands for iterators of Python's that staged code cannot use, as only the graph would know where they are."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from autograph.core.iterator_positions import is_iterator, taken_by
+from autograph.state.reference_rewriting import exchange
+from runtime.core.graph import staging_error, user_position
+from runtime.staging.values.iterables import Unusable
+
+__all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
+
+
+class Elsewhere(Unusable):
+    """In the place of an iterator: who takes an item of it gets the error. `iterator`: one of which attributes that are
+    no methods can be read."""
+
+    __slots__ = ("iterator", "remedy", "what")
+
+    def __init__(self, iterator: Any, what: str, remedy: str) -> None:
+        self.iterator, self.what, self.remedy = iterator, what, remedy
+
+    def refuse(self) -> NoReturn:
+        raise staging_error(self.what, self.remedy)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.iterator, name, None)
+        if value is None or callable(value):
+            self.refuse()
+        return value
+
+    def _next(self, *_: Any) -> NoReturn:
+        self.refuse()
+
+    __next__ = __iterable__ = __next_or__ = __contains__ = _next
+
+
+def left_iterator(iterator: Any, lineno: int) -> Elsewhere:
+    """For one that a loop has taken items of, and left when the graph says so."""
+    return Elsewhere(
+        None,
+        f"where this {type(iterator).__name__} is, is known only when the graph runs, as a tensor decides how many"
+        f" items line {lineno} takes of it",
+        "Take the items before, `items = list(it)`, and keep in a variable how many of them are used.")
+
+
+def leaving(iterable: Any) -> Callable[[], None]:
+    """What to call when items of `iterable` have been taken, if a tensor decides whether Python would have done so."""
+    if not is_iterator(iterable):
+        return lambda: None
+    taken = taken_by(iterable)
+
+    def leave() -> None:
+        position = user_position()
+        line = position.lineno if position is not None else 0
+        exchange(*((each, left_iterator(each, line)) for each in taken))
+
+    return leave
+
+
+def outside_iterator(iterator: Any, name: str) -> Elsewhere:
+    """For one that a body of a loop or branch was not made in."""
+    return Elsewhere(iterator, *taken_outside(type(iterator).__name__, name))
+
+
+def taken_outside(kind: str, name: str) -> tuple[str, str]:
+    """What to say where a body takes items of an iterator that was not made in it, and what to do."""
+    return (
+        f"staged code takes items of {name!r} ({kind}), an iterator from outside of it: that would happen once,"
+        " while the code is traced, and not each time it runs",
+        "Make the iterator in the code that uses it, take the items before, or take those of a list or tensor by an"
+        " index.")

@@ -1,0 +1,414 @@
+"""One of several Python objects, of which only the graph tells which: what a tensor is the index of, in
+`particles[i].x += 1`, `rows[i].append(x)` or `functions[i](x)`.
+
+What is read of it is chosen among what all of them have. A method of the user's runs once, with what stands for the
+objects as `self`. Any other use is one of each of them, on a branch of its own.
+"""
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
+from typing import Any, Final
+
+from autograph import operators
+from autograph.core.slots import fields_in, is_users_class
+from autograph.state.heap_snapshot import is_container
+from autograph.state.reference_rewriting import references, variables
+from runtime.core import pytree
+from runtime.core.errors import StagingError
+from runtime.core.graph import staging_error
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.ops.logic import equal, less, where
+from runtime.staging.values.iterables import indexable
+from runtime.staging.values.optional import Maybe, Presence, attach
+from runtime.staging.values.strings import text_at
+from runtime.staging.values.truthiness import truth
+
+__all__ = [
+    "MOST", "Chosen", "Method", "call_method", "choose", "chosen_from", "either", "has_attribute", "index_of",
+    "is_number", "is_one", "makers", "one_of_both", "replaced", "said", "same_objects", "unknown", "use",
+]
+
+MOST: Final = 256
+"""Objects that are used on a branch each."""
+
+_MISSING: Final = object()
+_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
+_NUMBERS: Final = (int, float, complex, Tensor)
+
+
+def is_number(x: Any) -> bool:
+    """Whether `x` is a number or tensor, or a tuple of these: what nobody can change."""
+    return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS)
+
+
+def choose(values: Sequence[Any], at: Any) -> Any:
+    """The one of some values (at least one) that is at `at`, an integer scalar from 0 on that is in range."""
+    first = values[0]
+    if any(isinstance(value, Maybe) for value in values):
+        return _one_of_several_types(values, at)
+    if all(value is first for value in values) or all(_is_same_atom(value, first) for value in values):
+        return first
+    if all(map(is_number, values)):
+        try:
+            return indexable(values, "list")(at)
+        except StagingError:
+            if not all(isinstance(value, tuple) for value in values):
+                return _one_of_several_types(values, at)
+    if all(type(value) is tuple and len(value) == len(first) for value in values):
+        return tuple([choose(column, at) for column in zip(*values, strict=True)])
+    if all(isinstance(value, str) for value in values):
+        return text_at(values, at)
+    if all(isinstance(value, (*_NUMBERS, str, type(None))) for value in values):
+        return _one_of_several_types(values, at)
+    if any(value is None for value in values):
+        there = [value is not None for value in values]
+        places = [sum(there[:i]) if is_there else 0 for i, is_there in enumerate(there)]
+        chosen = choose([value for value in values if value is not None], choose(places, at))
+        return attach(chosen, Presence("value", None, choose(there, at)))
+    if any(isinstance(value, Chosen) for value in values):
+        objects = _objects(*values)
+        numbers = {id(x): number for number, x in enumerate(objects)}
+        return choose(objects, choose([_place(value, numbers) for value in values], at))
+    found = next((found for make in makers if (found := make(values, at)) is not None), None)
+    return _class_for(values)(values, at) if found is None else found
+
+
+makers: Final[list[Callable[[Sequence[Any], Any], Any]]] = []
+"""What stands for values of special kinds: each gives it, or None for values that are not of its kind."""
+
+
+def _is_same_atom(value: Any, other: Any) -> bool:
+    return type(value) in (int, str, bytes, bool) and type(value) is type(other) and value == other
+
+
+def _one_of_several_types(values: Sequence[Any], at: Any) -> Any:
+    try:
+        return _used(at, values, lambda value: value)
+    except StagingError:
+        kinds = dict.fromkeys(str(x.type) if isinstance(x, Tensor) else type(x).__name__ for x in values)
+        raise staging_error(
+            "which item this is, is known only when the graph runs, and no one type fits all of them: they are of"
+            f" {', '.join(kinds)}", "Let them be numbers or tensors of one type, or text.") from None
+
+
+def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
+    """The values, with another one at the place `at`; None if these are not all numbers or tensors of one shape."""
+    if not all(map(is_number, (*values, value))):
+        return None
+    try:
+        item = indexable((*values, value), "list")
+    except StagingError:
+        return None
+    *olds, new = map(item, range(len(values) + 1))
+    return [pytree.map_structure(functools.partial(where, equal(at, i)), new, old) for i, old in enumerate(olds)]
+
+
+def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -> Any:
+    """What `use(x, *args)` gives for the object at `at`, on a branch for each object."""
+    if len(one_of) > MOST:
+        raise staging_error(
+            f"one of {len(one_of)} objects is used as a tensor tells, which takes a branch for each: there can be"
+            f" {MOST}", "Keep numbers in lists or tensors of their own, one for each attribute.")
+    chosen = tuple(one_of)
+
+    def on_branches(first: int, end: int, _: Any = None) -> Any:
+        if end - first == 1:
+            return use(chosen[first], *args)
+        middle = (first + end) // 2
+        # What a branch can change has to be in its own variables: there `autograph` looks for it.
+        return operators.if_exp(
+            less(at, middle),
+            lambda: on_branches(first, middle, (chosen, args)), lambda: on_branches(middle, end, (chosen, args)))
+
+    cells = dict(zip(on_branches.__code__.co_freevars, on_branches.__closure__ or (), strict=True))
+    with variables(cells["chosen"], cells["args"]):
+        return on_branches(0, len(chosen))
+
+
+def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    return operators.call(getattr(x, name))(*args, **keywords)
+
+
+class Chosen:
+    """One of some objects. Classes of it know what these are, and have their special methods."""
+
+    __slots__ = ("_ag_at", "_ag_one_of")
+
+    __stands_for__: type = object
+    """For autograph, where what is in its slots is in reach of who has it; and for what asks what it is."""
+
+    def __init__(self, one_of: Sequence[Any], at: Any) -> None:
+        distinct = list({id(one): one for one in one_of}.values())
+        if len(distinct) < len(one_of):
+            at = choose([next(i for i, other in enumerate(distinct) if other is one) for one in one_of], at)
+        object.__setattr__(self, "_ag_one_of", tuple(distinct))
+        object.__setattr__(self, "_ag_at", at)
+
+    def __leaves__(self) -> list[Any]:
+        return [self._ag_at]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Chosen:
+        return type(self)(self._ag_one_of, leaves[0])
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_ag_") or (name.startswith("__") and name.endswith("__")):
+            return object.__getattribute__(self, name)
+        return _attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_ag_"):
+            object.__setattr__(self, name, value)
+        else:
+            _set_attribute(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        use(self, delattr, name)
+
+    def __copy__(self) -> Chosen:
+        one_of, at = chosen_from(self)
+        return _class_for(one_of)([copy.copy(one) for one in one_of], at)
+
+    def __deepcopy__(self, memo: Any) -> Chosen:
+        one_of, at = chosen_from(self)
+        return _class_for(one_of)([copy.deepcopy(one, memo) for one in one_of], at)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise unknown(self, "it cannot be pickled")
+
+    def __eq__(self, other: object) -> Any:
+        return is_one(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return operators.not_(self == other)
+
+    def __hash__(self) -> int:
+        raise unknown(self, "it cannot be a key of a dict or an item of a set")
+
+    def __repr__(self) -> str:
+        raise unknown(self, "it has no text but by a method `__repr__` or `__str__` of its class")
+
+
+def chosen_from(x: Chosen) -> tuple[tuple[Any, ...], Any]:
+    """The objects, and the index of the one that `x` is."""
+    return x._ag_one_of, x._ag_at
+
+
+def use(x: Chosen, one: Callable[..., Any], *args: Any) -> Any:
+    """What `one(x, *args)` gives, on a branch for each of the objects."""
+    one_of, at = chosen_from(x)
+    return _used(at, one_of, one, *args)
+
+
+def unknown(x: Chosen, what: str, remedy: str = "") -> StagingError:
+    """The error for a use that needs to know which of the objects it is."""
+    one_of, _ = chosen_from(x)
+    kind = type(x).__stands_for__
+    name = "object" if kind is object else kind.__name__
+    return staging_error(
+        f"which of {len(one_of)} values of type {name} this is, is known only when the graph runs: {what}",
+        remedy or "Use its index, or its attributes and items.")
+
+
+def is_one(x: Chosen, other: Any) -> Any:
+    """`x is other`: a bool, or a bool scalar tensor."""
+    one_of, at = chosen_from(x)
+    if x is other:
+        return True
+    others, there = chosen_from(other) if isinstance(other, Chosen) else ((other,), None)
+    numbers: dict[int, int] = {}
+    mine, its = ([numbers.setdefault(id(one), len(numbers)) for one in each] for each in (one_of, others))
+    if not {*mine} & {*its}:
+        return False
+    return equal(choose(mine, at), its[0] if there is None else choose(its, there))
+
+
+def one_of_both(a: Any, b: Any) -> Chosen | None:
+    """What stands for a value that is either of two, if these are objects of the user's (or chosen from such) that were
+    there before: its index is not told yet."""
+    objects = _objects(a, b)
+    if not all(map(_can_be_chosen, objects)):
+        return None
+    owned = [x for x in objects if not _is_free(x)]
+    known = references(owned)
+    return _class_for(objects)(objects, None) if all(known[id(x)] for x in owned) else None
+
+
+def _objects(*values: Any) -> list[Any]:
+    """What values can be, of which some are chosen from others."""
+    sides = [chosen_from(x)[0] if isinstance(x, Chosen) else (x,) for x in values]
+    return list({id(x): x for side in sides for x in side}.values())
+
+
+def _place(x: Any, places: Mapping[int, int]) -> Any:
+    """The place of `x`, which may be chosen from some, among objects that have these by their ids."""
+    if not isinstance(x, Chosen):
+        return places[id(x)]
+    one_of, at = chosen_from(x)
+    return choose([places[id(one)] for one in one_of], at)
+
+
+def _can_be_chosen(x: Any) -> bool:
+    """Whether state can be one of several of these: what is not copied for a body."""
+    if isinstance(x, _FUNCTIONS):
+        return True
+    return fields_in(x) is not None and not is_container(x) and not hasattr(type(x), "__stands_for__")
+
+
+def _is_free(x: Any) -> bool:
+    """Whether it can have no tensor of a graph in it."""
+    return isinstance(x, BuiltinFunctionType) or (isinstance(x, FunctionType) and not x.__closure__)
+
+
+def either(pred: Any, a: Any, b: Any) -> Any:
+    """`a if pred else b` of objects or functions, or what stands for them; None for others."""
+    objects = _objects(a, b)
+    if not all(map(_can_be_chosen, objects)):
+        return None
+    if len(objects) == 1:
+        return a
+    made = _class_for(objects)(objects, None)
+    return made.__rebuild__([where(pred, index_of(a, made), index_of(b, made))])
+
+
+def same_objects(a: Any, b: Any) -> bool:
+    """Whether what a value may be is the same for both."""
+    if not isinstance(a, Chosen):
+        return True
+    return [*map(id, chosen_from(a)[0])] == [*map(id, chosen_from(b)[0])]
+
+
+def index_of(x: Any, among: Chosen) -> Any:
+    """The index of `x`, which may be chosen from some of them, among the objects that another may be."""
+    return _place(x, {id(one): place for place, one in enumerate(chosen_from(among)[0])})
+
+
+# Attributes.
+
+def has_attribute(x: Chosen, name: str) -> Any:
+    """`hasattr(x, name)`: a bool, or a bool scalar tensor."""
+    return said(x, lambda one: _has(one, name))
+
+
+def said(x: Chosen, test: Callable[[Any], Any]) -> Any:
+    """What a test says of the object, which says it of each: a value, or the one of some."""
+    one_of, at = chosen_from(x)
+    return choose([test(one) for one in one_of], at)
+
+
+def _has(x: Any, name: str) -> bool:
+    """`hasattr`, which does not run code of properties."""
+    if is_users_class(type(x)) and not hasattr(type(x), "__getattr__"):
+        return name in (fields_in(x) or ()) or _found(type(x), name) is not _MISSING
+    return hasattr(x, name)
+
+
+def _found(kind: type, name: str) -> Any:
+    """What a class has by that name, as it is."""
+    return next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), _MISSING)
+
+
+def _is_plain(kind: type, name: str, method: str) -> bool:
+    """Whether the attribute is one of the object's own, which no code of its class gets or (`method`) sets."""
+    found = _found(kind, name)
+    return getattr(kind, method) is getattr(object, method) and not hasattr(kind, "__getattr__") and (
+        found is _MISSING or isinstance(found, MemberDescriptorType) or not hasattr(type(found), "__get__"))
+
+
+def _attribute(x: Chosen, name: str) -> Any:
+    one_of, at = chosen_from(x)
+    kind = type(x).__stands_for__
+    found = _found(kind, name)
+    if is_users_class(kind):
+        if isinstance(found, property):
+            return operators.call(found.fget)(x)
+        if isinstance(found, (classmethod, staticmethod)):
+            return getattr(kind, name)
+        if isinstance(found, FunctionType) and not any(name in getattr(one, "__dict__", ()) for one in one_of):
+            return MethodType(found, x)
+    if not any(_has(one, name) for one in one_of):
+        return getattr(one_of[0], name)  # which raises
+    if all(callable(getattr(type(one), name, None)) and name not in getattr(one, "__dict__", ()) for one in one_of):
+        return Method(x, name)
+    if all(_has(one, name) for one in one_of) and all(_is_plain(type(one), name, "__getattribute__")
+                                                         or not is_users_class(type(one)) for one in one_of):
+        return choose([getattr(one, name) for one in one_of], at)
+    return use(x, getattr, name)
+
+
+def _set_attribute(x: Chosen, name: str, value: Any) -> None:
+    one_of, at = chosen_from(x)
+    found = _found(type(x).__stands_for__, name)
+    if isinstance(found, property) and found.fset is not None:
+        operators.call(found.fset)(x, value)
+        return
+    if all(_is_plain(type(one), name, "__setattr__") and _has(one, name) for one in one_of):
+        values = replaced([getattr(one, name) for one in one_of], at, value)
+        if values is not None:
+            for one, new in zip(one_of, values, strict=True):
+                setattr(one, name, new)
+            return
+    use(x, setattr, name, value)
+
+
+class Method:
+    """A method of one of some objects, that is called for each of them on a branch."""
+
+    __slots__ = ("_ag_name", "_ag_of")
+
+    __stands_for__ = MethodType
+
+    def __init__(self, of: Chosen, name: str) -> None:
+        self._ag_of, self._ag_name = of, name
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return use(self._ag_of, call_method, self._ag_name, args, keywords)
+
+
+# What special methods do, by their names. Those of Python functions run once; of others, for each object.
+
+def _special(name: str) -> Callable[..., Any]:
+    def special(self: Chosen, *args: Any, **keywords: Any) -> Any:
+        kind = type(self).__stands_for__
+        found = _found(kind, name)
+        if isinstance(found, FunctionType) and is_users_class(kind):
+            return operators.call(MethodType(found, self))(*args, **keywords)
+        return use(self, call_method, name, args, keywords)
+
+    special.__name__ = name
+    return special
+
+
+_SPECIAL: Final = frozenset([
+    *(f"__{kind}{name}__" for kind in ("", "r", "i") for name in (
+        "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")),
+    "__divmod__", "__rdivmod__", "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__",
+    "__eq__", "__ne__", "__bool__", "__len__", "__iter__", "__next__", "__reversed__", "__contains__", "__getitem__",
+    "__setitem__", "__delitem__", "__enter__", "__exit__", "__repr__", "__str__", "__format__", "__int__", "__float__",
+    "__index__", "__round__", "__call__"])
+
+
+def _class_for(values: Sequence[Any]) -> type[Chosen]:
+    kinds: set[Any] = {type(value) for value in values}
+    return _made(kinds.pop() if len(kinds) == 1 else object, all(map(callable, values)))
+
+
+@functools.cache
+def _made(kind: Any, is_callable: bool) -> type[Chosen]:
+    """The class for objects of one class, or (`object`) of several."""
+    namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Chosen.__hash__}
+    special = {name for name in _SPECIAL if _found(kind, name) is not _found(object, name)}
+    special |= {"__call__"} if is_callable else set()
+    namespace |= {name: _special(name) for name in special}
+    if "__bool__" in special:
+        namespace["__truth__"] = lambda self: truth(namespace["__bool__"](self))
+    elif "__len__" in special:
+        namespace["__truth__"] = lambda self: truth(namespace["__len__"](self) != 0)
+    if hasattr(kind, "__tensor__"):
+        namespace["__tensor__"] = lambda self: use(self, convert_to_tensor)
+    if is_users_class(kind):
+        namespace["__class__"] = property(lambda self: kind)  # which `super()` asks for
+    return type(kind.__name__, (Chosen,), namespace)

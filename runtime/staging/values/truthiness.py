@@ -1,0 +1,50 @@
+"""Whether a value counts as true, for Python or for the graph."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.core.errors import ShapeError, locate
+from runtime.core.symbolic_text import StagedText
+from runtime.core.tensor import OPERATORS, GraphTensor
+from runtime.core.trace import convert_to_tensor, user_position
+from runtime.staging.values.optional import Maybe
+from runtime.staging.values.strings import any_text
+
+__all__ = ["maybe_truth", "truth"]
+
+
+def truth(value: Any) -> Any:
+    """Whether Python would count `value` as true: a bool, or a bool scalar tensor.
+
+    ShapeError for a tensor that has not exactly one element.
+    """
+    if isinstance(value, Maybe):
+        return maybe_truth(value, truth)
+    if isinstance(value, StagedText):
+        return any_text(value)
+    if hasattr(type(value), "__truth__"):
+        value = value.__truth__()
+    elif hasattr(type(value), "__tensor__"):
+        value = convert_to_tensor(value)
+    if not isinstance(value, GraphTensor):
+        return bool(value)
+    if value.type.ndim:
+        if value.type.size != 1:
+            error = ShapeError(
+                f"The truth value of an array with more than one element is ambiguous: this tensor is {value.type}",
+                remedy="Use rt.reduce_any or rt.reduce_all.")
+            locate(error, user_position())
+            raise error
+        value = value[(0,) * value.type.ndim]
+    constant = value.value.constant
+    if constant is not None:
+        return bool(constant)
+    return value if value.dtype.is_bool else value != 0
+
+
+def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
+    """Whether a variable counts as true, where `truth` says it of what is not None."""
+    value.presence.check_bound()
+    present, held = value.presence.present, truth(value.content)
+    return held if present is None else present if held is True else OPERATORS["and"](present, held)

@@ -1,0 +1,1 @@
+"""The command line, and drawings of graphs."""

@@ -1,0 +1,187 @@
+"""The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph.
+
+Exit status: 0 all is well, 1 the function cannot be traced, 2 the input or the call is at fault.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from autograph.core.errors import ConversionError, format_error
+from autograph.core.tracebacks import is_internal
+from runtime.core.errors import FailedPreconditionError
+from runtime.core.types import TensorSpec, as_dtype
+from runtime.function.function import Function, Method, function
+from runtime.function.signature import InvalidArgumentsError
+from runtime.tools.draw import to_dot, to_svg
+
+__all__ = ["main", "parse_spec"]
+
+_EXAMPLES = """\
+examples:
+  python -m runtime graph model.py:step --spec int32 --spec 'float32[None,3]'
+  python -m runtime graph package.module:Net.call --spec 'float32[8]' --svg net.svg
+
+exit status: 0 ok, 1 the function cannot be traced, 2 bad input or usage
+"""
+
+
+class _UsageError(Exception):
+    """The input or the call is at fault."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: those of the process) and return its exit status."""
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 2
+    try:
+        text = _drawn(options)
+    except _UsageError as error:
+        return _fail(2, str(error))
+    except (FailedPreconditionError, OSError) as error:
+        return _fail(2, str(error))
+    except Exception as error:  # of the function that is traced: the user's own too
+        return _fail(1, _located(error))
+    try:
+        print(text, end="" if text.endswith("\n") else "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runtime", description="Shows the graphs that functions become.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    graph = commands.add_parser(
+        "graph", help="print or draw the graph of a function", epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Trace a function for the given types and print its graph.")
+    graph.add_argument("function", metavar="FILE:FUNCTION",
+                       help="a file, or a module by dotted name, and a function in it (Class.method for a static one)")
+    graph.add_argument("--spec", action="append", default=[], metavar="TYPE", dest="specs",
+                       help="type of an argument, in order: int32, 'float32[8]', 'float32[None,3]'")
+    output = graph.add_mutually_exclusive_group()
+    output.add_argument("--dot", metavar="OUT", help="write the graph in Graphviz's language; - for stdout")
+    output.add_argument("--svg", metavar="OUT", help="write a drawing, made by Graphviz; - for stdout")
+    return parser
+
+
+def _drawn(options: argparse.Namespace) -> str:
+    """What to print, after files are written."""
+    specs = [parse_spec(text) for text in options.specs]
+    fn = _load(options.function)
+    if not isinstance(fn, (Function, Method)):
+        fn = function(fn)
+    try:
+        concrete = fn.get_concrete_function(*specs)
+    except InvalidArgumentsError as error:
+        raise _UsageError(f"{options.function}: {error.message}\nGive a --spec TYPE for each argument without a "
+                          "default, in order.") from None
+    if options.dot is not None:
+        return _write(options.dot, to_dot(concrete))
+    if options.svg is not None:
+        return _write(options.svg, to_svg(concrete))
+    return str(concrete.graph)
+
+
+def parse_spec(text: str) -> TensorSpec:
+    """The TensorSpec for `int32`, `float32[8]`, `float32[None,3]` or `float32[?,3]`."""
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+    try:
+        if match is None:
+            raise TypeError
+        dims = [dim.strip() for dim in (match[2] or "").split(",")] if (match[2] or "").strip() else []
+        return TensorSpec([None if dim in ("None", "?") else int(dim) for dim in dims], as_dtype(match[1]))
+    except (TypeError, ValueError):
+        raise _UsageError(f"{text!r} is not a type: write int32, 'float32[8]' or 'float32[None,3]'") from None
+
+
+def _load(target: str) -> Any:
+    """The function that `FILE:FUNCTION` or `MODULE:FUNCTION` names."""
+    source, colon, name = target.rpartition(":")
+    if not colon or not source or not name:
+        raise _UsageError(f"{target!r} does not name a function: write FILE:FUNCTION, such as model.py:step")
+    module = _load_file(source) if source.endswith(".py") or os.sep in source else _load_module(source)
+    found = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise _UsageError(f"{source} has no function {name!r}") from None
+    if not callable(found) or isinstance(found, type):
+        raise _UsageError(f"{name!r} in {source} is not a function")
+    return found
+
+
+def _load_file(filename: str) -> Any:
+    if not os.path.isfile(filename):
+        raise _UsageError(f"there is no file {filename!r}")
+    name = os.path.splitext(os.path.basename(filename))[0]
+    spec = importlib.util.spec_from_file_location(name, filename)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(filename)))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        if error.lineno is None:
+            raise _UsageError(f"{filename} is not Python source: {error.msg}") from None
+        what = format_error(filename, error.lineno, (error.offset or 1) - 1, error.msg)
+        raise _UsageError(what) from None
+    except (UnicodeDecodeError, ValueError) as error:
+        raise _UsageError(f"{filename} is not Python source: {error}") from None
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _load_module(name: str) -> Any:
+    sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise _UsageError(f"there is no file or module {name!r}: {error}") from None
+    finally:
+        sys.path.pop(0)
+
+
+def _write(filename: str, text: str) -> str:
+    """Write a file in one step; gives what to print."""
+    if filename == "-":
+        return text
+    folder = os.path.dirname(os.path.abspath(filename))
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".runtime-", suffix=".tmp")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, filename)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return f"wrote {filename}"
+
+
+def _located(error: Exception) -> str:
+    """The text of an error, with the user's line that raised it."""
+    if isinstance(error, ConversionError) or getattr(error, "located", False):
+        return str(error)
+    what = f"{type(error).__name__}: {error}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_internal(frame.filename)]
+    return format_error(frames[-1].filename, frames[-1].lineno or 0, None, what) if frames else what
+
+
+def _fail(status: int, text: str) -> int:
+    print(f"runtime: error: {text}", file=sys.stderr)
+    return status

@@ -1,0 +1,79 @@
+"""Random numbers: seeds, program order, distributions."""
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+
+import runtime as rt
+from runtime.backends.numpy import run
+from runtime.core.graph import Graph
+from runtime.core.trace import add_input, set_outputs, tracing
+from runtime.core.types import TensorType
+
+
+def test_seeds_start_the_numbers_again() -> None:
+    rt.random.set_seed(1)
+    first = [rt.random.normal([3]), rt.random.uniform([2], seed=5)]
+    rt.random.set_seed(1)
+    again = [rt.random.normal([3]), rt.random.uniform([2], seed=5)]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(rt.random.normal([3]), first[0])
+
+
+def test_a_graph_draws_anew_each_time() -> None:
+    graph = Graph("random")
+    with tracing(graph):
+        n = add_input(graph, TensorType(rt.int32), "n")
+        set_outputs(graph, [rt.random.uniform([n, 2], 3, 5)])
+    graph.verify()
+    assert graph.effect
+    first, second = run(graph, [np.int32(3)])[0], run(graph, [np.int32(3)])[0]
+    assert first.shape == (3, 2)
+    assert not np.array_equal(first, second)
+    assert ((first >= 3) & (first < 5)).all()
+
+
+def test_distributions() -> None:
+    rt.random.set_seed(0)
+    x = rt.random.normal([20000], 2.0, 3.0).numpy()
+    assert abs(x.mean() - 2) < 0.1
+    assert abs(x.std() - 3) < 0.1
+    i = rt.random.uniform([1000], 1, 4, rt.int32).numpy()
+    assert set(i.tolist()) == {1, 2, 3}
+    z = rt.random.truncated_normal([5000]).numpy()
+    assert 1.9 < np.abs(z).max() < 2.001
+    assert abs(z.std() - 0.88) < 0.03
+    classes = rt.random.categorical([[0.0, math.log(3.0)]], 4000).numpy()
+    assert abs(classes.mean() - 0.75) < 0.03
+    shuffled = rt.random.shuffle(rt.range(10)).numpy()
+    assert sorted(shuffled.tolist()) == list(range(10))
+    kept = rt.nn.dropout(rt.ones([10000]), 0.25).numpy()
+    assert abs((kept != 0).mean() - 0.75) < 0.02
+    assert set(kept.tolist()) == {0.0, float(np.float32(1) / np.float32(0.75))}
+
+
+def test_stateless_numbers_depend_on_the_seed_alone() -> None:
+    a, b, c = (rt.random.stateless_normal([4], seed).numpy() for seed in ([1, 2], [1, 2], [1, 3]))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_a_generator_has_a_state_of_its_own() -> None:
+    one, two = rt.random.Generator.from_seed(7), rt.random.Generator.from_seed(7)
+    np.testing.assert_array_equal(one.normal([3]), two.normal([3]))
+    assert not np.array_equal(one.uniform([3]), one.uniform([3]))
+    one.reset_from_seed(7)
+    np.testing.assert_array_equal(one.normal([3]), rt.random.Generator.from_seed(7).normal([3]))
+
+
+def test_copies_of_a_generator_draw_the_same_numbers() -> None:
+    one = rt.random.Generator.from_seed(7)
+    one.uniform([3])  # 32 of the last 64 bits are left
+    copies = [copy.deepcopy(one), pickle.loads(pickle.dumps(one))]
+    want = one.normal([3]).numpy()
+    for other in copies:
+        np.testing.assert_array_equal(other.normal([3]), want)
