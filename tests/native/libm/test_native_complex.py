@@ -293,3 +293,25 @@ def test_constants_of_a_loop_in_registers() -> None:
         return c
 
     compare(fn, np.linspace(-1, 1, 64).astype(np.complex64), blocks=True)
+
+
+PLACES = rt.constant([3, 5, 4], rt.int32)
+
+
+def sums_from_the_end(a: Any, b: Any) -> Any:
+    sums = total = b
+    first = b[0, 0]
+    for row in sums:
+        sums = rt.cumsum(sums, 1, True, True)
+        total = total - rt.tensor_scatter_nd_add(row, PLACES[:, None], rt.gather(row, PLACES[::-1]))
+        if rt.reduce_any(a > -2):
+            total = total + sums + total
+        else:
+            first = first - rt.reduce_sum(rt.cumsum(sums, 1, True, True))
+    return rt.pad(sums, [[0, 0], [2, 1]]), total, first
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.name)
+def test_small_arrays_that_are_stored_from_the_end(dtype: t.DType) -> None:
+    """On the stack, LLVM 22 made values of them that are used before they are made, and ended the process."""
+    compare(sums_from_the_end, np.zeros((0, 3, 3), np.int32), np.arange(21).reshape(3, 7).astype(dtype.np) / 16)

@@ -56,7 +56,10 @@ __all__ = [
 ]
 
 Value = Scalar | Array | Boxed | Listed
-_STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
+_STACK: Final = 4096
+"""Bytes: arrays of at most this size, which is known, are on the stack, but for complex ones of several elements.
+Their elements are vectors to LLVM, and SROA of LLVM 22 merges stores of vectors to the stack that go down in memory
+into a value that is used before it is made: LoopVectorize then ends the process."""
 _STACK_ALL: Final = 1 << 18
 _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
 _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
@@ -160,7 +163,8 @@ class Lowering(ListMemory):
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
         size = self.b.room(dims, dtype.size)
-        if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
+        small = isinstance(size, int) and size <= (dtype.size if dtype.is_complex else _STACK)
+        if isinstance(size, int) and small and self.stack + size <= _STACK_ALL:
             self.stack += size
             return self.b.alloca("i8", max(size, 1), 64)
         return self.slot_memory(self.new_slot(), size)

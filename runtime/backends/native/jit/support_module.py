@@ -7,6 +7,7 @@
     runtime_ask, runtime_insist     call what is asked of Python
     runtime_raise                   makes what a handler raised the exception of the call
     runtime_grow, runtime_extend, runtime_release    memory
+    __truncdfhf2                    float64 to float16, by the name that LLVM gives it
 """
 from __future__ import annotations
 
@@ -17,16 +18,17 @@ from runtime.backends.native.abi.interrupts import ASK, INSIST, RAISE, SIGNALS, 
 from runtime.backends.native.abi.thread_pool import RUN, define_pool
 from runtime.backends.native.jit.call_abi import ENTRY, define_entry
 from runtime.backends.native.jit.fast_call import FRONT, define_front
+from runtime.backends.native.libm.half import TO_HALF, define_half
 from runtime.backends.native.llvm.builder import Module
 
 __all__ = ["SUPPORT", "support_text"]
 
-SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE)
+SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE, TO_HALF)
 """The names of the functions."""
 
 
 def support_text() -> str:
     module = Module()
-    for define in (define_entry, define_front, define_pool, define_signals, define_memory):
+    for define in (define_entry, define_front, define_pool, define_signals, define_memory, define_half):
         define(module)
     return module.text()
