@@ -56,10 +56,7 @@ __all__ = [
 ]
 
 Value = Scalar | Array | Boxed | Listed
-_STACK: Final = 4096
-"""Bytes: arrays of at most this size, which is known, are on the stack, but for complex ones of several elements.
-Their elements are vectors to LLVM, and SROA of LLVM 22 merges stores of vectors to the stack that go down in memory
-into a value that is used before it is made: LoopVectorize then ends the process."""
+_STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
 _STACK_ALL: Final = 1 << 18
 _PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
 _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
@@ -163,8 +160,9 @@ class Lowering(ListMemory):
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
         size = self.b.room(dims, dtype.size)
-        small = isinstance(size, int) and size <= (dtype.size if dtype.is_complex else _STACK)
-        if isinstance(size, int) and small and self.stack + size <= _STACK_ALL:
+        # SROA of LLVM 22 merges vectors (complex numbers) stored from the last to the first into a value used too soon.
+        most = dtype.size if dtype.is_complex else _STACK
+        if isinstance(size, int) and size <= most and self.stack + size <= _STACK_ALL:
             self.stack += size
             return self.b.alloca("i8", max(size, 1), 64)
         return self.slot_memory(self.new_slot(), size)
