@@ -4,7 +4,8 @@ A program is compiled once, with its sizes as inputs, and called with many value
 executor, and natively in memory between guard pages (`guard`). All three give one result or one class of error, and
 errors of graphs name the user's line. Programs run in a process of their own, which may crash.
 
-The one tolerance: memory may be missing in one way only, as native code fuses loops and NumPy has views.
+Tolerated: memory may be missing in one way only, as native code fuses loops and NumPy has views; an index of a Python
+list that is no machine word is Python's OverflowError, and an IndexError in graphs.
 """
 from __future__ import annotations
 
@@ -145,6 +146,8 @@ def verdict(outcomes: dict[str, tuple[str, Any]], name: str, large: bool) -> tup
     if base.__module__ == "builtins" and issubclass(base, Exception) and all(
             isinstance(outcomes[way][1], base) for way in WAYS):
         kinds[0] = kinds[1]
+    if base is OverflowError and all(isinstance(outcomes[way][1], IndexError) for way in WAYS[1:]):
+        kinds[0] = kinds[1]  # Python's lists say so of an index that is no machine word
     if len(set(kinds)) > 1:
         if large and (MEMORY in kinds or "Slow" in kinds):
             return "tolerated", ""
