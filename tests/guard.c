@@ -137,7 +137,7 @@ void *guard_grow(uint64_t *pair, uint64_t need) {
 }
 
 void *guard_extend(uint64_t *pair, uint64_t need, uint64_t used) {
-    if (need > 1 << 20) need *= 2; /* a smaller list has no room to spare: each step moves it */
+    if (need > 1 << 14) need *= 2; /* a smaller list has no room to spare: each step moves it */
     void *made = get(need, FRESH);
     if (!made) return NULL;
     memcpy(made, (void *)pair[0], used);

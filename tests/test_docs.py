@@ -86,7 +86,7 @@ def test_set_up_is_two_commands():
               if kind == "bash"]
     main, tests = text.splitlines()
     assert main.startswith("python3 -m venv .venv ") and main.endswith(" examples/quickstart.py")
-    assert " '.[test]' " in tests and tests.endswith(" -m pytest")
+    assert " '.[test]' " in tests and " -m pytest -n auto" in tests
     assert "sed -n '/^```bash$/,/^```$/{/^```/!p}' README.md" in (ROOT / ".ci/run").read_text()
 
 

@@ -43,6 +43,8 @@ CASES: list[tuple[Callable[[Any], Any], Any, type[Exception]]] = [
     (lambda n: rt.shape(rt.fill([n, n], 1.0)), i64(2**40), E.OutOfMemoryError),
     (lambda n: rt.tile(SEVEN, [n])[0], i64(2**62), E.OutOfMemoryError),
     (lambda n: rt.zeros([0, n, n]), i64(2**40), E.OutOfMemoryError),
+    (lambda n: rt.repeat(SEVEN[:3], rt.stack([n, n, 1000])), i64(MOST - 1), E.OutOfMemoryError),
+    (lambda n: rt.repeat(SEVEN[:3], rt.stack([1, n, 1])), i64(2**47), E.OutOfMemoryError),
     (lambda n: rt.zeros([n, 1]) + rt.zeros([1, n]), i64(2**30), E.OutOfMemoryError),
     (lambda n: rt.shape(rt.zeros([n, 0])), i64(2**31), E.ShapeError),
     (lambda n: rt.size(rt.zeros([n], rt.bool)), i64(2**31), E.ShapeError),
@@ -136,3 +138,20 @@ def test_a_staged_list_is_put_together_along_any_axis(executor: str) -> None:
     parts = [np.arange(4, dtype=np.int32).reshape(2, 2) + i for i in range(3)]
     for got, axis in zip(f(rt.constant(3)), (0, 1, -1), strict=True):
         np.testing.assert_array_equal(got.numpy(), np.concatenate(parts, axis))
+
+
+def test_a_stride_beyond_the_only_window() -> None:
+    def f(x: Any) -> Any:
+        return rt.nn.conv1d(x, rt.ones([2, 1, 1]), 2**62 + 1, "SAME")
+
+    for run in (f, *[rt.function(f, executor=executor) for executor in EXECUTORS]):
+        assert np.array_equal(run(rt.ones([1, 4, 1])), [[[2.0]]])
+
+
+def test_roll_by_more_than_int32() -> None:
+    def f(x: Any, by: Any) -> Any:
+        return rt.roll(x, by, 0)
+
+    signature = [rt.TensorSpec([None], rt.int32), rt.TensorSpec([], rt.int64)]
+    for run in (f, *[rt.function(f, executor=executor, input_signature=signature) for executor in EXECUTORS]):
+        assert np.array_equal(run(SEVEN, i64(2**61 + 1)), np.roll(np.arange(7), 2**61 + 1))

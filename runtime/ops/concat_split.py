@@ -10,13 +10,22 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryErr
 from runtime.core.op import Op, Sample, unknown_shape
 from runtime.core.tensor import OPERATORS, EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import Shape, TensorType, check_room, compatible_shapes, dtype_of, int32, int64, shape_text
+from runtime.core.types import (
+    MAX_BYTES,
+    Shape,
+    TensorType,
+    check_room,
+    compatible_shapes,
+    dtype_of,
+    int64,
+    shape_text,
+)
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.lists import list_concat, list_stack
-from runtime.ops.logic import greater_equal
-from runtime.ops.math import cast, maximum, mod
+from runtime.ops.logic import greater_equal, less_equal, logical_and
+from runtime.ops.math import cast, maximum, minimum, mod, saturate_cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.reduction import cumsum, reduce_all
 from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
@@ -289,7 +298,10 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if counts.ndim and counts.type.shape[0] != 1:
         if not counts.dtype.is_unsigned:
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
-        ends = cumsum(counts)
+        most = convert_to_tensor(MAX_BYTES, int64)
+        ends = cumsum(minimum(saturate_cast(counts, int64), most))  # which is negative before it can wrap twice
+        raise_unless(reduce_all(logical_and(greater_equal(ends, 0), less_equal(ends, most))), OutOfMemoryError(
+            "the result of repeat would have more than 2**47 elements along its axis, which no tensor has"))
         return gather(x, searchsorted(ends, range_(ends[-1]), side="right"), axis=place, name=name)
     scalar = reshape(counts, []) if counts.ndim else counts
     known = static_int(scalar)
@@ -311,7 +323,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         raise ShapeError(f"roll takes a shift for each axis, not {len(shifts)} for {len(places)}")
     for place, by in zip(places, shifts, strict=True):
         along = axis_of("roll", place, x.ndim)
-        size = dim(x, along)
+        size = dim(x, along, int64)
         if type(size) is int and not size:
             continue
         if type(size) is int and type(by) is int:
@@ -320,8 +332,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
                 x = concat([x[last], x[first]], along)
             continue
         if type(by) is not int:
-            by = cast(mod(cast(by, int64), maximum(cast(size, int64), 1)), int32)
-        x = gather(x, mod(range_(size) - by, size), axis=along)
+            by = mod(cast(by, int64), maximum(size, convert_to_tensor(1, int64)))
+        x = gather(x, mod(range_(cast(size, int64)) - by, size), axis=along)
     return named(x, name)
 
 

@@ -198,7 +198,9 @@ def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
 
     TypeError for a class that cannot be without its constructor, such as ExceptionGroup.
     """
-    native: Any = next(base for base in cls.__mro__ if "__new__" in vars(base) and not base.__flags__ & HEAP_TYPE)
+    native: Any = cls
+    while native.__flags__ & HEAP_TYPE:
+        native = native.__base__  # the one whose layout instances have: of two bases it may be either
     error: BaseException = native.__new__(cls)
     with contextlib.suppress(TypeError):  # a UnicodeError wants more than text; it has its arguments alone
         native.__init__(error, *args)

@@ -73,10 +73,13 @@ def view(x: Any, counts: Sequence[int], window: Sequence[int], strides: Sequence
          ) -> Any:
     """The windows of a padded array [n, *sizes, c] as a view [n, *counts, *window, c], writable if the array is."""
     steps = x.strides
+
+    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # the step of a single one may be of any size
+        return [step * n if size > 1 else 0 for step, size, n in zip(steps[1:-1], sizes, by, strict=True)]
+
     return np.lib.stride_tricks.as_strided(
         x, (len(x), *counts, *window, x.shape[-1]),
-        (steps[0], *[a * s for a, s in zip(steps[1:-1], strides, strict=True)],
-         *[a * d for a, d in zip(steps[1:-1], dilations, strict=True)], steps[-1]), writeable=x.flags.writeable)
+        (steps[0], *apart(counts, strides), *apart(window, dilations), steps[-1]), writeable=x.flags.writeable)
 
 
 def blocks(count: int, rows: int, size: int) -> Iterator[tuple[slice, slice]]:
