@@ -30,6 +30,7 @@ CASES: list[tuple[Callable[[Any], Any], Any, type[Exception]]] = [
     (lambda n: rt.reshape(TWELVE[:0], [n, n, 0]), i64(1 << 40), E.OutOfMemoryError),
     (lambda n: rt.slice(SEVEN, [n], [n])[0], i64(2**62 + 1), E.IndexOutOfRangeError),
     (lambda n: rt.reduce_sum(rt.slice(SEVEN, [n], [n])), i64(2**62 + 1), E.IndexOutOfRangeError),
+    (lambda d: rt.slice(TWELVE, d, d), rt.constant([2**63], rt.uint64), E.IndexOutOfRangeError),
     (lambda n: rt.pad(SEVEN, [[n, n]]), i64(MOST), E.OutOfMemoryError),
     (lambda n: rt.pad(SEVEN, [[n, n - 3]]), i64(MOST), E.OutOfMemoryError),
     (lambda n: rt.pad(SEVEN, [[n, n]], "REFLECT"), i64(MOST), E.OutOfMemoryError),

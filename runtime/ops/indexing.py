@@ -21,7 +21,7 @@ from runtime.core.errors import (
 )
 from runtime.core.graph import user_position
 from runtime.core.op import Errors, Op, Sample
-from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, shape_text
 from runtime.ops.creation import range as range_
@@ -353,6 +353,8 @@ def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
     items = numbers("the begin or size of slice", values)
     if len(items) != length:
         raise ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}")
+    if isinstance(values, EagerTensor):
+        return items, values  # as uint64 it may hold what no other int dtype does
     return items, stack(items) if items else np.zeros(0, np.int32)
 
 
