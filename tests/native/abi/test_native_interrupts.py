@@ -118,6 +118,22 @@ def test_a_large_op_is_left_before_its_end(name: str) -> None:
     assert int(over.read_value()) == 4
 
 
+@pytest.mark.parametrize("op", [rt.sort, rt.argsort])
+def test_rows_of_nothing_are_left_before_their_end(op: Callable[[Any], Any]) -> None:
+    """2**32 of them take half a minute."""
+    unknown = rt.TensorSpec([], rt.int64)
+    f = rt.function(lambda n, k: op(rt.expand_dims(rt.range(n), 1) + rt.range(k)), executor="native",
+                    input_signature=[unknown, unknown]).get_concrete_function()
+    none = rt.constant(0, rt.int64)
+    f(none, none)
+
+    def stopped() -> None:
+        with stopped_after(0.05):
+            f(rt.constant(2**32, rt.int64), none)
+
+    assert took(stopped) < 2
+
+
 def product(x):
     """0, after a time in which nothing looks at signals."""
     return (x @ x)[0, 0] * 0.0

@@ -166,7 +166,7 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: C
          ) -> None:
     """Let a signal stop a loop: after a number of iterations, more if they are short, Python handles what came, and if
     a handler raised something, `leave` is what comes next. `look` writes what else is done as seldom."""
-    cost = max(cost, 1) if isinstance(cost, int) else cost
+    cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an iteration over nothing takes time, too
     if b.credit is None:
         b.credit = b.alloca("i64")
         b.entry.append(f"  store i64 {_CREDIT}, {b.credit}")
