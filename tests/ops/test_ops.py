@@ -490,7 +490,7 @@ def test_setitem_leaves_the_tensor_as_it_was() -> None:
     (lambda: rt.shape([[1, 2]]), i32([1, 2])),
     (lambda: rt.nn.softmax([0.0, 0.0]), f32([0.5, 0.5])),
     (lambda: rt.nn.relu(-1.0), f32(0)),
-], ids=str)
+])
 def test_python_values(make: Callable[[], Any], want: Any) -> None:
     agree(eager(make), [np.asarray(want)])
     agree(staged(make), [np.asarray(want)])
