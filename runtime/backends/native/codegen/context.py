@@ -160,11 +160,10 @@ class Lowering(ListMemory):
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
         size = self.b.room(dims, dtype.size)
-        # SROA of LLVM 22 merges vectors (complex numbers) stored from the last to the first into a value used too soon.
-        most = dtype.size if dtype.is_complex else _STACK
-        if isinstance(size, int) and size <= most and self.stack + size <= _STACK_ALL:
+        if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
             self.stack += size
-            return self.b.alloca("i8", max(size, 1), 64)
+            place = self.b.alloca("i8", max(size, 1), 64)
+            return self.b.hidden(place) if dtype.is_complex and size > dtype.size else place
         return self.slot_memory(self.new_slot(), size)
 
     def new_slot(self) -> int:

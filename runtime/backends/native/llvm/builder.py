@@ -239,6 +239,12 @@ class Builder:
         self.entry.append(f"  {name} = alloca {ty}, i64 {count}, align {align}")
         return Val("ptr", name)
 
+    def hidden(self, place: Val) -> Val:
+        """The same address, of which LLVM does not know that it is that of `place`, memory on the stack: so it stays
+        memory. SROA of LLVM 22 merges vectors, such as complex numbers, that are stored from the last to the first into
+        a value that is used before it is made."""
+        return self.at_entry("ptr", f'call ptr asm "", "=r,0"({place})')
+
     def cell(self, value: Val | None) -> Val:
         """Memory on the stack with a value; null for None."""
         if value is None:
