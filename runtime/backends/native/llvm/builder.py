@@ -239,12 +239,6 @@ class Builder:
         self.entry.append(f"  {name} = alloca {ty}, i64 {count}, align {align}")
         return Val("ptr", name)
 
-    def hidden(self, place: Val) -> Val:
-        """The same address, of which LLVM does not know that it is that of `place`, memory on the stack: so it stays
-        memory. SROA of LLVM 22 merges vectors, such as complex numbers, that are stored from the last to the first into
-        a value that is used before it is made."""
-        return self.at_entry("ptr", f'call ptr asm "", "=r,0"({place})')
-
     def cell(self, value: Val | None) -> Val:
         """Memory on the stack with a value; null for None."""
         if value is None:
@@ -311,9 +305,10 @@ class Builder:
         return self.op(result, text)
 
     def hidden(self, x: Val) -> Val:
-        """The same integer, of which LLVM does not know where it comes from. It would write the lengths of a list that
-        grows in one loop after another as one expression, which loop strength reduction takes apart: that took 2
-        seconds for 28 such loops, and minutes for 80."""
+        """The same integer or address, of which LLVM does not know where it comes from. It would write the lengths of a
+        list that grows in one loop after another as one expression, which loop strength reduction takes apart: that
+        took 2 seconds for 28 such loops, and minutes for 80. And of an array on the stack whose elements are vectors,
+        stored from the last to the first, SROA of LLVM 22 makes a value that is used before it is made."""
         return self.op(x.ty, f'call {x.ty} asm "", "=r,0"({x})')
 
     # Arithmetic: of values of one type, lane by lane.
