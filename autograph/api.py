@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import inspect
 import sys
 import threading
 import types
@@ -18,29 +19,29 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 import gast
 
 from autograph import operators
-from autograph.analysis.definite_assignment import mark_all_unsure, mark_unsure
+from autograph.analysis.definite_assignment import mark_unsure
 from autograph.analysis.scopes import Scope
-from autograph.analysis.staging_candidates import Decision, classify, differs_traced, reads_frame, tested
+from autograph.analysis.staging_candidates import Decision, classify, reads_frame
 from autograph.codegen import disk_cache
 from autograph.codegen.compile import Template, compile_function
-from autograph.codegen.dual_path.inline_caches import embed, extract
 from autograph.core.allowlist import left_alone
-from autograph.core.debugger import pass_over_internal_frames
+from autograph.core.backend import ambient, plain, staging_backend
+from autograph.core.code_cache import until_gone
 from autograph.core.deep_stack import TooDeep, with_room
 from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
-from autograph.core.tracebacks import CONVERTED
-from autograph.core.untraced import unseen
+from autograph.core.tracebacks import is_converted, prune
 from autograph.differential_check import verified
 from autograph.dispatch import converted_call
 from autograph.frontend.source import capture, is_current
 from autograph.frontend.tree import functions_in, walk
+from autograph.passes.containers import convert_containers
 from autograph.passes.expressions import convert_expressions, name_operators
 from autograph.passes.functionalize import convert_statements
 from autograph.passes.jumps import lower_jumps
 
 __all__ = [
-    "PASSES", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
-    "identifiers", "is_traced", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
+    "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
+    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
 ]
 
 T = TypeVar("T")
@@ -50,9 +51,12 @@ PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("jumps", lower_jumps),
     ("expressions", convert_expressions),
     ("statements", convert_statements),
+    ("compiled", convert_containers),
 )
 """The passes in their order; each changes the tree of one function in place."""
 STAGES: Final = ("capture", *(name for name, _ in PASSES))
+SHOWN: Final = "statements"
+"""The stage that `to_code` shows if none is asked for: the last pass only replaces what Python's C code would do."""
 
 
 # --- Trees --------------------------------------------------------------------------------------------------
@@ -84,25 +88,18 @@ _NAMED: dict[type, frozenset[str]] = {}
 
 
 def convert_tree(
-    node: Any, used: frozenset[str], stage: str | None, recursive: bool, class_name: str | None, tracing: bool = False,
-    always: bool = False, around: frozenset[str] = frozenset(),
+    node: Any, used: frozenset[str], stage: str, recursive: bool, class_name: str | None,
+    around: frozenset[str] = frozenset(),
 ) -> None:
-    """Run the passes, up to `stage`, over a function and those made in it, in place; `tracing`: as it is to be while a
-    backend traces, which may have set to None, or left unset, whatever is looked at here. If it is `always` to be so,
-    as there is one form alone, `isinstance` and its like do not ask: that would cost too much of plain values.
-    `around`: the variables of the functions around it."""
+    """Run the passes, up to `stage`, over a function and those made in it, in place. `around`: the variables of the
+    functions around it."""
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
-    scope.tracing = tracing
-    scope.asked = tested(node, not always) if tracing else frozenset()
-    if tracing and not always:
-        mark_unsure(node, scope, around)
+    mark_unsure(node, scope, around)
     for child, owner in functions_in(node, class_name):
-        convert_tree(child, used, stage, recursive, owner, tracing, always, around | scope.locals)
-    for name, run in PASSES:
-        if stage == "capture":
-            break
+        convert_tree(child, used, stage, recursive, owner, around | scope.locals)
+    for name, run in PASSES if stage != STAGES[0] else ():
         if run is convert_expressions:
             run(node, scope, recursive)
         else:
@@ -114,7 +111,6 @@ def convert_tree(
 # --- Functions ----------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
-pass_over_internal_frames()
 
 
 def without_collection(work: Callable[[], T]) -> T:
@@ -128,64 +124,52 @@ def without_collection(work: Callable[[], T]) -> T:
         gc.enable()
 
 
-@unseen
-def _template(fn: FunctionType, recursive: bool, tracing: bool) -> Template:
-    for differs in False, True:
-        kept = disk_cache.load(fn.__code__, (recursive, tracing) if differs else recursive)
-        if kept is not None:
-            return Template(embed(kept[0]), fn.__code__, kept[1], operators, differs)
+def _template(fn: FunctionType, recursive: bool) -> Template:
+    kept = disk_cache.load(fn.__code__, recursive)
+    if kept is not None:
+        return Template(kept[0], fn.__code__, kept[1], operators)
     try:
         template, name = converted_call.at_work.run(
-            lambda: without_collection(lambda: with_room(lambda: _compiled(fn, recursive, tracing))))
+            lambda: without_collection(lambda: with_room(lambda: _compiled(fn, recursive))))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
             lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
     if disk_cache.cache_directory() is not None:
-        options = (recursive, tracing) if template.differs else recursive
-        disk_cache.store(fn.__code__, options, extract(template.code), name)
+        disk_cache.store(fn.__code__, recursive, template.code, name)
     return template
 
 
-def _compiled(fn: FunctionType, recursive: bool, tracing: bool) -> tuple[Template, str]:
-    def compiled() -> tuple[Template, str]:
-        source = capture(fn)
-        used = identifiers(source.tree) | set(fn.__code__.co_freevars)
-        around = frozenset(fn.__code__.co_freevars)
-        differs = any(map(differs_traced, walk(source.tree))) or mark_all_unsure(
-            source.tree, used, source.class_name, around)
-        convert_tree(source.tree, used, None, recursive, source.class_name, tracing, around=around)
-        name = name_operators(source.tree, used)
-        template = compile_function(source, source.tree, fn.__code__, name, operators)
-        template.differs = differs
-        return template, name
-
-    return converted_call.at_work.run(compiled)
+def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
+    source = capture(fn)
+    free = frozenset(fn.__code__.co_freevars)
+    used = identifiers(source.tree) | free
+    convert_tree(source.tree, used, STAGES[-1], recursive, source.class_name, free)
+    name = name_operators(source.tree, used)
+    return compile_function(source, source.tree, fn.__code__, name, operators), name
 
 
-def _maker(fn: FunctionType, tracing: bool) -> tuple[converted_call.Maker | None, bool]:
-    """For `ag__.call`: what makes the converted form of functions of this code, and whether that is another while
-    something traces (or nothing does). None if they stand for themselves: a rule leaves them alone, or conversion
-    changes nothing in them."""
-    def made() -> tuple[converted_call.Maker | None, bool]:
+def _maker(fn: FunctionType) -> converted_call.Maker | None:
+    """For `ag__.call`: what makes the converted form of functions of this code. None if they stand for themselves: a
+    rule leaves them alone, or conversion changes nothing in them."""
+    def made() -> converted_call.Maker | None:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
-            return None, False  # code made by exec (a dataclass's methods) has no text to read, see `explain`
+            return None  # code made by exec (a dataclass's methods) has no text to read, see `explain`
         try:
             with _lock:
-                template = _template(fn, True, tracing)
+                template = _template(fn, True)
         except NoSourceError:
-            return None, False
-        return template if template.changes else None, template.differs
+            return None
+        return template if template.changes else None
 
     return converted_call.at_work.run(made)
 
 
 converted_call.hooks.convert = _maker
-_unused: dict[tuple[bool, bool], dict[int, tuple[Template, object]]] = {
-    (recursive, tracing): {} for recursive in (False, True) for tracing in (False, True)}
-"""Templates that no call uses, by `recursive`, `tracing` and the id of the code object: those that are not recursive,
-and those that change nothing."""
+_unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
+"""Templates that no call uses, by `recursive` and the id of the code object: those that are not recursive, and those
+that change nothing."""
 for _table in _unused.values():
     atexit.register(_table.clear)
 
@@ -195,8 +179,8 @@ def convert(fn: F, *, recursive: bool = True, verify: bool = False) -> F: ...
 @overload
 def convert(fn: None = None, *, recursive: bool = True, verify: bool = False) -> Callable[[F], F]: ...
 def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> Any:
-    """Convert a function so that control flow that depends on tensors becomes graph; on Python values it does
-    what it did (TF2: tf.autograph.to_graph, and the conversion inside tf.function).
+    """A function whose control flow that depends on tensors becomes graph where a backend traces it (TF2:
+    tf.autograph.to_graph, and the conversion inside tf.function). Else it runs as it is, in Python.
 
     Works as a function and as a decorator, bare or with arguments, on functions, lambdas, methods, static and
     class methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` the
@@ -210,25 +194,29 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     """
     if fn is None:
         return functools.partial(convert, recursive=recursive, verify=verify)
-    return _convert(fn, recursive, verify, False)
+    return _convert(fn, recursive, verify, _on_entry)
 
 
 to_graph = convert
 
 
 def convert_traced(fn: F) -> F:
-    """`convert` for what a backend traces, and nothing else calls: `x is None` and `"key" in d` ask the backend, which
-    may know them only when the graph runs, also where nothing in `fn` itself could have made them so."""
-    return cast(F, _convert(fn, True, False, True))
+    """The converted form of a function, for what a backend traces and nothing else calls."""
+    return cast(F, _convert(fn, True, False, _converted_form))
 
 
-def _convert(fn: Any, recursive: bool, verify: bool, tracing: bool) -> Any:
+Making = Callable[[FunctionType, bool], FunctionType]
+"""Makes what stands for a function; the flag is `recursive`."""
+
+
+def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
     def again(inner: Any) -> Any:
-        return _convert(inner, recursive, verify, tracing)
+        return _convert(inner, recursive, verify, make)
 
     if isinstance(fn, FunctionType):
-        made = _convert_function_object(fn, recursive, tracing)
-        return verified(fn, made) if verify and made is not fn else made
+        if left_alone(fn, asked=True) is not None:
+            return fn
+        return verified(fn, _converted_form(fn, recursive)) if verify else make(fn, recursive)
     if isinstance(fn, MethodType):
         return MethodType(again(fn.__func__), fn.__self__)
     if isinstance(fn, (staticmethod, classmethod)):
@@ -262,21 +250,41 @@ def _convert(fn: Any, recursive: bool, verify: bool, tracing: bool) -> Any:
     )
 
 
-def _convert_function_object(fn: FunctionType, recursive: bool, tracing: bool) -> FunctionType:
-    if left_alone(fn, asked=True) is not None:
-        return fn
-    code = fn.__code__
-    with _lock:
-        table = _unused[recursive, tracing]
-        entry: Any = (converted_call.makers_for(tracing).get(id(code)) if recursive else None) or (None,)
-        template = entry[0] or table.get(id(code), (None,))[0]
-        if template is None:
-            template = _template(fn, recursive, tracing)
-            if recursive and template.changes:
-                converted_call.remember(code, template, tracing, template.differs)
-            else:
-                table[id(code)] = template, converted_call.watch(code, table)
-    made = cast(FunctionType, template(fn))
+def _on_entry(fn: FunctionType, recursive: bool) -> FunctionType:
+    """`fn`, and the converted form of it where a backend traces or an argument is one that its backend stages."""
+    template = _template_of(fn, recursive)
+
+    def entered(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
+
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        return await (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs)
+
+    def iterated(*args: Any, **kwargs: Any) -> Any:
+        return (yield from (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs))
+
+    made = awaited if inspect.iscoroutinefunction(fn) else iterated if inspect.isgeneratorfunction(fn) else entered
+    return cast(FunctionType, functools.wraps(fn)(made))
+
+
+_ENTERED: Final = frozenset(c for c in _on_entry.__code__.co_consts if isinstance(c, types.CodeType))
+"""The code of what `convert` gives."""
+
+
+def _stages(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call with these arguments runs the converted form."""
+    if ambient.backend is not None or ambient.forced:
+        return True
+    return (not plain.issuperset(map(type, args)) and any(map(staging_backend, args))) or (
+        bool(kwargs) and any(map(staging_backend, kwargs.values())))
+
+
+def _converted_form(fn: FunctionType, recursive: bool) -> FunctionType:
+    made = _template_of(fn, recursive)(fn)
     for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
         if hasattr(fn, name):
             setattr(made, name, getattr(fn, name))
@@ -287,6 +295,21 @@ def _convert_function_object(fn: FunctionType, recursive: bool, tracing: bool) -
     made.__dict__.update(fn.__dict__)
     made.__wrapped__ = fn  # type: ignore[attr-defined]
     return made
+
+
+def _template_of(fn: FunctionType, recursive: bool) -> Template:
+    code = fn.__code__
+    with _lock:
+        table = _unused[recursive]
+        entry: Any = (converted_call.makers.get(id(code)) if recursive else None) or (None,)
+        template: Template | None = entry[0] or table.get(id(code), (None,))[0]
+        if template is None:
+            template = _template(fn, recursive)
+            if recursive and template.changes:
+                converted_call.remember(code, template)
+            else:
+                table[id(code)] = template, until_gone(code, table, id(code))
+        return template
 
 
 def unwrap(obj: Any) -> Any:
@@ -303,7 +326,8 @@ def unwrap(obj: Any) -> Any:
         elif isinstance(obj, functools.cached_property):
             obj = obj.func
         elif isinstance(obj, functools._lru_cache_wrapper) or (
-            isinstance(obj, FunctionType) and hasattr(obj, "__wrapped__") and CONVERTED in obj.__code__.co_consts[-1:]
+            isinstance(obj, FunctionType) and hasattr(obj, "__wrapped__") and (
+                is_converted(obj.__code__) or obj.__code__ in _ENTERED)
         ):
             obj = obj.__wrapped__
         elif isinstance(obj, (FunctionType, type, types.ModuleType)):
@@ -312,11 +336,6 @@ def unwrap(obj: Any) -> Any:
             return call
         else:
             return convert(obj)  # raises the error that fits
-
-
-def is_traced(obj: Any) -> bool:
-    """Whether a function is one that a backend traces: `convert_traced` makes what it runs."""
-    return hasattr(obj, "python_function") and not isinstance(obj, FunctionType)  # that is `verified`
 
 
 def module_file(obj: Any) -> str:
@@ -378,7 +397,7 @@ def explain(fn: Any) -> Explanation:
 
     def explained() -> Explanation:
         source = capture(obj)
-        return explain_tree(source.tree, obj.__qualname__, source.filename, rule, is_traced(fn))
+        return explain_tree(source.tree, obj.__qualname__, source.filename, rule)
 
     try:
         return with_room(explained)
@@ -386,9 +405,7 @@ def explain(fn: Any) -> Explanation:
         return Explanation(obj.__qualname__, code.co_filename, code.co_firstlineno, (), rule, error)
 
 
-def explain_tree(
-    node: Any, name: str, filename: str, rule: str | None = None, tracing: bool = False
-) -> Explanation:
+def explain_tree(node: Any, name: str, filename: str, rule: str | None = None) -> Explanation:
     frame_reader = reads_frame(node)
     if frame_reader is not None and rule is None:
         rule = f"it calls {frame_reader}(), which answers for the function's own frame"
@@ -397,7 +414,7 @@ def explain_tree(
     while stack:
         function = stack.pop()
         if not isinstance(function, gast.Lambda):
-            decisions += classify(function, tested(function) if tracing else frozenset())
+            decisions += classify(function)
             stack += [child for child, _ in functions_in(function, None)]
     decisions.sort(key=lambda d: (d.lineno, d.col))
     return Explanation(name, filename, node.lineno, tuple(decisions), rule)

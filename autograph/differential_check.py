@@ -336,6 +336,16 @@ def check(difference: Difference | None, got: Run) -> Any:
 # --- Functions ----------------------------------------------------------------------------------------------
 
 
+def _observe_converted(call: Callable[[], Any], code: CodeType) -> Run:
+    """`observe`, in which what a converted function calls runs converted, too."""
+    forced = ambient.forced
+    try:
+        ambient.forced = True
+        return observe(call, "converted", code)
+    finally:
+        ambient.forced = forced
+
+
 def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., Any]:
     """`converted`, each call of which is compared with one of `fn`; calls within such a call are not.
 
@@ -356,7 +366,7 @@ def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., A
         try:
             own_args, own_kwargs = copied((args, kwargs))
             expected = observe(lambda: fn(*own_args, **own_kwargs), "python", code)
-            got = observe(lambda: converted(*args, **kwargs), "converted", code)
+            got = _observe_converted(lambda: converted(*args, **kwargs), code)
             difference = compare(expected, got, code)
             if difference is None:
                 what = changed_arguments(fn, (own_args, own_kwargs), (args, kwargs))

@@ -1,6 +1,7 @@
 """The two caches on disk, and forged entries of them, for the tests of what is read back."""
 from __future__ import annotations
 
+import linecache
 import os
 import stat
 from collections.abc import Iterator
@@ -13,28 +14,32 @@ import autograph as ag
 import runtime as rt
 from autograph.codegen import disk_cache as conversions
 from autograph.core import cache_entries
-from autograph.tools.import_hook import compile_module
 from runtime.backends.native.jit import object_cache as native
 
 HEADER = cache_entries._HEADER
 
 
 class Conversions:
-    """The cache of conversions: what is forged is the code of another module."""
+    """The cache of conversions: what is forged is the code of another function."""
 
     variable = "AUTOGRAPH_CACHE"
-    text = "def answer():\n    return {}\n"
 
     def use(self, directory: str | Path | None) -> None:
         ag.set_cache(directory)
 
-    def run(self, answer: int = 1) -> int:
+    def function(self, answer: int) -> Any:
+        text = f"def answer():\n    return {answer} if abs(1) else 0\n"
+        linecache.cache["/answer.py"] = len(text), None, text.splitlines(keepends=True), "/answer.py"
         module: dict[str, Any] = {}
-        exec(compile_module(self.text.format(answer), "/answer.py"), module)
-        return module["answer"]()
+        exec(compile(text, "/answer.py", "exec"), module)
+        return module["answer"]
+
+    def run(self, answer: int = 1) -> int:
+        result: int = ag.convert_traced(self.function(answer))()
+        return result
 
     def load(self, entry: Path) -> Any:
-        return conversions.load_module(self.text.format(1), "/answer.py")
+        return conversions.load(self.function(1).__code__, True)
 
 
 class Machine:

@@ -73,12 +73,12 @@ def attributes(module: ModuleType) -> list[tuple[str, dict[str, Any]]]:
 
 def left_over() -> Iterator[str]:
     """What a trace that was left should have put back."""
-    from autograph.core.backend import activity, ambient
+    from autograph.core.backend import ambient
     from autograph.dispatch.converted_call import at_work
     from runtime.core.trace import current_graph, is_watched, open_traces
     from runtime.function.variable import creation
 
-    if current_graph() is not None or ambient.backend is not None or activity.tracing or open_traces:
+    if current_graph() is not None or ambient.backend is not None or open_traces:
         yield "a trace is open"
     if is_watched():
         yield "a trace is watched"

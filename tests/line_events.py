@@ -1,4 +1,4 @@
-"""What a tracer sees of a call: the calls, lines, returns and exceptions in the user's files, in their order."""
+"""What a tracer sees of a call: the calls, lines, returns and exceptions in the user's files."""
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +13,7 @@ from ways import as_python
 
 import autograph as ag
 
-__all__ = ["KNOWN", "WATCHES", "Event", "difference", "monitored", "parted", "traced"]
+__all__ = ["WATCHES", "Event", "difference", "monitored", "parted", "traced"]
 
 Event = tuple[str, str, int]
 """What happened, the name of the function, and the line."""
@@ -68,36 +68,22 @@ def monitored(call: Callable[[], Any], files: Collection[str]) -> list[Event]:
 
 
 def difference(expected: list[Event], got: list[Event]) -> str | None:
-    """Where two runs part, with the events around; None if they are the same."""
-    if expected == got:
-        return None
-    at = next((i for i, (e, g) in enumerate(zip(expected, got)) if e != g), min(len(expected), len(got)))
-    first = max(at - 4, 0)
-    return f"event {at}: expected {expected[first:at + 3]}, got {got[first:at + 3]}"
+    """The lines that Python comes to and the converted form does not; None if there are none. It may come to a line
+    more often, and to the first line of a handler, or the last of a function, that does not run."""
+    theirs, ours = ({line for kind, _, line in events if kind == "line"} for events in (expected, got))
+    return None if theirs <= ours else f"lines not seen: {sorted(theirs - ours)}"
 
 
-KNOWN: dict[str, str] = {}
-"""Programs whose events differ, and why."""
-if sys.version_info < (3, 12):
-    KNOWN["finally_returns_if"] = (
-        "an exception that goes on after a `finally` is raised on the line that was compiled last, run or not")
-if (3, 11) <= sys.version_info < (3, 12):
-    KNOWN["except_star_behind_a_return"] = (
-        "an `except*` may hold no `return`, so it has no end of its own where another `return` is lowered")
+MISPLACED = {"finally_returns_if"} if sys.version_info < (3, 12) else set()
+"""Programs of which Python reports a line that does not run: an exception that goes on after a `finally` is raised on
+the line that was compiled last."""
 WATCHES = {"settrace": traced, **({"monitoring": monitored} if sys.version_info >= (3, 12) else {})}
 
 
 def parted(program: Program, watch: Callable[..., list[Event]]) -> str | None:
-    """Where the events of a program and of its converted form part, for the first arguments for which they do; or
-    that they do not, though the program is listed as one."""
-    found = _parted(program, watch)
-    if program.name in KNOWN:
-        return None if found is not None else f"{program.name}: the events are the same, and it is listed as known"
-    return found
-
-
-def _parted(program: Program, watch: Callable[..., list[Event]]) -> str | None:
-    converted = ag.convert(program.fn)
+    """How the lines that a tracer sees of a program and of its converted form differ, for the first arguments for which
+    they do."""
+    converted = ag.convert_traced(program.fn)
 
     def events(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> list[Event]:
         values = tuple(as_python(a) for a in arguments)
@@ -111,6 +97,6 @@ def _parted(program: Program, watch: Callable[..., list[Event]]) -> str | None:
     for arguments in program.arguments:
         events(converted, arguments)  # the first call converts what is called
         found = difference(events(program.fn, arguments), events(converted, arguments))
-        if found is not None:
+        if found is not None and program.name not in MISPLACED:
             return f"{program.name}{arguments}: {found}"
     return None

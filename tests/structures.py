@@ -132,15 +132,14 @@ def differing(seed: int) -> str | None:
         namespace: dict[str, Any] = {}
         exec(compile(text, filename, "exec"), namespace)
         fn = namespace["f"]
-        converted = ag.convert(fn)
+        converted = ag.convert_traced(fn)
         _events(converted, filename, 0)  # the first call converts what is called
         for run in range(RUNS):
             (expected, returns), (got, result) = _events(fn, filename, run), _events(converted, filename, run)
-            if (expected, returns) != (got, result):
-                at = next((i for i, (e, g) in enumerate(zip(expected, got)) if e != g), min(len(expected), len(got)))
-                first = max(at - 4, 0)
-                return (f"seed {seed}, run {run}: expected {expected[first:at + 3]} and {returns}, "
-                        f"got {got[first:at + 3]} and {result}, in\n{text}")
+            theirs, ours = ({line for kind, line in events if kind == "line"} for events in (expected, got))
+            if returns != result or (not theirs <= ours and result != "no end"):
+                return (f"seed {seed}, run {run}: returns {returns} and {result}, lines not seen "
+                        f"{sorted(theirs - ours)}, in\n{text}")
         return None
     finally:
         del linecache.cache[filename]

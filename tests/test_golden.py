@@ -32,7 +32,7 @@ SOURCES = (
     "returns_in_nested_branches", "return_from_loop_else",
     # expressions, state
     "mixed_logic", "long_chain", "chain_with_calls", "nested_ternary", "assert_with_message", "walrus_in_while",
-    "none_and_isinstance_stay", "attribute_in_branch", "dict_item_in_loop", "item_augmented", "bubble_sort",
+    "none_and_isinstance", "attribute_in_branch", "dict_item_in_loop", "item_augmented", "bubble_sort",
     "global_counter", "nonlocal_in_nested", "annotated_variables",
     # functions, objects, collections, patterns, output, failures
     "late_binding", "generator_function", "decorated_inner", "function_defined_in_branch", "star_arguments",

@@ -240,8 +240,9 @@ def test_membership_says_what_it_becomes():
     code = ag.to_code(member)
     assert "ag__.cond(ag__.in_(x, (1, 2, 3)), if_true, if_false, 'return_')" in code
     assert "ag__.cond(ag__.not_(ag__.in_(x, [4, -6, LIMIT])), if_true, if_false, 'return_')" in code
-    text = ag.convert_source("def f(x, d):\n    return x in ('a', 'b'), x in 'ab', 'a' in (x, x), 'a' in d\n", "f.py")
-    assert "in_" not in text
+    text = ag.convert_source(
+        "def f(x, d):\n    return x in ('a', 'b'), x in 'ab', 'a' in (x, x), 'a' in d, 'a' in 'ab'\n", "f.py")
+    assert "ag__.in_(x, ('a', 'b')), ag__.in_(x, 'ab'), ag__.in_('a', (x, x)), ag__.in_('a', d), " in text
     text = ag.convert_source("def f(x, d):\n    return x in d, x not in d.keys, x in d[0]\n", "f.py")
     assert "ag__.in_(x, d), ag__.not_(ag__.in_(x, d.keys)), ag__.in_(x, d[0])" in text
 

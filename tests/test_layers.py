@@ -18,7 +18,6 @@ autograph/frontend
 autograph/analysis
 autograph/passes
 autograph/dispatch
-autograph/codegen/dual_path
 autograph/state
 autograph/operators
 autograph/codegen

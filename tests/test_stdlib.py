@@ -11,7 +11,7 @@ import pytest
 from stdlib import __main__ as command
 from stdlib import compare as comparing
 from stdlib.compare import MODES, Comparison, Converted, Times, compare
-from stdlib.modules import INHERENT, MODULES, PROOFS, RECURSIVE, SELECTION, has_tests, subjects
+from stdlib.modules import INHERENT, MODULES, OF_FRAMES, PROOFS, RECURSIVE, SELECTION, has_tests, subjects
 from stdlib.page import page, summary
 from stdlib.rate import Rate, conversion_rate, files, functions_of
 
@@ -89,7 +89,7 @@ def test_table() -> None:
     names = [subject.name for subject in MODULES]
     assert len(names) >= 100 and names == sorted(names) and len(set(names)) == len(names)
     assert {*SELECTION, *RECURSIVE} <= set(names)
-    assert set(INHERENT.values()) == set(PROOFS)
+    assert {*INHERENT.values(), *OF_FRAMES.values()} == set(PROOFS)
     with pytest.raises(LookupError, match="no tests are known for nothing"):
         subjects(("nothing",))
 
@@ -121,7 +121,7 @@ def test_proof_bytecode(tmp_path: Path) -> None:
     f = module["f"]
     assert f.__code__.co_names == ("g",)
     same_code = FunctionType(f.__code__, f.__globals__)
-    converted = ag.convert(f)
+    converted = ag.convert_traced(f)
     spec = rt.TensorSpec([], rt.int32)
     with pytest.raises(rt.errors.OperatorNotAllowedInGraphError):  # Python asks for the truth of a tensor
         rt.function(ag.do_not_convert(same_code)).get_concrete_function(spec)

@@ -9,7 +9,7 @@ import importlib.util
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -18,8 +18,9 @@ from programs import Dataset, Fixed, Program
 
 import autograph as ag
 from autograph import operators
+from autograph.core.backend import ambient
 
-__all__ = ["EXACT", "HAS_LLVM", "RUNNERS", "Outcome", "difference", "reference", "run", "runtime_has"]
+__all__ = ["EXACT", "HAS_LLVM", "RUNNERS", "Outcome", "converted_form", "difference", "reference", "run", "runtime_has"]
 
 
 HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
@@ -105,22 +106,37 @@ def run_python(program: Program, arguments: tuple[Any, ...]) -> Outcome:
     return observe(program.fn, tuple(as_python(a) for a in arguments))
 
 
+@contextlib.contextmanager
+def converted_form() -> Iterator[None]:
+    """Converted functions run their converted form, on plain values, too."""
+    before, ambient.forced = ambient.forced, True
+    try:
+        yield
+    finally:
+        ambient.forced = before
+
+
 def run_converted(program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    return observe(ag.convert(program.fn), tuple(as_python(a) for a in arguments))
+    with converted_form():
+        return observe(ag.convert(program.fn), tuple(as_python(a) for a in arguments))
 
 
 @functools.cache
-def shown(fn: Callable[..., Any]) -> tuple[CodeType, dict[str, Any]]:
+def shown(fn: Callable[..., Any], stage: str) -> tuple[CodeType, dict[str, Any]]:
     """The text of `to_code`, compiled, and the names of the operators in it (numbered where the user has them)."""
-    text = ag.to_code(fn)
+    text = ag.to_code(fn, stage=stage)
     names = dict.fromkeys(re.findall(r"\bag__\d*(?=\.)", text), operators)
     return compile(text, f"<to_code of {fn.__name__}>", "exec"), names
 
 
 def run_shown(program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    """The text of `to_code` on plain values: the operator calls as they read, which `converted` leaves aside
-    wherever Python can decide."""
-    code, names = shown(program.fn)
+    """The text of `to_code` on plain values, as it is shown and as it is compiled, which do the same."""
+    found, compiled = (_run_text(program, arguments, stage) for stage in ("statements", "compiled"))
+    return found if difference(found, compiled, exact=True) is None else compiled
+
+
+def _run_text(program: Program, arguments: tuple[Any, ...], stage: str) -> Outcome:
+    code, names = shown(program.fn, stage)
     namespace = {**program.fn.__globals__, **names}
     exec(code, namespace)
     made = namespace[program.name]
@@ -133,7 +149,8 @@ def run_eager_original(program: Program, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def run_eager(program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    return observe(ag.convert(program.fn), tuple(as_tensors(a) for a in arguments))
+    with converted_form():
+        return observe(ag.convert(program.fn), tuple(as_tensors(a) for a in arguments))
 
 
 @functools.cache

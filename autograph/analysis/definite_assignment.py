@@ -14,9 +14,9 @@ import gast
 
 from autograph.analysis.scopes import Scope, scan
 from autograph.analysis.staging_candidates import takes_item
-from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, functions_in, outside
+from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, outside
 
-__all__ = ["mark_all_unsure", "mark_unsure"]
+__all__ = ["mark_unsure"]
 
 Sure = frozenset[str] | None
 """The variables that are assigned on all ways that come here; None if none does."""
@@ -25,31 +25,19 @@ _ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscrip
 """What computes with a variable that is directly in it."""
 
 
-def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> bool:
+def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> None:
     """Leave `unsure` on each name, attribute and item that is read in the frame of a function, or name that it
-    deletes, that may not be there, and is only handed on. Whether there is one. `around`: the variables of the
-    functions around it."""
+    deletes, that may not be there, and is only handed on. `around`: the variables of the functions around it."""
     ways = _Ways(scope.locals, (around - scope.locals - scope.globals) | scope.nonlocals)
     if isinstance(function, gast.Lambda):
         ways.reads(function.body, frozenset(scope.parameters))
     else:
         ways.block(function.body, frozenset(scope.parameters))
-    return ways.found
-
-
-def mark_all_unsure(function: Any, used: frozenset[str], class_name: str | None, around: Set[str]) -> bool:
-    """`mark_unsure` for a function and those made in it."""
-    scope = Scope(function, used, class_name)
-    found = mark_unsure(function, scope, around)
-    for child, owner in functions_in(function, class_name):
-        found |= mark_all_unsure(child, used, owner, around | scope.locals)
-    return found
 
 
 class _Ways:
     def __init__(self, names: Set[str], free: Set[str]) -> None:
         self.names, self.free = names, free
-        self.found = False
         self.left: list[list[Sure]] = []
         """For each loop around: what is sure at each `break`."""
 
@@ -156,7 +144,7 @@ class _Ways:
             unsure = isinstance(getattr(node, "ctx", None), gast.Load) and (
                 cls is gast.Attribute or (cls is gast.Subscript and not takes_item(node)))
         if unsure and not asks:
-            node.unsure = self.found = True
+            node.unsure = True
         if isinstance(node, COMPREHENSIONS):  # what it binds is its own
             sure = sure.union(*(scan(g.target).binds for g in node.generators))
         within = outside(node) if isinstance(node, FUNCTIONS) else children(node)

@@ -81,6 +81,7 @@ def _summarise_statement(node: Any) -> None:
         node.kill = frozenset(kill | k3)
         node.handler_gen = frozenset(handled)
         node.final_gen = g3
+        node.else_gen = g2
     elif isinstance(node, (gast.With, gast.AsyncWith)):
         names = scan(*node.items)
         g, _k = _summarise(node.body)  # a context may swallow an exception, so its body kills nothing for sure
@@ -118,9 +119,8 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
             after = out | node.final_gen
             _propagate(node.finalbody, out | frozenset(getattr(node, "jumps", ())), exceptional)
             _propagate(node.orelse, after, exceptional | node.final_gen)
-            orelse_gen = node.orelse[0].gen | node.gen if node.orelse else _EMPTY
             handled = node.handler_gen.union(*(after - h.kill for h in node.handlers))
-            _propagate(node.body, after | orelse_gen, exceptional | handled)
+            _propagate(node.body, after | node.else_gen, exceptional | handled)
             for handler in node.handlers:
                 _propagate(handler.body, after, exceptional | node.final_gen)
         elif isinstance(node, (gast.With, gast.AsyncWith)):

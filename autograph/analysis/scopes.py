@@ -1,7 +1,6 @@
 """The names that code reads, binds and captures, and the scope of a function. Nothing here changes a tree."""
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -262,28 +261,6 @@ def nonlocals_below(node: Any) -> set[str]:
     return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child, _ in functions_in(node, None)))
 
 
-def _made_once(node: Any) -> set[str]:
-    """Names that one `def` without decorators, or the assignment of one lambda, binds, and nothing else in a body."""
-    own = own_of(node)
-    made = {n.name for n in own if isinstance(n, (gast.FunctionDef, gast.AsyncFunctionDef)) and not n.decorator_list}
-    made |= {n.targets[0].id for n in own if isinstance(n, gast.Assign) and isinstance(n.value, gast.Lambda)
-             and len(n.targets) == 1 and isinstance(n.targets[0], gast.Name)}
-    if made:
-        bound = Counter(name for n in own for name in _bound_in(n))
-        made = {name for name in made if bound[name] == 1}
-    return made
-
-
-def _bound_in(node: Any) -> list[str]:
-    """The names that a node itself binds."""
-    cls = type(node)
-    if cls is gast.Name:
-        return [] if isinstance(node.ctx, gast.Load) else [node.id]
-    if cls is gast.alias:
-        return [(node.asname or node.name).split(".")[0]]
-    return [name for name in (getattr(node, "name", None), getattr(node, "rest", None)) if type(name) is str]
-
-
 class Scope:
     """The names of one function."""
 
@@ -298,14 +275,6 @@ class Scope:
         """Names that code elsewhere may read or write at any time: always live."""
         self.written = {name for child, _ in functions_in(node, None) for name in nonlocals_below(child)} & self.locals
         """Locals that nested functions assign."""
-        self.declared: set[str] = set()
-        """Variables that conversion adds to the locals: flags."""
-        self.made_once = _made_once(node) & self.locals - self.parameters - self.written
-        """Locals that hold nothing but the function of one `def` or lambda."""
-        self.tracing = False
-        """Whether the function is to be as it is while a backend traces."""
-        self.asked: frozenset[str] = frozenset()
-        """What the function compares with None, and keys that it looks for, where a backend may know better."""
         self.used = used
         self.class_name = class_name
         self.first_parameter: str | None = next(

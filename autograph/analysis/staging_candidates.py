@@ -5,7 +5,6 @@ it a Python statement, or None for a candidate for staging.
 """
 from __future__ import annotations
 
-import builtins
 from typing import Any, NamedTuple
 
 import gast
@@ -25,15 +24,13 @@ from autograph.frontend.tree import (
 )
 
 __all__ = [
-    "COMPARISONS", "DELETES", "MATCHES", "MERGES", "PREDICATES", "Decision", "are_texts", "asked_call",
-    "attribute_test", "attributes_of", "bool_test", "classify", "compares", "differs_traced", "makes_text",
-    "member_test", "never_tensor", "none_test", "percent_text", "reads_frame", "same_test", "spreads", "takes_item",
-    "tested", "within_text",
+    "COMPARISONS", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "attributes_of", "bool_test",
+    "classify", "compares", "makes_text", "member_test", "never_tensor", "none_test", "percent_text", "reads_frame",
+    "same_test", "spreads", "takes_item", "within_text",
 ]
 
 # Builtins whose answer is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
-_BUILTINS = frozenset(dir(builtins))
 ASKED = frozenset({"isinstance", "callable", "hasattr", "getattr", "delattr", "dir", "vars", "type", "dict"})
 """Builtins that say what may be known only in a graph: whether a value is None, or there is an attribute or key."""
 # Builtins that look at the frame they are called from: a function that calls one keeps all its text.
@@ -90,33 +87,31 @@ def _own_frame(node: Any) -> str | None:
     return None
 
 
-def never_tensor(node: Any, maybe_none: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression can only be a Python value by its form: a literal, `x is None`, `isinstance(...)`."""
+def never_tensor(node: Any) -> bool:
+    """Whether an expression can only be a Python value by its form: a literal, `x is 'a'`, `issubclass(...)`."""
     if isinstance(node, (gast.Constant, gast.List, gast.Tuple, gast.Dict, gast.Set, gast.JoinedStr)):
         return True
     if isinstance(node, gast.Compare):
         return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
-            none_test(node, maybe_none) or member_test(node, maybe_none) or bool_test(node)
-            or same_test(node, maybe_none)
+            none_test(node) or member_test(node) or bool_test(node) or same_test(node)
         )
     if isinstance(node, gast.BoolOp):
-        return all(never_tensor(value, maybe_none) for value in node.values)
+        return all(never_tensor(value) for value in node.values)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
-        return never_tensor(node.operand, maybe_none)
+        return never_tensor(node.operand)
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES and not (
-        asked_call(node, maybe_none))
+        asked_call(node))
 
 
-def member_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some; of a text that is
-    a key in `maybe_none`; or among texts, if `maybe_none` has _AMONG."""
+def member_test(node: Any) -> bool:
+    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some, or of a text that may
+    be a key."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
-    if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
-        return _tested(node) in maybe_none
     held = node.comparators[0]
-    if isinstance(held, (gast.Tuple, gast.List, gast.Set)):
-        return not are_texts(held.elts) or _tested(node) in maybe_none
+    if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
+        return type(node.left.value) is str or (isinstance(held, (gast.Tuple, gast.List, gast.Set)) and are_texts(
+            held.elts))
     return not isinstance(held, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
 
 
@@ -131,85 +126,39 @@ def bool_test(node: Any) -> bool:
         isinstance(node.comparators[0], gast.Constant) and isinstance(node.comparators[0].value, bool))
 
 
-def none_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x is None` or `x is not None` for a variable, attribute or item in `maybe_none`, or, if
-    that has _IS, for any expression."""
-    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and (
-        _is_none(node.left) or _is_none(node.comparators[0])) and _tested(node) in maybe_none
+def none_test(node: Any) -> bool:
+    """Whether a comparison is `x is None` or `x is not None`: a staged branch may have set `x` to None."""
+    return _is_identity(node) and (_is_none(node.left) or _is_none(node.comparators[0])) and not all(
+        isinstance(side, gast.Constant) for side in (node.left, node.comparators[0]))
 
 
-def same_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a comparison is `x is y` or `x is not y`, which may both be None, if `maybe_none` has _IS."""
-    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and not any(
-        isinstance(side, gast.Constant) for side in (node.left, *node.comparators)) and _tested(node) in maybe_none
+def same_test(node: Any) -> bool:
+    """Whether a comparison is `x is y` or `x is not y`, which may both be None."""
+    return _is_identity(node) and not any(
+        isinstance(side, gast.Constant) for side in (node.left, *node.comparators))
 
 
-def attribute_test(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a call is `hasattr(x, "y")` for an attribute `x.y` in `maybe_none`."""
-    return asked_call(node, maybe_none) and not str(_tested(node)).endswith("()")
+def attribute_test(node: Any) -> bool:
+    """Whether a call is `hasattr(x, "y")` for an attribute `x.y` that a staged branch may have set."""
+    if not asked_call(node) or node.func.id != "hasattr" or len(node.args) != 2:
+        return False
+    name = node.args[1]
+    return bool(symbol(node.args[0])) and isinstance(name, gast.Constant) and type(name.value) is str
 
 
-def asked_call(node: Any, maybe_none: frozenset[str]) -> bool:
-    """Whether a call is that, or of another builtin of ASKED that `maybe_none` has, as `isinstance()`."""
-    return _tested(node) in maybe_none
+def asked_call(node: Any) -> bool:
+    """Whether a call is of a builtin of ASKED."""
+    if not isinstance(node.func, gast.Name) or node.func.id not in ASKED:
+        return False
+    return node.func.id != "type" or (len(node.args) == 1 and not node.keywords)
 
 
-_IS, _AMONG = " is ", " in "
-MERGES, MATCHES, DELETES = "{**}", "match:", "del "
-
-
-_GENERAL = ("()", _IS, _AMONG, MERGES, MATCHES, DELETES)
+def _is_identity(node: Any) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot))
 
 
 def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
-
-
-def _tested(node: Any) -> str | None:
-    """The text of `x`, `self.x` or `d['k']` in `x is None` and its like, _IS for other comparisons by `is`; `['k']` for
-    `'k' in d`, by whatever name; _AMONG for `x in ('a', 'b')`; `x.y` for `hasattr(x, 'y')`, `isinstance()` and its like
-    for other calls of ASKED; MERGES for `{**x}`, MATCHES for a `match`, DELETES for `del x.y`."""
-    if isinstance(node, gast.Dict):
-        return MERGES if None in node.keys else None
-    if isinstance(node, gast.Match):
-        return MATCHES
-    if isinstance(node, gast.Delete):
-        return DELETES if any(isinstance(target, gast.Attribute) for target in node.targets) else None
-    if isinstance(node, gast.Call):
-        if not isinstance(node.func, gast.Name) or node.func.id not in ASKED:
-            return None
-        if node.func.id == "hasattr" and len(node.args) == 2:
-            of, name = symbol(node.args[0]), node.args[1]
-            if of and isinstance(name, gast.Constant) and type(name.value) is str:
-                return f"{of[0]}.{name.value}"
-        if node.func.id == "type" and (len(node.args) != 1 or node.keywords):
-            return None
-        return f"{node.func.id}()"
-    if len(node.ops) != 1:
-        return None
-    left, op, right = node.left, node.ops[0], node.comparators[0]
-    if isinstance(op, (gast.Is, gast.IsNot)):
-        if _is_none(left):
-            left, right = right, left
-        found = symbol(left) if _is_none(right) else None
-        if found is None and isinstance(right, gast.Constant) and not _is_none(right):
-            return None
-        return found[0] if found else None if isinstance(left, gast.Constant) else _IS
-    if isinstance(op, (gast.In, gast.NotIn)) and isinstance(left, gast.Constant) and type(left.value) is str:
-        return f"[{left.value!r}]"
-    if isinstance(op, (gast.In, gast.NotIn)) and isinstance(right, (gast.Tuple, gast.List, gast.Set)):
-        return _AMONG if are_texts(right.elts) else None
-    return None
-
-
-def _from_calls(function: Any) -> set[str]:
-    """Variables that hold what a call gave: a converted callee may give None from a staged branch."""
-    return {
-        target.id
-        for node in own_of(function) if isinstance(node, gast.Assign) and isinstance(node.value, gast.Call)
-        if not (isinstance(node.value.func, gast.Name) and node.value.func.id in _BUILTINS)
-        for target in node.targets if isinstance(target, gast.Name)
-    }
 
 
 def stageable(node: Any) -> bool:
@@ -228,24 +177,16 @@ def _is_stageable(pattern: Any) -> bool:
     return isinstance(pattern, gast.MatchSequence) and all(map(_is_stageable, pattern.patterns))
 
 
-_ASKING = frozenset({gast.Compare, gast.Call, gast.Dict, gast.Match, gast.Delete})
-
-
-def tested(node: Any, all_of_it: bool = True) -> frozenset[str]:
-    """What a function compares with None, the keys and attributes that it looks for, and what else it does to which a
-    backend may know a better answer: `x`, `self.x`, `['k']`, `isinstance()`. Without `all_of_it`, only what names a
-    variable, attribute or key."""
-    tests = (n for n in own_of(node) if n.__class__ in _ASKING)
-    found = frozenset(text for n in tests if (text := _tested(n)) is not None)
-    return found if all_of_it else frozenset(text for text in found if not text.endswith(_GENERAL))
-
-
 def makes_text(node: Any) -> bool:
     """Whether an expression puts a text together, perhaps of values of a graph: what comes of it may have to know."""
     if isinstance(node, gast.JoinedStr):
         return any(isinstance(value, gast.FormattedValue) for value in node.values)
-    return isinstance(node, gast.Call) and getattr(node.func, "attr", None) in (
-        "format", "format_map", "join", "replace")
+    if not isinstance(node, gast.Call):
+        return False
+    callee = node.func
+    if isinstance(callee, gast.Call) and len(callee.args) == 1:  # ag__.call(x.format)(...)
+        callee = callee.args[0]
+    return getattr(callee, "attr", None) in ("format", "format_map", "join", "replace")
 
 
 def percent_text(node: Any) -> bool:
@@ -253,11 +194,6 @@ def percent_text(node: Any) -> bool:
     return isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and (
         isinstance(node.left, gast.JoinedStr) or isinstance(getattr(node.left, "value", None), str)
         or isinstance(node.right, (gast.Tuple, gast.Dict)))
-
-
-def is_of_text(node: Any) -> bool:
-    """Whether an expression is an attribute of a text in the source, such as the method `"abc".find`."""
-    return isinstance(node, gast.Attribute) and isinstance(getattr(node.value, "value", None), str)
 
 
 def attributes_of(node: Any) -> bool:
@@ -302,68 +238,37 @@ def compares(node: Any) -> bool:
         right, _NO_CONTAINERS) for left, op, right in zip(sides, node.ops, sides[1:]))
 
 
-_DIFFERING = (makes_text, percent_text, is_of_text, attributes_of, within_text, takes_item, spreads, compares)
-
-
-def differs_traced(node: Any) -> bool:
-    """Whether an expression, or what is tested in a function, converts to something else while a backend traces."""
-    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
-        return bool(tested(node))
-    return any(differs(node) for differs in _DIFFERING)
-
-
 class _Classifier:
-    def __init__(self, node: Any, asked: frozenset[str]) -> None:
+    def __init__(self, node: Any) -> None:
         self.suspending = any(suspends(s) for s in node.body)
         self.frozen: str | None = None
         self.overriding = [
             n for n in own_of(node) if isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try)))
             and any(escapes(s) for s in n.finalbody)]
         """Whose `finally` jumps, and so ends an error or another jump."""
-        self.maybe_none: frozenset[str] = frozenset()
-        self.assigned: set[str] = set()
-        self.tested = tested(node)
-        self.asked = asked | (_from_calls(node) & self.tested) if self.tested else frozenset()
-        """What may be None, or unset, whatever staged branches of this function do."""
         self.decisions: list[Decision] = []
 
     def run(self, body: list[Any]) -> None:
-        while True:  # a name that a staged branch assigns may be None there; to test that stages too, and may assign
-            self.assigned, self.decisions = set(self.asked), []
+        self.block(body, False)
+        if any(n.python is not None for n in self.overriding):
+            self.frozen = "a finally block that stays Python jumps out"
+            self.decisions.clear()
             self.block(body, False)
-            if self.frozen is None and any(n.python is not None for n in self.overriding):
-                self.frozen = "a finally block that stays Python jumps out"
-                continue
-            if self.assigned == self.maybe_none:
-                return
-            self.maybe_none = frozenset(self.assigned)
 
     def block(self, body: list[Any], in_python_loop: bool) -> None:
         for node in body:
             if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 continue
-            node.maybe_none = self.maybe_none if in_python_loop else self.maybe_none & self.assigned
             kept = False
             if isinstance(node, (gast.If, gast.Match, *LOOPS)):
-                if isinstance(node, gast.While) and self.maybe_none:
-                    node.maybe_none = self.maybe_none & (self.assigned | self.written(node))
                 node.python = self.rule(node, in_python_loop)
                 kept = node.python is not None
                 self.decide(node)
-                if not kept and not self.tested <= self.assigned:
-                    self.assigned |= self.written(node)
             elif type(node).__name__ in ("Try", "TryStar", "With", "AsyncWith"):
                 node.python = self.rule_of_guard(node, in_python_loop)
                 self.decide_guard(node)
-                if node.python is None and not self.tested <= self.assigned:
-                    self.assigned |= self.written(node)
             for _name, inner in blocks_of(node):
                 self.block(inner, kept if isinstance(node, LOOPS) else in_python_loop)
-
-    def written(self, node: Any) -> set[str]:
-        names = scan(node)
-        keys = {text[text.rindex("["):] for text in names.symbols if text.endswith("]")}
-        return (names.binds | names.symbols.keys() | keys) & self.tested
 
     def rule(self, node: Any, in_python_loop: bool) -> str | None:
         general = self.general_rule(node, in_python_loop)
@@ -372,12 +277,12 @@ class _Classifier:
         if isinstance(node, gast.Match):
             return None if stageable(node) else "only Python can match its patterns"
         if isinstance(node, gast.If):
-            return "its test is never a tensor" if never_tensor(node.test, node.maybe_none) else None
+            return "its test is never a tensor" if never_tensor(node.test) else None
         inner_jumps = frozenset().union(*(escapes(s) for s in node.body)) if node.body else frozenset()
         if inner_jumps:
             return None
         if isinstance(node, gast.While):
-            return "its test is never a tensor" if never_tensor(node.test, node.maybe_none) else None
+            return "its test is never a tensor" if never_tensor(node.test) else None
         if isinstance(node.iter, (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)):
             return "it loops over a literal"
         return None
@@ -419,10 +324,9 @@ class _Classifier:
         self.decisions.append(Decision(node.lineno, node.col_offset, kind, node.python is None, rule))
 
 
-def classify(node: Any, asked: frozenset[str] = frozenset()) -> tuple[Decision, ...]:
-    """Leave on each statement of a function whether it stays Python (`python`), and on its tests which names
-    a staged branch may have set to None, or left unset (`maybe_none`): those of `asked`, too, which come from
-    elsewhere. Nested functions are left to their own turn."""
-    classifier = _Classifier(node, asked)
+def classify(node: Any) -> tuple[Decision, ...]:
+    """Leave on each statement of a function whether it stays Python (`python`). Nested functions are left to their own
+    turn."""
+    classifier = _Classifier(node)
     classifier.run(node.body)
     return tuple(classifier.decisions)

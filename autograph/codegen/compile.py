@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import sys
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 import gast
 
-from autograph.codegen.dual_path.inline_caches import put
-from autograph.codegen.dual_path.recorded_calls import calls_made
-from autograph.codegen.dual_path.shared_bodies import TYPE_PARAMETERS, NotOnce, number_of, originals
-from autograph.codegen.dual_path.statements import to_ast
+from autograph.codegen.gast_to_ast import to_ast
 from autograph.core.tracebacks import BODY, CONVERTED
 from autograph.frontend.source import Source
 from autograph.frontend.tree import walk
 
-__all__ = ["Template", "bodies_in", "compile_function", "rename"]
+__all__ = ["Template", "compile_function"]
 
 _OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a class body is without
+_TYPE_PARAMETERS = "<generic parameters of "
+"""How the name of the scope of type parameters begins."""
 _ITERABLE_COROUTINE = 0x100  # CO_ITERABLE_COROUTINE: set by types.coroutine after compilation
 _FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from __future__` that change compilation
 
@@ -54,14 +52,10 @@ def _is_same_constant(a: Any, b: Any) -> bool:
 class Template:
     """The converted code of one code object: makes a converted function for any closure over it."""
 
-    __slots__ = ("cells", "changes", "code", "differs")
+    __slots__ = ("cells", "changes", "code")
 
-    def __init__(
-        self, code: CodeType, original: CodeType, name: str, operators: Any, differs: bool = False
-    ) -> None:
+    def __init__(self, code: CodeType, original: CodeType, name: str, operators: Any) -> None:
         self.code = code
-        self.differs = differs
-        """Whether there is another for while a backend traces, or for while none does."""
         free = original.co_freevars
         position = {name: i for i, name in enumerate(free)}
         ag = CellType(operators)
@@ -73,38 +67,12 @@ class Template:
         """The converted form of `fn`: over the same globals, the same cells and the same defaults."""
         outer: Any = fn.__closure__
         closure: Any = tuple([outer[c] if type(c) is int else c for c in self.cells])
-        made = _function(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+        made = FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         if fn.__kwdefaults__:
             made.__kwdefaults__ = fn.__kwdefaults__
         if made.__qualname__ != fn.__qualname__:  # assigned, as by functools.wraps; or that of a method in Python 3.10
             made.__qualname__ = fn.__qualname__
         return made
-
-
-if sys.version_info >= (3, 13):
-    # Python makes calls of a function quick only if a `def` made it: so one does.
-    def _function(
-        code: CodeType, module: dict[str, Any], name: str, defaults: tuple[Any, ...] | None, closure: Any
-    ) -> FunctionType:
-        maker = _maker(len(closure), defaults is not None)
-        constants = [code if type(c) is CodeType else defaults if type(c) is tuple else c for c in maker.co_consts]
-        made: FunctionType = FunctionType(maker.replace(co_consts=tuple(constants)), module, closure=closure)()
-        made.__name__ = name
-        return made
-
-    @functools.cache
-    def _maker(cells: int, has_defaults: bool) -> CodeType:
-        """Code of a function with this many cells that makes one with the same: what it has as code, and as defaults,
-        is to be replaced."""
-        names = ", ".join(f"cell{i}" for i in range(cells))
-        text = (f"def around({names}):\n def maker():\n  def made({'value=None' if has_defaults else ''}): "
-                f"{names or 'pass'}\n  return made")
-        found: list[CodeType] = [compile(text, __file__, "exec", dont_inherit=True)]
-        for outer in found:
-            found += [c for c in outer.co_consts if type(c) is CodeType]
-        return found[2]
-else:
-    _function = FunctionType
 
 
 def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
@@ -113,21 +81,14 @@ def compile_function(source: Source, tree: Any, original: CodeType, name: str, o
     `name` is what the tree calls the `operators`; if they are None, the converted code looks that name up as a
     global, and has the free variables of the original: it can be set as the `__code__` of a function.
     """
-    try:
-        code = _code(source, tree, original, name, operators is not None, sys.flags.optimize < 2)  # -OO: no docstrings
-    except NotOnce:
-        code = _code(source, tree, original, name, operators is not None, False)
-    return Template(code, original, name, operators)
+    return Template(_code(source, tree, original, name, operators is not None), original, name, operators)
 
 
-def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool, once: bool) -> CodeType:
-    """The converted code; `is_free` says that the name of the operators is a free variable, `once` that bodies that
-    stand in several lanes are to be compiled once."""
-    bodies = bodies_in(tree)
-    calls = calls_made(tree, original, source.class_name) if is_free else None
+def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool) -> CodeType:
+    """The converted code; `is_free` says that the name of the operators is a free variable."""
+    names = _made_in(tree)
     known = (*original.co_freevars, name) if is_free else original.co_freevars
-    function = to_ast(tree, name, frozenset(known), once)
-    bodies |= function.rests
+    function = to_ast(tree)
     _strip_signature(function)
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
@@ -152,9 +113,8 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
             module, source.filename, "exec", flags=original.co_flags & _FUTURES, dont_inherit=True
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
-    code = rename(code, original.co_name, inside + code.co_name, _qualified_name(original), bodies)
-    marks = (*code.co_consts[:-1], calls, CONVERTED) if calls is not None else code.co_consts
-    return code.replace(co_consts=marks, co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
+    code = _renamed(code, original.co_name, inside + code.co_name, _qualified_name(original), names)
+    return code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
 
 
 def _qualified_name(code: CodeType) -> str:
@@ -194,17 +154,30 @@ def _strip_signature(function: Any) -> None:
             function.type_params = []
 
 
-def bodies_in(tree: Any) -> set[tuple[str, int]]:
-    """Name and first line of each function that conversion made, as its code object will have them."""
-    made: set[tuple[str, int]] = set()
-    users: set[tuple[str, int]] = set()
+Key = tuple[str, int, tuple[str, ...]]
+"""Name, first line and parameters of a function, which its code object has, too."""
+
+
+def _made_in(tree: Any) -> dict[Key, str | None]:
+    """The functions that conversion made: what their frames are called, or None for the name of the user's function
+    whose bodies they are."""
+    made: dict[Key, str | None] = {}
+    users: set[Key] = set()
     for node in walk(tree):
         cls = node.__class__
         if cls is gast.Lambda:
-            (made if getattr(node, "immediate", False) else users).add(("<lambda>", node.lineno))
+            key = "<lambda>", node.lineno, tuple(p.id for p in node.args.args)
+            if getattr(node, "immediate", False):
+                made[key] = getattr(node, "frame_name", None)
+            else:
+                users.add(key)
         elif cls is gast.FunctionDef and getattr(node, "synthetic", False):
-            made.add((node.name, node.lineno))
-    return made - users
+            made[node.name, node.lineno, tuple(p.id for p in node.args.args)] = None
+    return {key: name for key, name in made.items() if key not in users}
+
+
+def _key(code: CodeType) -> Key:
+    return code.co_name, code.co_firstlineno, code.co_varnames[:code.co_argcount]
 
 
 def _find(code: CodeType, name: str) -> CodeType:
@@ -224,63 +197,34 @@ def _with_child(code: CodeType, child: CodeType, renamed: CodeType) -> CodeType:
     return code.replace(co_consts=(*(renamed if c is child else c for c in code.co_consts), CONVERTED))
 
 
-def rename(code: CodeType, name: str, inside: str, outside: str, bodies: set[tuple[str, int]]) -> CodeType:
-    """Give the code and all below it the names they would have in the user's function, and the marks of conversion.
-
-    `inside` is the qualified name in the factory, `outside` the one it is to have. Of bodies that stand in several
-    lanes, the first takes the place of the others; raises NotOnce if it cannot.
-    """
-    return _Names(bodies, originals(code, inside, bodies)).give(code, name, inside, outside)
-
-
-class _Names:
-    def __init__(self, bodies: set[tuple[str, int]], originals: dict[str, tuple[CodeType, str]]) -> None:
-        self.bodies, self.originals = bodies, originals
-        self.done: dict[str, CodeType] = {}
-        """The renamed code of each of the originals."""
-
-    def give(self, code: CodeType, name: str, inside: str, outside: str) -> CodeType:
-        joint = ".<locals>." if _is_function(code) else "."
-        qualified: dict[Any, Any] = {inside: outside}
-        constants: list[Any] = []
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                child = constant.co_name
-                is_body = (child, constant.co_firstlineno) in self.bodies
-                path = inside + joint + child
-                if child.startswith(TYPE_PARAMETERS):  # a scope that the names of what is in it leave out
-                    named = child[len(TYPE_PARAMETERS):-1]
-                    of_child = [c for c in constant.co_consts if isinstance(c, CodeType) and c.co_name == named][-1]
-                    constants.append(_with_child(constant, of_child, self.give(
-                        of_child, of_child.co_name, inside + joint + of_child.co_name,
-                        outside + joint + of_child.co_name)))
-                    continue
-                new = outside if is_body else outside + joint + child
-                if getattr(constant, "co_qualname", None) == child:  # declared global (Python 3.10 has it right)
-                    path = new = child
-                if not is_body or path not in qualified:  # the name of a lambda of the user's
-                    qualified[path] = new
-                key = number_of(constant) if is_body else None
-                if key is None:
-                    constant = self.give(constant, name if is_body else child, path, new)
-                else:
-                    constant = self.original(key, constant, name, new)
-            constants.append(constant)
-        constants = [qualified.get(c, c) if type(c) is str else put(c) for c in constants]
-        is_body = (code.co_name, code.co_firstlineno) in self.bodies
-        if is_body and number_of(code) is not None:
-            constants[0] = None  # the docstring
-        marks = (BODY, CONVERTED) if is_body else (CONVERTED,)
-        changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
-        if sys.version_info >= (3, 11):
-            changes["co_qualname"] = outside
-        return code.replace(**changes)
-
-    def original(self, key: str, code: CodeType, name: str, outside: str) -> CodeType:
-        """The body of this number, in whose place `code` stands, or that it is."""
-        found, path = self.originals.get(key, (None, ""))
-        if found is None or found.co_freevars != code.co_freevars:
-            raise NotOnce
-        if key not in self.done:
-            self.done[key] = self.give(found, name, path, outside)
-        return self.done[key]
+def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Key, str | None]) -> CodeType:
+    """The code, and all below it, with the names that it would have in the user's function, and the marks of
+    conversion. `inside` is the qualified name in the factory, `outside` the one it is to have."""
+    joint = ".<locals>." if _is_function(code) else "."
+    qualified: dict[Any, Any] = {inside: outside}
+    constants: list[Any] = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            child, key = constant.co_name, _key(constant)
+            path = inside + joint + child
+            if child.startswith(_TYPE_PARAMETERS):  # a scope that the names of what is in it leave out
+                named = child[len(_TYPE_PARAMETERS):-1]
+                of_child = [c for c in constant.co_consts if isinstance(c, CodeType) and c.co_name == named][-1]
+                constants.append(_with_child(constant, of_child, _renamed(
+                    of_child, of_child.co_name, inside + joint + of_child.co_name,
+                    outside + joint + of_child.co_name, made)))
+                continue
+            frame = made.get(key, child)
+            new = outside if frame is None else outside + joint + frame
+            if getattr(constant, "co_qualname", None) == child:  # declared global (Python 3.10 has it right)
+                path = new = child
+            if key not in made or path not in qualified:  # the name of a lambda of the user's
+                qualified[path] = new
+            constant = _renamed(constant, name if frame is None else frame, path, new, made)
+        constants.append(constant)
+    constants = [qualified.get(c, c) if type(c) is str else c for c in constants]
+    marks = (BODY, CONVERTED) if made.get(_key(code), "") is None else (CONVERTED,)
+    changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
+    if sys.version_info >= (3, 11):
+        changes["co_qualname"] = outside
+    return code.replace(**changes)

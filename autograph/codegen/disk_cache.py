@@ -1,9 +1,9 @@
 """Conversions kept on disk between processes, when asked for: `AUTOGRAPH_CACHE=DIR`, or `set_cache(DIR)`.
 
-An entry is the converted code of one function, or of a module that `install` converts, marshalled. Its name is a digest
-of all that it depends on: the code object of the function (its instructions and constants, with names, file, lines and
-columns) or the text and file of the module, the options, the version and files of autograph, and the version and flags
-of Python. So a changed source has another name, and a hit needs no parser, and for a function not even the source.
+An entry is the converted code of one function, marshalled. Its name is a digest of all that it depends on: the code
+object of the function (its instructions and constants, with names, file, lines and columns), the options, the version
+and files of autograph, and the version and flags of Python. So a changed source has another name, and a hit needs
+neither a parser nor the source.
 `entries` says which entries are read: those that nobody but this user can have written, if they are whole. Others are
 passed over and written anew.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 from autograph.core import cache_entries
 
-__all__ = ["cache_directory", "load", "load_module", "set_cache", "store", "store_module"]
+__all__ = ["cache_directory", "load", "set_cache", "store"]
 
 _directory: Path | None = None
 _environment = b""
@@ -63,22 +63,6 @@ def store(code: CodeType, options: Any, converted: CodeType, operators: str) -> 
     directory = _directory
     if directory is not None:
         _write(directory, _name(options, _signature(code)), (converted, operators))
-
-
-def load_module(text: str, filename: str) -> CodeType | None:
-    """The kept conversion of a module, as `load` gives it."""
-    directory = _directory
-    if directory is None:
-        return None
-    kept: CodeType | None = _read(directory, _name(text, filename))
-    return kept
-
-
-def store_module(text: str, filename: str, converted: CodeType) -> None:
-    """Keep the conversion of a module, as `store` does."""
-    directory = _directory
-    if directory is not None:
-        _write(directory, _name(text, filename), converted)
 
 
 def _read(directory: Path, name: str) -> Any:

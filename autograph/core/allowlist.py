@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from autograph.core.tracebacks import is_converted, is_opaque
 
-__all__ = ["PACKAGES", "do_not_convert", "include", "left_alone", "rule_of_library"]
+__all__ = ["PACKAGES", "do_not_convert", "exclude", "include", "left_alone", "rule_of_library"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +32,11 @@ def include(*modules: str) -> None:
     The standard library is left alone unless asked for here: `include("heapq", "json")`.
     """
     _included.update(modules)
+
+
+def exclude(*modules: str) -> None:
+    """Undo `include` of these."""
+    _included.difference_update(modules)
 
 
 def do_not_convert(fn: F) -> F:

@@ -10,21 +10,18 @@ leaves the user's cells as it found them.
 from __future__ import annotations
 
 import builtins
-import gc
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any, Final, NamedTuple, Protocol
 
 from autograph.core.trace_cleanup import of_trace
-from autograph.core.untraced import unseen
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "activity", "ambient", "announce", "announced",
-    "answered", "backend_of", "by_type", "deciding", "forget", "forget_after_collection", "has_backend", "is_plain",
-    "is_unchangeable", "keyed", "kind_of", "kinds", "lengths", "on_announce", "on_trace", "plain", "python",
-    "register", "replacing", "staging_backend",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ambient", "announce", "announced", "answered",
+    "backend_of", "deciding", "is_unchangeable", "keyed", "kind_of", "kinds", "plain", "register", "replacing",
+    "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -88,10 +85,6 @@ class Backend(Protocol):
     """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
     `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
     and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
-
-    left_to_python: Set[str]
-    """Names of the builtins whose replacements do what Python's do as long as no backend traces: they are not asked
-    for then. A backend need not have this attribute: it is asked for all of them, at any time."""
 
     @property
     def unroll_budget(self) -> int:
@@ -278,43 +271,14 @@ class _Ambient(threading.local):
     """The backend that is tracing in this thread, if any: `print` without a tensor asks it too."""
 
     backend: Backend | None = None
-
-    def __setattr__(self, name: str, value: Backend | None) -> None:
-        with _lock:
-            # a signal may meet any call here: what is left undone, the same assignment does when it comes again
-            super().__setattr__(name, value)
-            me = threading.get_ident()
-            if value is None:
-                activity.threads.pop(me, None)
-            else:
-                activity.threads[me] = None
-            activity.tracing = tracing = bool(activity.threads) or None
-            if tracing is not activity.told:
-                activity.told = False
-                for run in on_trace:
-                    run()
-                activity.told = tracing
+    forced = False
+    """Whether converted functions run their converted form though nothing traces: tests hold the operators to what
+    Python does with it."""
 
 
-class _Activity:
-    """Whether a backend is tracing in some thread (True, or None): quicker to ask than `ambient`."""
-
-    __slots__ = ("threads", "told", "tracing")
-
-    def __init__(self) -> None:
-        self.threads: dict[int, None] = {}
-        self.told: bool | None = None
-        """What `on_trace` was last told of; False: it is being told."""
-        self.tracing: bool | None = None
-
-
-activity: Final = _Activity()
-lengths: Final[set[type]] = {str, bytes, bytearray, list, tuple, dict, set, frozenset, range}
-"""Types of which `len` is what it is in Python. While a backend traces, lists and dicts are not among them: it may know
-more of these than Python does."""
 keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
-"""Types of what has the keys of a dict. They are not `plain` while a backend traces."""
+"""Types of what has the keys of a dict, of which a backend that traces may know more than Python."""
 kinds: Final[dict[type, type]] = {}
 """By the class that a backend gives a dict of whose keys it alone knows whether they are there, the class it had."""
 _lock = threading.Lock()
@@ -335,125 +299,23 @@ plain: Final[set[type]] = {
     filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
     type({}.items()),
 }
-"""Types seen to have no backend: converted code looks here first. Types that Python code makes are kept until the
-next full garbage collection, so that a class no longer in use can go."""
-_made: list[type] = []
-
-
-@unseen
-def is_plain(value: Any, /) -> bool:
-    """Whether Python decides on `value`; its type joins `plain` if that holds for all of its values."""
-    cls = type(value)
-    if cls in keyed:
-        return deciding(value) is None
-    backend = backend_of(value)
-    if backend is not None:
-        announce(backend)
-        return not backend.stages(value)
-    if cls.__flags__ & HEAP_TYPE:
-        forget_after_collection()
-        _made.append(cls)
-    plain.add(cls)
-    return True
-
-
-@unseen
-def has_backend(value: Any, /) -> bool:
-    """Whether the type of `value` has a backend; if not, it joins `plain`."""
-    if type(value) in keyed:
-        return False
-    is_plain(value)
-    return type(value) not in plain
-
-
-on_announce: Final[list[Callable[[], None]]] = []
+"""Types of Python's own that have no backend: to look here is quicker than to ask them."""
 
 
 def announce(backend: Backend) -> None:
-    """Say that there is a backend: from now on builtins ask their arguments. A backend that puts `__autograph__`
-    on its types calls this when it does; `register` does it, and so does the first value that is seen to have one."""
-    if backend in announced:
-        return
+    """Say that there is a backend, which calls of functions in C and of libraries are to ask (`looks`, `builtins`). A
+    backend that puts `__autograph__` on its types calls this when it does; `register` does it."""
     with _lock:
+        if backend in announced:
+            return
         announced.append(backend)
         answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
                         and fn.__self__ is not builtins)
-        asked = _meanings.keys() - by_type - _LOOKED_AT - getattr(backend, "left_to_python", frozenset())
-        if asked:
-            _asked.update(asked)
-            for run in on_trace:  # what stood for itself may not any more
-                run()
-    while on_announce:
-        on_announce.pop()()
 
 
 announced: Final[list[Backend]] = []
 answered: Final[set[BuiltinFunctionType]] = set()
 """Functions of modules in C that a backend answers for while it traces."""
-on_trace: Final[list[Callable[[], None]]] = []
-"""What is to be done when a backend begins to trace, and none did, and when none traces any more."""
-
-
-def _ask_of_dicts() -> None:
-    """While a backend traces, it may know more of lists and dicts than Python does."""
-    (lengths.difference_update if activity.tracing else lengths.update)((list, dict))
-    (plain.difference_update if activity.tracing else plain.update)(keyed)
-
-
-on_trace.append(_ask_of_dicts)
-
-
-class _Python:
-    """By name, each builtin that backends may answer for, as long as Python does; else None. So one test tells that a
-    callee is such a builtin, and that nothing traces."""
-
-    __slots__ = (
-        "abs", "all", "any", "ascii", "bool", "bytearray", "bytes", "complex", "divmod", "enumerate", "filter", "float",
-        "format", "input", "int", "iter", "len", "list", "map", "max", "min", "next", "open", "ord", "pow", "range",
-        "repr", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
-    )
-
-
-python: Final = _Python()
-by_type: Final = frozenset({"filter", "map", "round", "sum"})
-"""Those of them whose arguments are asked at any time: Python answers if all are of types in `plain`."""
-_LOOKED_AT: Final = frozenset({"ascii", "bytearray", "bytes", "format", "input", "open", "ord", "repr", "str"})
-"""Those that backends do not replace: they look at the arguments (`Backend.looks`)."""
-_meanings: Final = {name: getattr(builtins, name) for name in _Python.__slots__}
-_asked: Final[set[str]] = set()
-"""Those that a backend wants to be asked for at any time."""
-
-
-def _let_python_answer() -> None:
-    for name, builtin in _meanings.items():
-        setattr(python, name, None if activity.tracing or name in _asked else builtin)
-
-
-_let_python_answer()
-on_trace.append(_let_python_answer)
-forget: Final[list[Callable[[], None]]] = []
-"""What to call after a full garbage collection: tables that keep users' classes and functions give them up."""
-_collections = 0
-
-
-def forget_after_collection() -> None:
-    """For what is about to keep a class or function: the tables give up what they keep, if garbage was collected fully
-    since they last did. (A callback of `gc` could do so before the collection; but if a signal meets it, the exception
-    of the signal's handler is lost.)"""
-    global _collections
-    now = gc.get_stats()[2]["collections"]
-    if now != _collections:
-        for clear in forget:
-            clear()
-        _collections = now
-
-
-def _forget_types() -> None:
-    plain.difference_update(_made)
-    _made.clear()
-
-
-forget.append(_forget_types)
 
 
 def kind_of(value: Any) -> Any:

@@ -13,7 +13,7 @@ if sys.version_info < (3, 11):
 
 __all__ = [
     "BODY", "CONVERTED", "convert_file", "hide_package", "is_body", "is_converted", "is_internal", "is_opaque",
-    "own_errors", "prune", "settle", "shows_internal", "stand_in",
+    "own_errors", "prune", "settle", "stand_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -64,11 +64,6 @@ def is_opaque(filename: str) -> bool:
     """Whether code of this file is the tool's own and does not convert: what its frames and closures hold is no
     state."""
     return is_internal(filename) and filename not in _converting
-
-
-def shows_internal() -> bool:
-    """Whether the tool's own frames are to be shown (AUTOGRAPH_FULL_TRACEBACK)."""
-    return _full
 
 
 def prune(error: BaseException) -> None:

@@ -10,22 +10,19 @@ from typing import Any
 
 from autograph.core.backend import ambient, announced
 from autograph.core.tracebacks import prune
-from autograph.core.untraced import begins_unseen, resume
 
 __all__ = ["looked_at"]
 
 
 def looked_at(fn: Any) -> Any:
-    """What to call in place of a callee that runs as it is, while something traces."""
+    """What to call in place of a callee that runs as it is, while a backend traces."""
     return partial(_given, fn) if any(hasattr(b, "looks") and b.looks(fn) for b in announced) else fn
 
 
-@begins_unseen
-def _given(tracer: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _given(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
         backend = ambient.backend
         called = fn if backend is None or not hasattr(backend, "given") else backend.given(fn, args, kwargs)
-        resume.get(type(tracer), id)(tracer)
         return called(*args, **kwargs)
     except BaseException as error:
         prune(error)

@@ -7,49 +7,39 @@ functions of the state and hands them over.
 from __future__ import annotations
 
 import builtins as _builtins
-import functools as _functools
 import operator as _operator
 import sys as _sys
-import weakref as _weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, GeneratorType, MethodType
+from types import FunctionType, GeneratorType
 from typing import Any, cast
 
-from autograph.codegen.dual_path.inline_caches import as_method, find_callee, find_method, refuse
 from autograph.core.backend import (
     Backend,
-    activity,
     ambient,
     backend_of,
     deciding,
-    has_backend,
-    is_plain,
     keyed,
-    plain,
     staging_backend,
 )
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
-from autograph.core.untraced import unseen
-from autograph.dispatch.converted_call import call, functions, native, resolvers
+from autograph.dispatch.converted_call import call
 from autograph.operators import loop_rotation
 from autograph.operators.containers import eq, extended, ge, gt, imul, item, le, lt, ne
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
 from autograph.operators.loop_unrolling import Items, unroll
-from autograph.operators.lvalues import attribute, element, in_attribute, in_element, place
+from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import percent, shown, spec, text
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
 
 __all__ = [
-    "Items", "activity", "ambient", "and_", "as_method", "assert_", "attribute", "attributes", "bind", "bool",
-    "call", "checkpoint", "cond", "dict_comp", "each", "element", "eq", "extended", "find_callee", "find_method",
-    "functions", "ge", "gen_exp", "gt", "has_backend", "hasattr", "if_exp", "imul", "in_", "in_attribute",
-    "in_element", "is_bool", "is_none", "is_plain", "is_same", "item", "kept_try", "le", "list_comp", "lt",
-    "matched", "members", "merged", "native", "ne", "nested", "not_", "note", "or_", "percent", "place", "plain",
-    "read", "reduce", "ref", "refuse", "resolvers", "rollback", "set_comp", "setitem", "shown", "slice", "spec",
-    "text", "to_delete", "try_", "type", "unpack", "while_loop", "with_",
+    "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "dict_comp", "each", "element", "eq",
+    "extended", "ge", "gen_exp", "gt", "hasattr", "if_exp", "imul", "in_", "is_bool", "is_none", "is_same", "item",
+    "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "ne", "nested", "not_", "note", "or_",
+    "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_",
+    "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -133,10 +123,13 @@ def reduce(
             else:
                 _stage_reduce(backend, iterable, body, test, state, options)
         elif test is None:
-            for item in iterable:
+            items = iter(iterable)
+            del iterable  # nothing but the loop has it now: what is used up may go
+            for item in items:
                 body(item)
         else:
             iterator = Items(iterable)
+            del iterable
             for item in iterator:
                 body(item)
                 going = test()
@@ -249,35 +242,6 @@ def _stage_reduce(
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
     staged(state, backend, (body, test), run)
-
-
-# --- The plain lane -------------------------------------------------------------------------------------------
-
-
-bool, type, ref = _builtins.bool, _builtins.type, _weakref.ref
-function, method, partial = FunctionType, MethodType, _functools.partial
-
-
-@unseen
-def stages_any(value: Any, /) -> _builtins.bool:
-    """Whether control flow on `value`, or on an item of it if it is a tuple or list, is staged."""
-    return _may_stage(value) or (type(value) in (tuple, list) and any(map(_may_stage, value)))
-
-
-def _may_stage(value: Any) -> _builtins.bool:
-    """Whether it is for a backend to say what equals a value: its own, or text in which it may have put values."""
-    return staging_backend(value) is not None or (
-        ambient.backend is not None and isinstance(value, str) and type(value) is not str)
-
-
-@own_errors
-def resume(
-    rest: Iterator[Any], body: Callable[[Any], Any], /, *state: str, test: Thunk, **options: Any
-) -> None:
-    """The rest of a `for` over Python values that a value to be staged on may leave."""
-    backend = staging_backend(test())
-    if backend is not None:
-        unroll(backend, rest, body, test, state)
 
 
 # --- Expressions --------------------------------------------------------------------------------------------
@@ -511,6 +475,8 @@ def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any]
     if deciding(iterable) is None:
         iterable = iter(iterable)
     clause = Clause(iterable, element, test)
+    if clause.is_map and staging_backend(iterable) is None:
+        return items_of(clause, "a generator", "")
     backend = tracing(clause)
     return items_of(clause, "a generator", "") if backend is None else backend.generator(clause)
 

@@ -12,28 +12,20 @@ from autograph.core.backend import ambient, backend_of, replacing, staging_backe
 from autograph.core.tracebacks import own_errors
 from autograph.operators.containers import item
 
-__all__ = ["attribute", "element", "in_attribute", "in_element", "place"]
+__all__ = ["attribute", "element", "place"]
 
 
 @own_errors
 def attribute(holder: Any, name: str, /) -> Any:
     """`holder.name`, of which an item is to be set."""
-    return in_attribute(holder, name, getattr(holder, name))
-
-
-def in_attribute(holder: Any, name: str, held: Any, /) -> Any:
-    """What has the items of `held`, which is `holder.name`."""
+    held = getattr(holder, name)
     return place(held) if replacing(held) is None else _Attribute(holder, name, held)
 
 
 @own_errors
 def element(holder: Any, key: Any, /) -> Any:
     """`holder[key]`, of which an item is to be set."""
-    return in_element(holder, key, item(holder, key))
-
-
-def in_element(holder: Any, key: Any, held: Any, /) -> Any:
-    """What has the items of `held`, which is `holder[key]`."""
+    held = item(holder, key)
     return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
 
 

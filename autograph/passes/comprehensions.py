@@ -10,6 +10,7 @@ does one that holds `await`.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,17 +21,28 @@ from autograph.analysis.staging_candidates import never_tensor
 from autograph.frontend.tree import FUNCTIONS, at, children, suspends
 from autograph.passes.thunks import lambda_of, load, noting, operator_call, walrus_names
 
-__all__ = ["comprehension"]
+__all__ = ["comprehension", "has_frame"]
 
 _OPERATORS = {
     gast.ListComp: "list_comp", gast.SetComp: "set_comp", gast.DictComp: "dict_comp", gast.GeneratorExp: "gen_exp",
 }
+_INLINED = sys.version_info >= (3, 12)
+"""Whether Python runs a comprehension in the frame around it."""
+_FRAMES = {
+    **{operator: None if _INLINED else name for operator, name in (
+        ("list_comp", "<listcomp>"), ("set_comp", "<setcomp>"), ("dict_comp", "<dictcomp>"))}, "gen_exp": "<genexpr>"}
+"""What Python calls the frame that a comprehension has of its own, if it has one."""
 _LITERALS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)
+
+
+def has_frame(node: Any) -> bool:
+    """Whether Python runs a comprehension in a frame of its own."""
+    return not _INLINED or isinstance(node, gast.GeneratorExp)
 
 
 def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any], Any]) -> Any:
     """The operator call for a comprehension, or the comprehension itself; `visit` converts its parts."""
-    stays, dynamic = _stays(node, scope, in_lambda)
+    stays = _stays(node, scope, in_lambda)
     clauses = node.generators
     for clause in clauses:
         clause.iter, clause.ifs = visit(clause.iter), [visit(test) for test in clause.ifs]
@@ -47,7 +59,7 @@ def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any
         if scope.written and scan(body).calls:
             body = noting(body, scope.written)
         made = _function(target, body, scope)
-        made.late = operator == "gen_exp"
+        made.late, made.frame_name = operator == "gen_exp", _FRAMES[operator]
         return made
 
     for clause in reversed(clauses):
@@ -58,13 +70,11 @@ def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any
             arguments.append(function(clause.target, test))
         value = operator_call("nested", arguments, node)
     value.func.attr = operator
-    value.native, value.dynamic = node, dynamic
     return value
 
 
-def _stays(node: Any, scope: Scope, in_lambda: bool) -> tuple[bool, bool]:
-    """Whether a comprehension stays Python, and whether a tensor may decide how many items it has or there is more than
-    one `for`. Asked before its parts are converted."""
+def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
+    """Whether a comprehension stays Python. Asked before its parts are converted."""
     clauses = node.generators
     dynamic = len(clauses) > 1 or any(not never_tensor(test) for clause in clauses for test in clause.ifs)
     literal = all(isinstance(clause.iter, _LITERALS) for clause in clauses)
@@ -75,7 +85,7 @@ def _stays(node: Any, scope: Scope, in_lambda: bool) -> tuple[bool, bool]:
         or (walrus and (in_lambda or not scope.globals.isdisjoint(walrus)))
         or not all(_is_simple(clause.target) for clause in clauses) or _made_to_be_called_later(node)
     )
-    return bool(stays), dynamic
+    return bool(stays)
 
 
 def _function(target: Any, body: Any, scope: Scope, later: frozenset[str] = frozenset()) -> Any:

@@ -13,25 +13,18 @@ import gast
 
 from autograph.analysis.scopes import Scope, mangled, scan, symbol
 from autograph.analysis.staging_candidates import (
-    DELETES,
-    MATCHES,
-    MERGES,
     PREDICATES,
-    are_texts,
     asked_call,
     attribute_test,
-    attributes_of,
     bool_test,
-    makes_text,
     member_test,
+    never_tensor,
     none_test,
-    percent_text,
     same_test,
     within_text,
 )
-from autograph.analysis.staging_candidates import never_tensor as _never_tensor
 from autograph.frontend.tree import at, bound_to_frame, own_nodes, suspends, walk
-from autograph.passes.comprehensions import comprehension
+from autograph.passes.comprehensions import comprehension, has_frame
 from autograph.passes.thunks import AG, lambda_of, lazy, load, noting, operator_call, walrus_names
 
 __all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "operator_call"]
@@ -73,8 +66,9 @@ def convert_expressions(node: Any, scope: Scope, recursive: bool = True) -> None
 class _Expressions:
     def __init__(self, scope: Scope, recursive: bool) -> None:
         self.scope, self.recursive = scope, recursive
-        self.maybe_none = scope.asked
         self.in_lambda = False
+        self.in_frame = False
+        """Whether a comprehension is around that has a frame of its own, in which `super()` has no meaning."""
 
     # --- statements ---
 
@@ -82,7 +76,6 @@ class _Expressions:
         return [new for node in body for new in self.statement(node)]
 
     def statement(self, node: Any) -> list[Any]:
-        self.maybe_none = getattr(node, "maybe_none", self.maybe_none)
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
             node.args.defaults = [self.visit(d) for d in node.args.defaults]
             node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
@@ -97,7 +90,7 @@ class _Expressions:
             return self.augmented(node)
         if isinstance(node, gast.AnnAssign):
             node.value = node.value and self.visit(node.value)
-            node.target = self.visit(node.target) if node.value is None else self.target(node.target, node)
+            node.target = self.visit(node.target) if node.value is None else self.target(node.target)
             return [node]
         if isinstance(node, gast.Delete):
             return [*self.to_delete(node), node]
@@ -113,9 +106,9 @@ class _Expressions:
                 fields[name] = self.visit(value)
             elif isinstance(value, list):
                 fields[name] = self.items(value)
-        if isinstance(node, gast.Match) and node.python is not None and MATCHES in self.maybe_none:
+        if isinstance(node, gast.Match) and node.python is not None:
             node.subject = operator_call("matched", [node.subject], node.subject)
-        if isinstance(node, gast.Expr) and isinstance(getattr(node.value, "native", None), gast.ListComp):
+        if isinstance(node, gast.Expr) and _is_list_comprehension(node.value):
             node.value.func.attr = "each"  # nobody takes the list
         return [node]
 
@@ -131,8 +124,6 @@ class _Expressions:
 
     def to_delete(self, node: Any) -> list[Any]:
         """Before `del x.y`: `ag__.to_delete(x, 'y')`, which says if a staged branch did not set it."""
-        if DELETES not in self.maybe_none:
-            return []
         found = [t for t in node.targets if isinstance(t, gast.Attribute) and "[" not in (symbol(t.value) or "[")[0]]
         name = self.scope.class_name
         return [at(gast.Expr(operator_call("to_delete", [
@@ -155,15 +146,12 @@ class _Expressions:
                 return [self.set_item(target, self.visit(value), node)]
             # Python evaluates the value before the target and its key.
             name = self.scope.fresh("value_")
-            item = self.set_item(target, load(name, value), node)
-            item.releases = [name]
-            return [self.store(name, self.visit(value), node), item]
+            return [self.store(name, self.visit(value), node), self.set_item(target, load(name, value), node)]
         node.value = self.visit(value)
         if not any(self.is_item_of_local(leaf) for t in node.targets for leaf in _leaves(t)):
-            node.targets = [self.target(t, node) for t in node.targets]
+            node.targets = [self.target(t) for t in node.targets]
             return [node]
-        # Several targets, items among them: unpack into names, then assign each in Python's order. As with other
-        # temporaries, the plain lane lets go of what they hold after the last.
+        # Several targets, items among them: unpack into names, then assign each in Python's order.
         out: list[Any] = []
         source = node.value
         if len(node.targets) > 1:
@@ -178,7 +166,6 @@ class _Expressions:
             else:
                 out.append(self.assign_leaf(target, source, node))
             out += [self.assign_leaf(leaf, load(name, leaf), node) for leaf, name in pairs]
-        out[-1].releases = [*getattr(out[-1], "releases", ()), *sorted(taken)]
         return out
 
     def pattern(self, target: Any, pairs: list[tuple[Any, str]], taken: set[str]) -> Any:
@@ -198,16 +185,16 @@ class _Expressions:
         if self.is_item_of_local(target):
             return self.set_item(target, value, node)
         made = at(gast.Assign([target], value, None), node)
-        made.targets = [self.target(target, made)]
+        made.targets = [self.target(target)]
         return made
 
-    def target(self, target: Any, statement: Any) -> Any:
+    def target(self, target: Any) -> Any:
         """A target that is no item of a local. `x.y[key]` becomes `ag__.attribute(x, 'y')[key]`, and `x[i][key]`
         `ag__.element(x, i)[key]`: where what has the item does not change in place, `x` gets another."""
         if isinstance(target, (gast.Tuple, gast.List)):
-            target.elts = [self.target(e, statement) for e in target.elts]
+            target.elts = [self.target(e) for e in target.elts]
         elif isinstance(target, gast.Starred):
-            target.value = self.target(target.value, statement)
+            target.value = self.target(target.value)
         elif _is_item_of_part(target):
             part, target.slice = target.value, self.visit(target.slice)
             holder = part.value = self.visit(part.value)
@@ -217,12 +204,7 @@ class _Expressions:
             else:
                 part.slice = self.visit(part.slice)
                 call = operator_call("element", [holder, part.slice], part)
-            call.part, fixed = part, self.scope.locals - self.scope.shared
-            call.names = [self.scope.fresh("held_")] + [
-                None if isinstance(a, gast.Constant) or getattr(a, "id", None) in fixed else self.scope.fresh(name)
-                for a, name in zip(call.args, ("holder_", "key_"))]
-            released = [*getattr(statement, "releases", ()), *filter(None, call.names)]
-            statement.releases = list(dict.fromkeys(released))
+            call.part = part
             target.value = call
         else:
             return self.visit(target)
@@ -232,7 +214,6 @@ class _Expressions:
         """`x = ag__.setitem(x, key, value)` for `x[key] = value`."""
         name = target.value.id
         call = operator_call("setitem", [load(name, target), self.index(target.slice), value], node)
-        call.item = target
         return self.store(name, call, node)
 
     def store(self, name: str, value: Any, node: Any) -> Any:
@@ -243,7 +224,7 @@ class _Expressions:
         target = node.target
         if not self.is_item_of_local(target) or bound_to_frame(node.value):
             node.value = self.visit(node.value)
-            node.target = self.target(target, node)
+            node.target = self.target(target)
             return [node]
         # x[i] += v: the key is evaluated once, the item read before v, and changed in place if it can be.
         taken: dict[str, Any] = {}
@@ -254,9 +235,6 @@ class _Expressions:
         item = at(gast.Subscript(load(target.value.id, target), key, gast.Load()), target)
         changed = operator_call(_IN_PLACE[type(node.op)], [item, self.visit(node.value)], node)
         made = self.set_item(target, changed, node)
-        made.value.in_place = node.op
-        if taken:
-            made.releases = list(taken)
         return [*(self.store(name, value, node) for name, value in taken.items()), made]
 
     def once(self, key: Any, names: frozenset[str] | set[str], taken: dict[str, Any]) -> Any:
@@ -317,17 +295,6 @@ class _Expressions:
         cls = node.__class__
         if cls is gast.Name or cls is gast.Constant:
             return node
-        if self.scope.tracing:
-            if makes_text(node):
-                return operator_call("text", [self.converted(node)], node)
-            if percent_text(node):
-                return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
-            if attributes_of(node):
-                return operator_call("attributes", [self.visit(node.value)], node)
-        return self.converted(node)
-
-    def converted(self, node: Any) -> Any:
-        cls = node.__class__
         method = getattr(self, cls.__name__, None)
         if method is not None:
             return method(node)
@@ -351,25 +318,12 @@ class _Expressions:
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         return node  # its body has its own turn
 
-    def FormattedValue(self, node: Any) -> Any:
-        node.value = self.visit(node.value)
-        spec = node.format_spec
-        if spec is not None:
-            if self.scope.tracing and node.conversion > 0:  # how long that is, only the graph may know
-                kind = at(gast.Constant(node.conversion, None), node)
-                node.value, node.conversion = operator_call("shown", [node.value, kind], node), -1
-            self.converted(spec)
-            if self.scope.tracing and makes_text(spec):
-                part = at(gast.FormattedValue(operator_call("spec", [spec], node), -1, None), node)
-                node.format_spec = at(gast.JoinedStr([part]), node)
-        return node
-
     def Call(self, node: Any) -> Any:
         function = node.func
         bare = False
         if isinstance(function, gast.Name):
             name = function.id
-            bare = (name in _BARE and not asked_call(node, self.maybe_none)) or (
+            bare = (name in _BARE and not asked_call(node)) or (
                 not self.recursive and name not in _BUILTINS)
             if name == "super" and not node.args and not node.keywords:
                 self.name_super(node)
@@ -385,39 +339,36 @@ class _Expressions:
         node.args = [self.visit(a) for a in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        if attribute_test(node, self.maybe_none) and "hasattr" not in self.scope.locals:
+        if attribute_test(node) and "hasattr" not in self.scope.locals:
             return operator_call("hasattr", node.args, node)
         node.func = function if bare else operator_call("call", [function], function)
         return node
 
     def name_super(self, node: Any) -> None:
-        """Bodies made of a method have to say what its `super()` is of; in its own frame, `statements` takes that
+        """Bodies made of a method have to say what its `super()` is of; in its own frame, `containers` takes that
         out."""
         scope = self.scope
-        if scope.class_name is not None and scope.first_parameter and "super" not in scope.locals:
+        if scope.class_name is not None and scope.first_parameter and "super" not in scope.locals and not self.in_frame:
             node.args = [load("__class__", node), load(scope.first_parameter, node)]
             node.bare_super = True
 
     def BoolOp(self, node: Any) -> Any:
-        if self.never_tensor(node) or self.stays(*node.values):
+        if never_tensor(node) or self.stays(*node.values):
             node.values = [self.visit(v) for v in node.values]
-            for value in node.values:
-                value.is_operand = True
             return node
         first, *others = (self.visit(v) for v in node.values)
         operator = "and_" if isinstance(node.op, gast.And) else "or_"
         return operator_call(operator, [first, *(self.operand(o) for o in others)], node)
 
     def UnaryOp(self, node: Any) -> Any:
-        python = not isinstance(node.op, gast.Not) or self.never_tensor(node.operand)
+        python = not isinstance(node.op, gast.Not) or never_tensor(node.operand)
         node.operand = self.visit(node.operand)
         return node if python else operator_call("not_", [node.operand], node)
 
     def IfExp(self, node: Any) -> Any:
-        python = self.never_tensor(node.test) or self.stays(node.body, node.orelse)
+        python = never_tensor(node.test) or self.stays(node.body, node.orelse)
         node.test, node.body, node.orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if python:
-            node.body.is_operand = node.orelse.is_operand = True
             return node
         return operator_call("if_exp", [node.test, self.operand(node.body), self.operand(node.orelse)], node)
 
@@ -429,43 +380,29 @@ class _Expressions:
 
     def operand(self, node: Any) -> Any:
         """A converted operand, to be run at once or never."""
-        node.is_operand = True
         return lazy(noting(node, self.scope.written) if self.scope.written and scan(node).calls else node)
 
     def Compare(self, node: Any) -> Any:
-        if none_test(node, self.maybe_none):
+        if none_test(node):
             value = node.comparators[0] if isinstance(node.left, gast.Constant) else node.left
             test = operator_call("is_none", [self.visit(value)], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        if same_test(node, self.maybe_none):
+        if same_test(node):
             test = operator_call("is_same", [self.visit(node.left), self.visit(node.comparators[0])], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
         if bool_test(node):
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        if member_test(node, self.maybe_none) or (self.scope.tracing and within_text(node)):
-            held = node.comparators[0]
-            display = isinstance(held, (gast.Tuple, gast.List, gast.Set))
-            fixed = display and all(map(self.is_fixed, held.elts)) and not are_texts(held.elts)
-            held = self.visit(held)
-            if isinstance(held, gast.Set) and not fixed:
-                members = operator_call("members", held.elts, held)
-                members.plain, held = held, members
+        if member_test(node) or within_text(node):
+            held = self.visit(node.comparators[0])
+            if isinstance(held, gast.Set):
+                held = operator_call("members", held.elts, held)
             test = operator_call("in_", [self.visit(node.left), held], node)
-            test.fixed = fixed
             return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)
-        python = len(node.ops) == 1 or self.never_tensor(node) or self.stays(*node.comparators)
+        python = len(node.ops) == 1 or never_tensor(node) or self.stays(*node.comparators)
         node.left = self.visit(node.left)
         node.comparators = [self.visit(c) for c in node.comparators]
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
-
-    def is_fixed(self, node: Any) -> bool:
-        """Whether an expression is a number, or what a module or class calls one: no tensor."""
-        if isinstance(node, gast.UnaryOp):
-            return self.is_fixed(node.operand)
-        if isinstance(node, gast.Name):
-            return node.id not in self.scope.locals
-        return isinstance(node, gast.Constant) or (isinstance(node, gast.Attribute) and self.is_fixed(node.value))
 
     def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
         """`a < b < c`: `ag__.and_(a < b, lambda: b < c)`, an operand that is not a name evaluated into one."""
@@ -486,7 +423,7 @@ class _Expressions:
 
     def Dict(self, node: Any) -> Any:
         keys, values = [k and self.visit(k) for k in node.keys], [self.visit(v) for v in node.values]
-        if MERGES not in self.maybe_none or None not in keys:
+        if None not in keys:
             node.keys, node.values = keys, values
             return node
         made = at(gast.Dict([], []), node)
@@ -501,12 +438,12 @@ class _Expressions:
         return made
 
     def ListComp(self, node: Any) -> Any:
-        return comprehension(node, self.scope, self.in_lambda, self.visit)
+        outer, self.in_frame = self.in_frame, self.in_frame or has_frame(node)
+        made = comprehension(node, self.scope, self.in_lambda, self.visit)
+        self.in_frame = outer
+        return made
 
     SetComp = DictComp = GeneratorExp = ListComp
-
-    def never_tensor(self, node: Any) -> bool:
-        return _never_tensor(node, self.maybe_none)
 
 
 def _is_key(node: Any) -> bool:
@@ -534,3 +471,8 @@ def _leaves(target: Any) -> list[Any]:
     if isinstance(target, (gast.Tuple, gast.List)):
         return [leaf for element in target.elts for leaf in _leaves(element)]
     return [target]
+
+
+def _is_list_comprehension(node: Any) -> bool:
+    return isinstance(node, gast.Call) and getattr(getattr(node.func, "value", None), "is_operators", False) and (
+        node.func.attr == "list_comp")

@@ -5,9 +5,7 @@ Each body becomes a nested function that declares the variables it shares `nonlo
 reads outside one pass through the body is a plain local of it. The call names the state: what is written inside
 and may be read after, or around the loop.
 
-Afterwards: the only such statements left are those that `classify` keeps as Python. What was there stays at hand for
-`codegen/dual_path/statements.py`: the function's `plain_body`, and on each statement in it that was converted, what it
-was converted to (`staged`).
+Afterwards: the only such statements left are those that `classify` keeps as Python.
 """
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from autograph.analysis.scopes import Names, Scope, bound_by, names_of, scan
 from autograph.frontend.tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
 from autograph.passes.expressions import lazy, load, operator_call
 from autograph.passes.match import match_chain
-from autograph.passes.thunks import AG, bound_in_lambdas, parameters_for
+from autograph.passes.thunks import bound_in_lambdas, parameters_for
 
 __all__ = ["convert_statements"]
 
@@ -32,7 +30,6 @@ _PRIVATE = re.compile(r"(^|\.)__(?=\w+)(?!\w*__\b)")
 
 def convert_statements(node: Any, scope: Scope) -> None:
     """Convert the statements of one function, in place. Nested functions are left to their own turn."""
-    node.scope = scope
     if isinstance(node, gast.Lambda):
         return
     annotate(node.body)
@@ -45,7 +42,7 @@ def _hide_dead_flags(body: Body) -> None:
     for node in body:
         if getattr(node, "flag", None) is not None and node.flag not in node.live_out:
             node.__class__ = gast.Pass
-            node.invisible, node.gen, node.kill = True, frozenset(), frozenset()  # `flag` says that it was one
+            node.invisible, node.gen, node.kill = True, frozenset(), frozenset()
         elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             for _, block in blocks_of(node):
                 _hide_dead_flags(block)
@@ -62,12 +59,8 @@ class _Statements:
         """Variables of the bodies around the one being made."""
         self.free: set[str] = set()
         """Variables that bodies read where no body around them binds them."""
-        self.assigned: set[str] = set()
-        """Variables that bodies assign and that are not their own."""
         self.subjects: list[str] = []  # of the matches around
         self.flags: set[str] = set()  # of long matches
-        self.calls = 0
-        """How many statements have become operator calls."""
 
     def run(self) -> None:
         node, scope = self.node, self.scope
@@ -79,10 +72,6 @@ class _Statements:
         unbound = (shared | self.free | read_first | (scope.locals - self.bound_anywhere)) - own
         by_walrus = self.bound_in_lambdas(body) - own
         declared = self.declare(unbound - bound_by(body) | by_walrus, node.body[0])
-        flags = (unbound | self.assigned) - own - (self.bound_anywhere & scope.locals)
-        scope.declared = flags | by_walrus  # what may be bound in no plain lane
-        native = self.declare(scope.declared, node.body[0])
-        node.plain_body = node.body[:start] + declarations + native + node.body[start:]
         node.body = body[:start] + declarations + declared + body[start:]
 
     def hoist(self, body: Body, top: bool = True) -> Body:
@@ -115,13 +104,10 @@ class _Statements:
         shared: set[str] = set()
         for node in body:
             if isinstance(node, (gast.If, gast.Match, *GUARDS, *LOOPS)) and getattr(node, "python", None) is None:
-                if not hasattr(node, "staged"):
-                    methods = {gast.If: self.if_, gast.Match: self.match, gast.Try: self.try_, gast.With: self.with_}
-                    convert = methods.get(type(node), self.loop)
-                    node.staged, node.shared = convert(node)
-                out += node.staged
-                shared |= node.shared
-                self.calls += 1
+                methods = {gast.If: self.if_, gast.Match: self.match, gast.Try: self.try_, gast.With: self.with_}
+                made, names = methods.get(type(node), self.loop)(node)
+                out += made
+                shared |= names
                 continue
             if has_blocks(node) and not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 node = copy.copy(node)
@@ -171,14 +157,16 @@ class _Statements:
     def match(self, node: Any) -> tuple[Body, set[str]]:
         """`match` as a chain of `if`s on its subject."""
         out: Body = []
-        node.has_variable = isinstance(node.subject, gast.Name) and not self.may_change(node.subject.id, node.cases)
-        node.subject_name = node.subject.id if node.has_variable else self.scope.fresh("subject_", self.subjects)
-        if not node.has_variable:
-            target = _at(gast.Name(node.subject_name, gast.Store(), None, None), node.subject)
+        if isinstance(node.subject, gast.Name) and not self.may_change(node.subject.id, node.cases):
+            name = node.subject.id
+            out.append(_made(gast.Pass, node.subject, invisible=True))  # a tracer sees the line of the subject run
+        else:
+            name = self.scope.fresh("subject_", self.subjects)
+            target = _at(gast.Name(name, gast.Store(), None, None), node.subject)
             out.append(_at(gast.Assign([target], node.subject, None), node.subject))
-        chain = match_chain(node, node.subject_name, node.live_out | self.scope.shared, self.more_cases)
+        chain = match_chain(node, name, node.live_out | self.scope.shared, self.more_cases)
         annotate_chain(chain, node)
-        self.subjects.append(node.subject_name)
+        self.subjects.append(name)
         converted, shared = self.block(chain)
         self.subjects.pop()
         return out + converted, shared
@@ -372,7 +360,6 @@ class _Statements:
         if names is None:
             names = self.scan(body)
         own = names.binds - outer | set(parameters)
-        calls = self.calls
         self.around.append(own)
         body, shared = self.block(body)
         self.around.pop()
@@ -380,7 +367,6 @@ class _Statements:
         if written := outer & self.scope.globals:
             head.append(_made(gast.Global, origin, names=sorted(written)))
         if nonlocals := outer - self.scope.globals:
-            self.assigned |= nonlocals
             head.append(_made(gast.Nonlocal, origin, names=sorted(nonlocals)))
         inner = shared - outer - set(parameters)
         if inner := (inner and inner - bound_by(body)) | self.bound_in_lambdas(body) - outer - set(parameters):
@@ -390,17 +376,7 @@ class _Statements:
         arguments = parameters_for(parameters, origin)
         return _made(
             gast.FunctionDef, origin, name=name, args=arguments, body=head + body, decorator_list=[], returns=None,
-            type_comment=None, type_params=[], synthetic=True,
-            outside=self.outside(names, outer, own, self.calls != calls))
-
-    def outside(self, names: Names, outer: set[str], own: set[str], calls: bool) -> set[str] | None:
-        """The names that a body takes from outside; None if the text does not say whether the operators are one."""
-        found = (names.reads | names.captured | outer) - own
-        if calls:
-            found.add(AG)
-        elif names.captured and AG not in names.reads:  # a function of the user's: it is converted at another time
-            return None
-        return found
+            type_comment=None, type_params=[], synthetic=True)
 
     def bound_in_lambdas(self, body: Body) -> set[str]:
         return bound_in_lambdas(body) if self.has_walrus else set()

@@ -66,7 +66,7 @@ def lower_jumps(node: Any, scope: Scope) -> None:
     """Lower the jumps of one function, in place. Nested functions are left to their own turn."""
     if isinstance(node, gast.Lambda):
         return
-    classify(node, scope.asked)
+    classify(node)
     _Lowering(node, scope).run()
 
 
@@ -129,7 +129,7 @@ class _Lowering:
             links[index - 1].orelse = [self.assign(more, True, head.test)]
             before.append(self.assign(more, False, node))
             following = at(gast.If(self.any_of(frozenset({more}), head.test), [head], []), head)
-            following.python, following.maybe_none, following.levels = None, frozenset(), _DEPTH
+            following.python, following.levels = None, _DEPTH
             after.append(following)
         for link in links:
             link.__dict__.pop("escapes", None)
@@ -181,15 +181,12 @@ class _Lowering:
             value = node.value if node.value is not None else at(gast.Constant(None, None), node)
             target = at(gast.Name(self.return_, gast.Store(), None, None), node)
             result = at(gast.Assign([target], value, None), node)
-            result.jump = node
-            result.maybe_none = getattr(node, "maybe_none", frozenset())
             ended = [self.assign(other, False, node) for other in sorted(ctx.ended - {self.did_return})]
             return [*ended, result, self.assign(self.did_return, True, node)], _End(frozenset({self.did_return}), False)
         if ctx.native_loop:
             return [node], _End(falls=False)
         flag = ctx.break_ if isinstance(node, gast.Break) else ctx.continue_
         pending = self.assign(flag, True, node)
-        pending.jump = node
         ended = [self.assign(other, False, node) for other in sorted(ctx.ended_by_loop - {flag})]
         return [*ended, pending], _End(frozenset({flag}), False)
 
@@ -271,11 +268,11 @@ class _Lowering:
         ):
             # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
             leave = at(gast.Break(), node.test)
-            leave.escapes, leave.implicit = frozenset({"break"}), True
+            leave.escapes = frozenset({"break"})
             check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
             node.orelse = []
-            check.python, check.maybe_none = None, node.maybe_none
-            check.body, node.body, node.tests_itself = node.body, [check], True
+            check.python = None
+            check.body, node.body = node.body, [check]
             node.test = at(gast.Constant(True, None), node.test)
             node.test.holds = 0
         if node.python is not None:
@@ -321,13 +318,11 @@ class _Lowering:
         self.tested |= flags
         origin = _one_line(first_of(rest[0]))
         node = at(gast.If(self.any_of(flags, origin), [at(gast.Pass(), origin)], rest), origin)
-        node.python, node.maybe_none = None, frozenset()
+        node.python = None
         return node
 
     def any_of(self, flags: frozenset[str], origin: Any) -> Any:
         names = [at(gast.Name(flag, gast.Load(), None, None), origin) for flag in sorted(flags)]
-        for name in names:
-            name.is_flag = True
         return names[0] if len(names) == 1 else at(gast.BoolOp(gast.Or(), names), origin)
 
     def assign(self, flag: str, value: bool, origin: Any) -> Any:

@@ -1,6 +1,6 @@
 """`match` as a chain of `if`s, for a subject that is staged.
 
-Which patterns can be is `analysis.stageable`'s to say. In the plain lane every `match` stays as the user wrote it.
+Which patterns can be is `staging_candidates.stageable`'s to say.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def match_chain(node: Any, subject: str, live: Set[str], flag: Callable[[], str]
             body = [_assign(name, value, origin) for name, value in captured.items()] + body
         live |= scan(*([case.guard] if case.guard is not None else []), *case.body).reads - captured.keys()
         if not tests:
-            rest = body
+            rest = [_invisible(origin), *body]
             continue
         if depth == _DEPTH:
             more, place = flag(), rest[0].test
@@ -62,7 +62,14 @@ def match_chain(node: Any, subject: str, live: Set[str], flag: Callable[[], str]
 
 def _if(test: Any, body: Body, orelse: Body, origin: Any) -> Any:
     made = at(gast.If(test, body, orelse), origin)
-    made.python, made.maybe_none = None, frozenset()
+    made.python = None
+    return made
+
+
+def _invisible(origin: Any) -> Any:
+    """Nothing, at the line of a pattern that always matches: a tracer sees it run."""
+    made = at(gast.Pass(), origin)
+    made.invisible = True
     return made
 
 

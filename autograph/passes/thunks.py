@@ -1,8 +1,8 @@
 """Operands that run later, or never, as lambdas.
 
 A walrus in one would assign a variable of the lambda. So it becomes `ag__.bind(lambda: y, value)`, which stores into
-the cell of `y`; in the plain lane it is what the user wrote. What nested functions may assign while an operand
-runs is told by `ag__.note(value, lambda: k)`, as the text of the operand does not say so.
+the cell of `y`. What nested functions may assign while an operand runs is told by `ag__.note(value, lambda: k)`, as
+the text of the operand does not say so.
 """
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ def noting(body: Any, names: Iterable[str]) -> Any:
     getters = [_getter(name, body) for name in sorted(names)]
     if not getters:
         return body
-    call = operator_call("note", [body, *getters], body)
-    call.plain = body
-    return call
+    return operator_call("note", [body, *getters], body)
 
 
 def walrus_names(*nodes: Any) -> set[str]:
@@ -128,8 +126,4 @@ def _bind(node: Any) -> Any:
             value[:] = [_bind(item) for item in value]
         elif isinstance(value, gast.AST):
             setattr(node, name, _bind(value))
-    if not isinstance(node, gast.NamedExpr):
-        return node
-    call = bind(node.target.id, node.value, node)
-    call.plain = node
-    return call
+    return bind(node.target.id, node.value, node) if isinstance(node, gast.NamedExpr) else node

@@ -13,12 +13,12 @@ from typing import Any
 import gast
 
 from autograph.api import (
+    SHOWN,
     STAGES,
     Explanation,
     convert_tree,
     explain_tree,
     identifiers,
-    is_traced,
     module_file,
     unwrap,
     without_collection,
@@ -47,21 +47,23 @@ def _printable(tree: Any) -> Any:
     return tree
 
 
-def _check_stage(stage: str | None) -> None:
+def _checked(stage: str | None) -> str:
     if stage is not None and stage not in STAGES:
         raise ValueError(f"no stage {stage!r}: the stages are {', '.join(STAGES)}")
+    return SHOWN if stage is None else stage
 
 
 def to_code(fn: Any, *, stage: str | None = None) -> str:
     """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
 
     Converted functions and `rt.function` objects show what they run. `stage` stops after one of `STAGES`:
-    'capture' (the source as read), 'jumps', 'expressions', 'statements'.
+    'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
+    also stand for what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs.
     """
-    _check_stage(stage)
+    last = _checked(stage)
     obj = unwrap(fn)
     try:
-        return without_collection(lambda: with_room(lambda: _code_of(obj, stage, is_traced(fn))))
+        return without_collection(lambda: with_room(lambda: _code_of(obj, last)))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -69,7 +71,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
                               line="", remedy="Split it.") from None
 
 
-def _code_of(obj: Any, stage: str | None, tracing: bool) -> str:
+def _code_of(obj: Any, stage: str) -> str:
     if isinstance(obj, types.ModuleType):
         return convert_source(_module_text(obj), module_file(obj), stage=stage)
     if isinstance(obj, type):
@@ -86,7 +88,7 @@ def _code_of(obj: Any, stage: str | None, tracing: bool) -> str:
         source.tree.decorator_list = []
     if rule is None:
         used = identifiers(source.tree) | set(obj.__code__.co_freevars)
-        convert_tree(source.tree, used, stage, True, source.class_name, tracing)
+        convert_tree(source.tree, used, stage, True, source.class_name, frozenset(obj.__code__.co_freevars))
         name_operators(source.tree, used)
     text = unparse(_printable(source.tree), source=source.text)
     return text if text.endswith("\n") else text + "\n"
@@ -128,24 +130,21 @@ def _class_node(cls: type, text: str, filename: str) -> ast.ClassDef:
 
 # --- Modules ------------------------------------------------------------------------------------------------
 
-_IMPORT = "from autograph import operators as ag__"
-
 
 def convert_source(
     text: str, filename: str = "<string>", *, function: str | None = None, stage: str | None = None,
-    recursive: bool = True, traced: bool = False,
+    recursive: bool = True,
 ) -> str:
     """The text of a module with all its functions converted; it imports the operators and runs as it is.
 
     `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
-    `traced` gives the form of `convert_traced`, for functions that get from others what only a graph knows to be None.
     Text that was converted before is returned as it is. Raises ConversionError with the position for text that
     Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
-    _check_stage(stage)
+    last = _checked(stage)
     try:
         return without_collection(lambda: with_room(
-            lambda: _converted_source(text, filename, function, stage, recursive, traced)))
+            lambda: _converted_source(text, filename, function, last, recursive)))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,
                               lineno=deepest_line(text), line="",
@@ -153,7 +152,7 @@ def convert_source(
 
 
 def _converted_source(
-    text: str, filename: str, function: str | None, stage: str | None, recursive: bool, traced: bool
+    text: str, filename: str, function: str | None, stage: str, recursive: bool
 ) -> str:
     compiled(text, filename)  # of the converted text, Python would refuse less
     parsed = parse(text, filename)
@@ -162,7 +161,7 @@ def _converted_source(
     tree = to_gast(parsed)
     used = identifiers(tree)
     for node, class_name in _selected(tree, function, filename):
-        convert_tree(node, used, stage, recursive, class_name, traced)
+        convert_tree(node, used, stage, recursive, class_name)
     if stage not in ("capture", "jumps"):
         position = 0
         for position, node in enumerate([*tree.body, None]):

@@ -83,8 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     passes = ", ".join(STAGES)
     convert.add_argument("--stage", metavar="PASS", choices=STAGES, help=f"stop after a pass: {passes}")
     forms = convert.add_mutually_exclusive_group()
-    convert.add_argument("--traced", action="store_true",
-                         help="for a backend to trace: also `x is None` of what comes from elsewhere stages")
     forms.add_argument("--diff", action="store_true", help="print a unified diff from the original text")
     forms.add_argument("--output", metavar="DIR", help="write converted files below DIR instead of printing")
     forms.add_argument("--check", action="store_true", help="list what stages, and what not, per function")
@@ -121,8 +119,7 @@ def _convert(options: argparse.Namespace) -> int:
     converted: list[tuple[Input, str]] = []
     for item in inputs:
         try:
-            text = convert_source(item.text, item.name, function=options.function, stage=options.stage,
-                                  traced=options.traced)
+            text = convert_source(item.text, item.name, function=options.function, stage=options.stage)
         except LookupError:  # the function may be in another of the files
             continue
         except ConversionError as error:

@@ -218,7 +218,7 @@ class Tensor:
         raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise _fixed("set", "In converted code set an item of what a variable of the same function, an attribute "
+        raise _fixed("set", "In a traced function set an item of what a variable of the same function, an attribute "
                             "or an element has, with all indices: x[i, j] = value.")
 
     def __delitem__(self, index: Any) -> NoReturn:
@@ -504,7 +504,7 @@ class GraphTensor(Tensor):
         if asked.formats():
             self._refuse_format()
         self._refuse("a tensor cannot become a Python float here",
-                     "Use rt.cast(x, rt.float32). In converted code functions of math take tensors.")
+                     "Use rt.cast(x, rt.float32). In traced functions functions of math take tensors.")
 
     def __complex__(self) -> complex:
         self._refuse("a tensor cannot become a Python complex here", "Use rt.cast(x, rt.complex64).")

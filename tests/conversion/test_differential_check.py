@@ -292,6 +292,7 @@ def test_what_does_not_stage_says_so() -> None:
         mixed(rt.constant(1))
 
 
+@pytest.mark.entry
 def test_a_fault_of_a_pass_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def count_odd(items: list[int]) -> int:
         count = 0

@@ -31,7 +31,7 @@ def test_random_structures_show_the_same_events() -> None:
 
 
 def test_a_tracer_of_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("structures.ag.convert", lambda fn: lambda *args: fn(*args) or 5)
+    monkeypatch.setattr("structures.ag.convert_traced", lambda fn: lambda *args: fn(*args) or 5)
     assert (found := differing(3)) is not None and found.startswith("seed 3, run ")
 
 

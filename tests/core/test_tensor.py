@@ -296,7 +296,7 @@ def test_items_of_a_tensor_do_not_change_in_place() -> None:
     line = info.traceback[0].lineno + 1
     assert first == f"{__file__}:{line}: the items of a tensor cannot be set here: it does not change in place"
     assert remedy == (
-        "In converted code set an item of what a variable of the same function, an attribute or an element has, "
+        "In a traced function set an item of what a variable of the same function, an attribute or an element has, "
         "with all indices: x[i, j] = value.")
     with pytest.raises(TypeError, match=r"cannot be deleted here: it does not change in place\n(.*\n)+Keep the others: "
                                         r"rt\.concat, or rt\.boolean_mask\."):

@@ -183,7 +183,7 @@ class Traced:
         self.name = name
         self.function = load(made.text, name)
         # items of tensors are set in converted code only
-        self.converted = autograph.convert(self.function) if "] = " in made.text else self.function
+        self.converted = autograph.convert_traced(self.function) if "] = " in made.text else self.function
         specs = [rt.TensorSpec(a.shape, a.dtype) for a in made.arguments]
         self.concrete: dict[str, Any] = {}
         self.refusal: BaseException | None = None

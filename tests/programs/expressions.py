@@ -226,7 +226,7 @@ def operands_evaluated_once(x):
 
 
 @program((3,), (12,))
-def none_and_isinstance_stay(x, y=None):
+def none_and_isinstance(x, y=None):
     if y is None and not isinstance(x, str):
         y = 5
     if y is not None and x > y:

@@ -511,9 +511,9 @@ def frames_and_inspect(x):
 
     for _ in range(1):
         if x > 0:
-            seen = where(), inspect.stack()[0].function
+            seen = where(), inspect.stack()[0].function, x
         else:
-            seen = where(), inspect.currentframe().f_code.co_name
+            seen = where(), inspect.currentframe().f_code.co_name, x
     return seen, inspect.getsource(double).count("\n"), str(inspect.signature(double)), inspect.isfunction(where)
 
 

@@ -3,7 +3,7 @@
     --jobs N      modules at a time (default: the number of processors)
     --mode MODE   only `converted` (the functions of the module) or `recursive` (also all that they call: in other
                   modules, and in the tests); may be given twice
-    --lines       instead, compare the lines and branches that coverage finds, converted and not
+    --lines       instead, compare the lines that coverage finds, converted and not
     --rate        instead, convert every function of the standard library, and say how many convert
     --details     print what the tests that differ printed
 """
@@ -71,7 +71,7 @@ def _lines(modules: tuple[str, ...], jobs: int) -> int:
             total += 1
             wrong += bool(result.differences)
             print(f"{'DIFFERS' if result.differences else 'same'} {result.name}: {result.functions} functions, "
-                  f"{result.tests} tests, {result.count} lines and branches", flush=True)
+                  f"{result.tests} tests, {result.count} lines", flush=True)
             for difference in result.differences:
                 print(f"    {difference}")
     print(f"{total} modules, {wrong} of which coverage finds otherwise; {unable} not measured")

@@ -2,7 +2,7 @@
 
 Runs CPython's unittest modules TESTS in this process and writes their outcomes to OUTPUT as JSON. MODE is `original`,
 `converted` (all functions of TARGETS, which are modules and packages) or `recursive` (all that they call, too: of
-other modules, and of the tests). With `lines`, OUTPUT also has the lines and branches of TARGETS that coverage finds.
+other modules, and of the tests). With `lines`, OUTPUT also has the lines of TARGETS that coverage finds.
 """
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def _deeper(frames: int, run: Callable[[], Any]) -> Any:
 class _Measured:
     """While this is entered, coverage measures files; `lines` has what it finds."""
 
-    KINDS = ("executed_lines", "missing_lines", "executed_branches", "missing_branches")
+    KINDS = ("executed_lines",)
 
     def __init__(self, files: list[str]) -> None:
         import coverage
 
         self.files, self.lines = files, dict[str, dict[str, list[Any]]]()
-        self.coverage = coverage.Coverage(data_file=None, branch=True, include=files, config_file=False)
+        self.coverage = coverage.Coverage(data_file=None, include=files, config_file=False)
 
     def __enter__(self) -> None:
         self.coverage.start()

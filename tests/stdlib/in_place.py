@@ -19,7 +19,6 @@ from autograph import api, operators
 from autograph.codegen.compile import compile_function
 from autograph.core.errors import ConversionError
 from autograph.core.tracebacks import is_converted
-from autograph.core.untraced import unseen
 from autograph.frontend.source import capture
 from autograph.passes.expressions import name_operators
 
@@ -46,7 +45,7 @@ def converted_code(fn: FunctionType) -> CodeType:
     code = fn.__code__
     source = capture(fn)
     used = api.identifiers(source.tree) | set(code.co_freevars)
-    api.convert_tree(source.tree, used, None, True, source.class_name)
+    api.convert_tree(source.tree, used, api.STAGES[-1], True, source.class_name, frozenset(code.co_freevars))
     name = name_operators(source.tree, used)
     setattr(builtins, name, operators)
     made = compile_function(source, source.tree, code, name, None).code
@@ -71,7 +70,6 @@ class Converter:
         loader_class: Any = importlib.machinery.SourceFileLoader
         original = loader_class.exec_module
 
-        @unseen
         def loaded(module: ModuleType) -> None:
             if self.wanted(module.__name__):
                 self.convert([module])

@@ -6,8 +6,8 @@ import sys
 from typing import NamedTuple
 
 __all__ = [
-    "INHERENT", "MODULES", "PROOFS", "RECURSIVE", "SELECTION", "UNMEASURED", "Subject", "has_tests", "is_measured",
-    "subjects",
+    "INHERENT", "MODULES", "OF_FRAMES", "PROOFS", "RECURSIVE", "SELECTION", "UNMEASURED", "Subject", "has_tests",
+    "is_measured", "reason", "subjects",
 ]
 
 
@@ -195,7 +195,44 @@ INHERENT = {
     "test.test_dis.CodeInfoTests.test_show_code": "bytecode",
 }
 """Tests that no converter of source can keep, and the one of the PROOFS that says why. Each of them has to differ: one
-that does not fails the run. `tests/test_stdlib.py` runs the examples of the proofs."""
+that does not is no longer to be listed."""
+OF_FRAMES = {
+    "test.test_bdb": "frames", "test.test_trace": "frames",
+    "test.test_traceback.MiscTracebackCases.test_extract_stack": "frames",
+    "test.test_traceback.TestStack.test_custom_format_frame": "frames",
+    "test.test_traceback.TestStack.test_format_locals": "frames",
+    "test.test_traceback.TracebackFormatTests.test_format_stack": "frames",
+    "test.test_traceback.TracebackFormatTests.test_print_stack": "frames",
+    "test.test_contextlib.TestExitStack.test_exit_exception_traceback": "frames",
+    "test.test_contextlib_async.TestAsyncExitStack.test_exit_exception_traceback": "frames",
+    **{f"test.test_doctest.test_{name}": "frames" for name in (
+        "DocFileSuite", "pdb_set_trace", "pdb_set_trace_nested", "testfile", "unittest_reportflags")},
+    "test.test_gettext.GNUTranslationsPluralFormsTestCase": "frames",
+    "test.test_gettext.GNUTranslationsClassPluralFormsTestCase": "frames",
+    "test.test_gettext.GNUTranslationsWithDomainPluralFormsTestCase": "frames",
+    "test.test_logging.ExceptionTest.test_formatting": "frames",
+    "test.test_logging.HTTPHandlerTest.test_output": "frames",
+    "test.test_logging.LoggerTest.test_find_caller_with_stacklevel": "frames",
+    "test.test_tomllib.test_misc.TestMiscellaneous.test_inline_array_recursion_limit": "depth",
+    "test.test_tomllib.test_misc.TestMiscellaneous.test_inline_table_recursion_limit": "depth",
+    "unittest.test.test_case.Test_TestCase.testAssertRaisesRefcount": "lifetime",
+    "test.test_unittest.test_case.Test_TestCase.testAssertRaisesRefcount": "lifetime",
+}
+"""Tests, and classes and modules of tests, that may differ where the converted form runs, and which of the PROOFS says
+why. Outside of a trace the original runs, and none differs."""
+
+
+def reason(test: str) -> str | None:
+    """Why a test may differ, if it is listed."""
+    name, _, _ = test.partition(" ")
+    while name:
+        found = INHERENT.get(name) or OF_FRAMES.get(name)
+        if found is not None:
+            return found
+        name = name.rpartition(".")[0]
+    return None
+
+
 PROOFS = {
     "bytecode": """\
 The test prints the names and constants in the code object of `dis.code_info`, which is converted, and compares them
@@ -208,6 +245,18 @@ and what is compared is that `f.__code__.co_names` is `('g',)`. Two functions of
 do the same. So if conversion leaves this code as it is, `f(x)` calls the function `g` of its module, whose `if x > 0`
 asks a tensor for its truth. If it does not, the test sees it. (To change the code of `g` instead, for all its callers,
 moves the difference to a test that prints `g`.)
+""",
+    "frames": """\
+The test, or the module that it tests, goes from frame to frame by `f_back`, shows the stack, or steps through code by a
+trace function. Where the converted form runs, operators stand between the frame of a function and those of its bodies.
+(`sys._getframe` and the level of `warnings.warn` count the user's frames alone, and tracebacks show no others.)
+""",
+    "depth": """\
+The test recurses until just below the limit: each statement that is converted takes two frames more.
+""",
+    "lifetime": """\
+The test counts the references to an object that an error leaves: the frames of operators hold it until the error is
+handled.
 """,
 }
 _STACK = """pdb sets a trace function while functions of doctest run, and doctest then sets coverage's again: by then
@@ -232,7 +281,7 @@ RECURSIVE = ("heapq", "linecache", "shlex", "textwrap")
 
 def is_measured(test: str) -> bool:
     """Whether the lines that a test runs are compared: not those of tests that do something else converted."""
-    return test not in INHERENT and test.rpartition(".")[2] not in UNMEASURED
+    return reason(test) is None and test.rpartition(".")[2] not in UNMEASURED
 
 
 def has_tests() -> bool:

@@ -5,7 +5,7 @@ import platform
 from collections.abc import Iterable, Sequence
 
 from .compare import MODES, Comparison, Times, counts
-from .modules import INHERENT, PROOFS
+from .modules import INHERENT, OF_FRAMES, PROOFS
 from .rate import Rate
 
 __all__ = ["page", "summary"]
@@ -76,7 +76,8 @@ def page(found: list[Comparison], unable: list[str], rate: Rate) -> str:
               "These tests differ, and would with any converter of source. The list is checked both ways: a run fails "
               "if another test differs, and if one of these does not."]
     for key, proof in PROOFS.items():
-        lines += ["", *(f"- `{name}`" for name, why in INHERENT.items() if why == key), "", proof.rstrip()]
+        names = [name for name, why in {**INHERENT, **OF_FRAMES}.items() if why == key]
+        lines += ["", *(f"- `{name}`" for name in names), "", proof.rstrip()]
     if unable:
         lines += ["", "Not measured:", "", *(f"- {text.splitlines()[-1]}" for text in unable)]
     return "\n".join(lines) + "\n"

@@ -60,7 +60,7 @@ from runtime.staging.values.poisoned_iterators import leaving
 from runtime.staging.values.strings import any_text, length_of_text
 from runtime.staging.values.truthiness import maybe_truth
 
-__all__ = ["BUILTINS", "LEFT_TO_PYTHON", "of_values"]
+__all__ = ["BUILTINS", "of_values"]
 
 _MISSING: Final = object()
 

@@ -87,7 +87,7 @@ _CALL: Final[tuple[Any, ...]] = (
 _TAKE_ROWS: Final = frozenset({"writelines", "writerow", "writerows"})
 _LAZY: Final = (GeneratorType, map, filter, zip)
 _TAKE_LEVEL: Final = frozenset({
-    "warn", "debug", "info", "warning", "error", "critical", "exception", "log", "fatal"})
+    "debug", "info", "warning", "error", "critical", "exception", "log", "fatal"})
 """Functions of these that say which frame called them."""
 _FRAMES: Final = 2
 """How many of the tool's own are between that and the function."""
@@ -236,9 +236,6 @@ def _check_widths(template: str, args: Any, values: Any) -> None:
 def _one_level_up(fn: Any) -> Callable[..., Any]:
     """A callee that tells where it was called: not by the tool."""
     def called(*args: Any, **keywords: Any) -> Any:
-        if _root(fn) == "warnings" and len(args) > 2:
-            message, category, level, *rest = args
-            return fn(message, category, level + _FRAMES, *rest, **keywords)
         return fn(*args, **{**keywords, "stacklevel": keywords.get("stacklevel", 1) + _FRAMES + own})
 
     own = 0

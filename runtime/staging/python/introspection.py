@@ -6,12 +6,12 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Mapping
-from types import MemberDescriptorType
+from types import FrameType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from autograph import operators
 from autograph.core.backend import keyed, kind_of
-from autograph.core.tracebacks import is_internal
+from autograph.core.tracebacks import is_body, is_internal
 from autograph.state.heap_snapshot import is_container
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText
@@ -155,10 +155,8 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def listing(*values: Any) -> Any:
         if not values:  # of the frame that asks, by another name
-            frame = sys._getframe(1)
-            while is_internal(frame.f_code.co_filename) and frame.f_back is not None:
-                frame = frame.f_back
-            return frame.f_locals if fn is builtins.vars else sorted(frame.f_locals)
+            found = _variables(sys._getframe(1))
+            return found if fn is builtins.vars else sorted(found)
         for value in values:
             check_attributes(value)
             if isinstance(value, Chosen):
@@ -166,6 +164,22 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
         return fn(*[known(value, "for its attributes") for value in values])
 
     return listing
+
+
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """The variables of the user's function that runs in `frame`, or calls what does: also of the bodies that conversion
+    made of it, of which each has those that it uses."""
+    around: FrameType | None = frame
+    found: dict[str, Any] = {}
+    while around is not None:
+        code = around.f_code
+        if not is_internal(code.co_filename):
+            found = {**around.f_locals, **found}
+            if not is_body(code):
+                break
+        around = around.f_back
+    return {name: value for name, value in found.items()
+            if value is not operators and not (type(value) is FunctionType and is_body(value.__code__))}
 
 
 def _dict(*values: Any, **keywords: Any) -> Any:

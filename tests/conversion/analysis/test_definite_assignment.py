@@ -2,20 +2,29 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import gast
 import pytest
 
-from autograph.analysis.definite_assignment import mark_all_unsure
-from autograph.frontend.tree import walk
+from autograph.analysis.definite_assignment import mark_unsure
+from autograph.analysis.scopes import Scope
+from autograph.frontend.tree import functions_in, walk
+
+
+def mark(function: Any, around: frozenset[str]) -> None:
+    """Mark a function and those made in it."""
+    scope = Scope(function, frozenset(), None)
+    mark_unsure(function, scope, around)
+    for child, _ in functions_in(function, None):
+        mark(child, around | scope.locals)
 
 
 def marked(text: str, around: frozenset[str] = frozenset()) -> list[str]:
     """What is marked in a function, each with its line, in source order."""
     tree = gast.parse(textwrap.dedent(text)).body[0]
-    found = mark_all_unsure(tree, frozenset(), None, around)
+    mark(tree, around)
     nodes = [node for node in walk(tree) if getattr(node, "unsure", False)]
-    assert found is bool(nodes)
     texts = sorted((node.lineno, node.col_offset, gast.unparse(node).strip()) for node in nodes)
     return [f"{line}: {text}" for line, _, text in texts]
 

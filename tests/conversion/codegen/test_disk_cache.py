@@ -1,7 +1,6 @@
 """Conversions kept on disk between processes: found again, made anew when anything changed, safe against the worst."""
 from __future__ import annotations
 
-import marshal
 import os
 import subprocess
 import sys
@@ -14,12 +13,15 @@ import pytest
 import autograph as ag
 from autograph import api
 from autograph.codegen import disk_cache
-from autograph.codegen.dual_path.inline_caches import CONSTANTS, extract
+from autograph.core.code_cache import inside
 
 PROGRAM = """\
 import sys
 import autograph as ag
 from autograph import api
+from autograph.core.backend import ambient
+
+ambient.forced = True
 
 def no_conversion(*args):
     raise AssertionError("it was to be found on disk")
@@ -77,7 +79,7 @@ def entries(directory: Path) -> list[Path]:
 def test_another_process_finds_what_one_converted(program: Path, tmp_path: Path) -> None:
     directory = tmp_path / "deep" / "cache"
     first = run(program, directory)
-    assert first.stdout == "92 False\n17\n", first.stderr
+    assert first.stdout == "92 False\n20\n", first.stderr
     kept = {path: path.stat().st_mtime_ns for path in entries(directory)}
     assert len(kept) == 2
     second = run(program, directory, "found")
@@ -119,60 +121,9 @@ def test_processes_that_write_at_once_agree(program: Path, tmp_path: Path) -> No
     directory = tmp_path / "cache"
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: run(program, directory), range(6)))
-    assert {(p.stdout, p.returncode) for p in done} == {("92 False\n17\n", 0)}
+    assert {(p.stdout, p.returncode) for p in done} == {("92 False\n20\n", 0)}
     assert len(entries(directory)) == 2  # and nothing half written beside them
     assert run(program, directory, "found").returncode == 0
-
-
-PACKAGE = """\
-import autograph
-
-autograph.install("shop")
-import shop.till
-print(shop.till.total([3, -1, 4]), shop.till.Till(2).add(5), shop.till.total.__code__.co_firstlineno)
-"""
-TILL = """\
-class Till:
-    def __init__(self, amount=0):
-        self.amount = amount
-
-    def add(self, price):
-        if price > 0:
-            self.amount += price
-        return self.amount
-
-
-def total(prices):
-    till = Till()
-    for price in prices:
-        till.add(price)
-    return till.amount
-"""
-
-
-@pytest.mark.parametrize("change, added", [("", 0), ("\n", 1)])
-def test_installed_modules_are_kept_too(tmp_path: Path, change: str, added: int) -> None:
-    package, program, directory = tmp_path / "shop", tmp_path / "program.py", tmp_path / "cache"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "till.py").write_text(TILL)
-    program.write_text(PACKAGE)
-    first = run(program, directory)
-    assert first.stdout == "7 7 11\n", first.stderr
-    kept = entries(directory)
-    assert len(kept) == 2  # of both modules
-    (package / "till.py").write_text(change + TILL)
-    if not added:  # what is kept is what is run
-        program.write_text(PACKAGE.replace("import autograph\n", "import autograph.tools.import_hook\n"
-                                           "autograph.tools.import_hook._compile = None\n", 1))
-    again = run(program, directory)
-    assert again.stdout == f"7 7 {11 + added}\n", again.stderr
-    assert len(entries(directory)) == len(kept) + added
-    for path in entries(directory):
-        path.write_bytes(path.read_bytes()[:40])
-    program.write_text(PACKAGE)
-    assert run(program, directory).stdout == again.stdout
-    assert sum(path.stat().st_size > 40 for path in entries(directory)) == len(kept)
 
 
 def positive(x):
@@ -186,36 +137,13 @@ def negated(x):
 def test_options_have_entries_of_their_own(directory: Path) -> None:
     for recursive in (True, False):
         api.converted_call.makers.clear()
-        api._unused[False, False].clear()
+        api._unused[False].clear()
         assert ag.convert(positive, recursive=recursive)(-3) == 3
     assert len(entries(directory)) == 3  # `positive` both ways, and `negated`
     code = positive.__code__
     kept = [disk_cache.load(code, recursive) for recursive in (True, False)]
     assert kept[0] is not None and kept[1] is not None
-    calls = [CONSTANTS["find_callee"] in code.co_consts for code, _ in kept]
-    assert calls == [True, False]  # of `negated`
-
-
-def or_zero(x):
-    return 0 if x is None else x
-
-
-def test_what_differs_while_something_traces_has_an_entry_of_its_own(
-    directory: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def forget() -> None:
-        for table in (*map(api.converted_call.makers_for, (False, True)), *api._unused.values()):
-            table.clear()
-
-    for fn, count in (positive, 1), (or_zero, 3):
-        forget()
-        assert [ag.convert(fn)(2), ag.convert_traced(fn)(2)] == [fn(2), fn(2)]
-        assert len(entries(directory)) == count
-    forget()
-    monkeypatch.setattr(api, "_compiled", None)  # all is there
-    is_none = [b"is_none" in marshal.dumps(extract(convert(or_zero).__code__)) for convert in (
-        ag.convert, ag.convert_traced)]
-    assert is_none == [False, True]
+    assert [any("call" in c.co_names for c in inside(code)) for code, _ in kept] == [True, False]  # of `negated`
 
 
 def test_a_directory_that_cannot_be_written_warns_and_converts(tmp_path: Path, directory: Path) -> None:

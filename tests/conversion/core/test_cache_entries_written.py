@@ -184,10 +184,11 @@ HOMELESS = """
     import numpy  # which CPython 3.13.0 cannot import without a working directory
     os.rmdir(os.getcwd())
     import autograph as ag, runtime as rt
-    from autograph.tools.import_hook import compile_module
-    module = {}
-    exec(compile_module("def f(x): return 1 if x else 2", "/f.py"), module)
-    print(module["f"](1), rt.function(module["f"])(rt.constant(0)).numpy())
+    import linecache
+    text = "def f(x): return 1 if x else 2"
+    linecache.cache["/f.py"] = len(text), None, [text], "/f.py"
+    exec(compile(text, "/f.py", "exec"))
+    print(f(1), rt.function(f)(rt.constant(0)).numpy())
 """
 
 
@@ -213,8 +214,8 @@ def test_a_conversion_is_not_lost_while_another_thread_gives_up(tmp_path: Path) 
     thread.start()
     try:
         for k in range(300):
-            conversions.load_module(str(k), "/f.py")
-            conversions.store_module(str(k), "/f.py", change.__code__)
+            conversions.load(change.__code__, k)
+            conversions.store(change.__code__, k, change.__code__, "ag__")
     finally:
         stop.set()
         thread.join()

@@ -21,7 +21,7 @@ import pytest
 import autograph as ag
 from autograph.frontend import source as capture
 from autograph.frontend.nesting_depth import deepest_line
-from autograph.tools.import_hook import compile_module
+from autograph.tools.import_hook import check_module
 
 ROOT = str(Path(__file__).resolve().parents[3])
 
@@ -179,7 +179,7 @@ def test_code_that_was_given_another_name_converts(load: Any) -> None:
     module = load("renaming_module", text)
     for function, found in (module.f, [1, 2]), (module.b, [5, 6]):
         function.__code__ = function.__code__.replace(co_name="other")
-        converted = ag.convert(function)
+        converted = ag.convert_traced(function)
         assert [converted(1), converted(-1)] == found
         assert converted.__code__.co_name == "other" and converted is not function
 
@@ -241,7 +241,7 @@ def test_what_only_the_compiler_refuses(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("refused.py").write_text("# another text\n" * 9)  # the error of Python would show its line
-    for convert in ag.convert_source, compile_module, ag.explain_source:
+    for convert in ag.convert_source, check_module, ag.explain_source:
         with pytest.raises(ag.ConversionError) as caught:
             convert(text, "refused.py")
         assert str(caught.value) == (
@@ -280,7 +280,7 @@ def test_deep_source_converts(name: str) -> None:
         assert converted(x) == f(x) == printed["f"](x)
 
 
-@pytest.mark.parametrize("convert", [ag.convert_source, compile_module, lambda text, _: ag.convert(registered(text))])
+@pytest.mark.parametrize("convert", [ag.convert_source, check_module, lambda text, _: ag.convert(registered(text))])
 def test_deep_source_converts_in_silence(convert: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "def f(x):\n    if x < 0:\n        return 0\n" + "".join(
         f"    elif x == {i}:\n        y = {i + 1}\n" for i in range(900)) + "    return y\n"
@@ -307,7 +307,7 @@ TOO_DEEP = {
 @pytest.mark.parametrize("name", TOO_DEEP)
 def test_what_is_too_deep_says_where(name: str) -> None:
     text = TOO_DEEP[name]
-    for convert in (ag.convert_source, compile_module):
+    for convert in (ag.convert_source, check_module):
         try:
             convert(text, "deep.py")  # newer interpreters have room for more
         except ag.ConversionError as error:
@@ -351,8 +351,7 @@ def test_install(load: Any) -> None:
                   "            raise ValueError(super().__init__)\n\n\nfs = [lambda: i for i in range(3)]\n")
     assert module.__doc__ == "Doc." and module.f(2) == 1 and module.f.__code__.co_firstlineno == 7
     assert module.g.__annotations__ == {"x": "int"} and module.g.__defaults__ == (3,)
-    assert "__ag__" not in module.g.__code__.co_names and "__ag__" in module.f.__code__.co_names
-    assert [f() for f in module.fs] == [2, 2, 2] and ag.convert(module.f) is module.f
+    assert [f() for f in module.fs] == [2, 2, 2] and ag.convert(module.f)(3) == 1
     assert "ag__.cond(x > 0" in ag.to_code(module.f)
     with pytest.raises(ValueError) as caught:
         module.K().m()

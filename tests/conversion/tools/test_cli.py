@@ -111,10 +111,10 @@ def test_a_stage(model: Path, capsys: Captured) -> None:
     assert status == 2 and "invalid choice: 'lowering'" in err
 
 
-def test_the_form_for_what_is_traced(model: Path, capsys: Captured) -> None:
-    model.write_text("def or_zero(x):\n    if x is None:\n        return 0\n    return x\n")
-    for arguments, line in ((), "    if x is None:"), (
-        ("--traced",), "    ag__.cond(ag__.is_none(x), if_true, if_false, 'return_')"
+def test_what_is_compiled_can_be_shown(model: Path, capsys: Captured) -> None:
+    model.write_text("def or_zero(x):\n    if x is None:\n        return [0][x or 0]\n    return x\n")
+    for arguments, line in ((), "        return_ = [0][ag__.or_(x, lambda: 0)]"), (
+        ("--stage", "compiled"), "        return_ = ag__.item([0], ag__.or_(x, lambda: 0))"
     ):
         status, out, err = run(capsys, "convert", *arguments, "model.py")
         assert (status, err) == (0, "") and line in out.splitlines()

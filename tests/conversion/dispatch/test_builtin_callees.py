@@ -1,4 +1,4 @@
-"""Builtins, functions of modules, partials and held objects: called as Python calls them as long as nothing traces."""
+"""Builtins, functions of modules, partials and held objects that converted code calls."""
 from __future__ import annotations
 
 import builtins
@@ -17,8 +17,6 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from autograph.codegen.dual_path import unchanged_callees
-from autograph.core import backend
 
 
 def value(x: Any) -> Any:
@@ -51,7 +49,6 @@ def test_builtins_ask_in_a_trace_after_plain_calls_and_not_after_it():
         assert converted([2, -1]) == lengths([2, -1])
         assert value(staged(rt.constant([2, -1]))) == lengths([2, -1])
         assert value(converted(rt.constant([2, -1]))) == lengths([2, -1])
-    assert backend.python.len is len and not backend.activity.tracing
 
 
 def test_builtins_whose_replacements_do_more_than_python_ask_eager_tensors():
@@ -101,12 +98,11 @@ def test_a_thread_that_traces_changes_no_other():
     thread.start()
     assert begun.wait(60)
     try:
-        assert backend.python.len is None
         assert converted([2, 1]) == expected
     finally:
         end.set()
         thread.join()
-    assert results == [4] and backend.python.len is len and converted([2, 1]) == expected
+    assert results == [4] and converted([2, 1]) == expected
 
 
 OTHER_BACKEND = """
@@ -144,7 +140,7 @@ print(converted([1]), converted(Lazy()), method(Length(), Lazy()))
 
 @pytest.mark.parametrize("way", ["register", "announce"])
 @pytest.mark.parametrize("before", ["", "import runtime\n"])
-def test_a_backend_that_leaves_nothing_to_python_is_asked_at_any_time(way, before, tmp_path):
+def test_a_backend_is_asked_though_nothing_traces(way, before, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(before + OTHER_BACKEND % way)
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, cwd=tmp_path)
@@ -180,29 +176,6 @@ def test_functions_of_modules_in_c_and_what_takes_their_place(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setitem(of_modules.__globals__, "math", SimpleNamespace(floor=str, sqrt=lambda x: x if x > 9 else -x))
     assert converted(4) == of_modules(4) == ("-4", 5, 2.0, 5, 4.0)
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="operator.call is new in 3.11: there a builtin takes a detour")
-def test_nothing_of_the_tool_runs_for_functions_of_modules_and_partials():
-    def call(x):
-        kept, more = functools.partial(plain, x), functools.partial(clipped, x)
-        return of_modules(x), kept(2), more(2), KEPT(x), Keeper(x).put(x)
-
-    converted = ag.convert(call)
-    for _ in range(10):
-        assert converted(4) == call(4)
-    seen: list[str] = []
-
-    def profile(frame, event, arg):
-        if event == "call" and "/autograph/" in frame.f_code.co_filename:
-            seen.append(frame.f_code.co_name)
-
-    sys.setprofile(profile)
-    try:
-        result = converted(4)
-    finally:
-        sys.setprofile(None)
-    assert (result, seen) == (call(4), [])
 
 
 def plain(x, y):
@@ -301,7 +274,7 @@ def test_what_an_object_holds_is_staged_after_plain_calls():
         assert [int(v) for v in staged(rt.constant(3))] == [3, 0, 1, 2]
 
 
-# --- What stands for itself ---
+# --- Objects that call builtins ---
 
 
 class Sized:
@@ -312,29 +285,8 @@ class Sized:
     def measured(self, items):
         return len(items) + max(self.size, 1) + math.floor(self.size)
 
-    def shown(self):
-        return ", ".join(sorted(str(self.size))) + f"{self.size}".strip()
-
     def helped(self):
         return plain(self.size, 2)
-
-    def decided(self):
-        return clipped(self.size, 2)
-
-    def summed(self, items):
-        return sum(items)
-
-    def unknown(self):
-        return missing(self)  # noqa: F821
-
-
-@pytest.mark.parametrize(("name", "stands"), [
-    ("measured", True), ("shown", True), ("helped", True), ("decided", False), ("summed", False), ("unknown", False),
-])
-def test_methods_that_call_builtins_and_what_the_module_has(name, stands):
-    assert unchanged_callees.method_stands(getattr(Sized, name), Sized) is stands
-    assert unchanged_callees.class_stands(Sized)
-
 
 def test_what_takes_the_place_of_a_function_of_the_module(monkeypatch):
     converted = ag.convert(lambda x: (Sized(x).measured([x]), Sized(x).helped(), Sized(x).keeper.items))
@@ -344,16 +296,3 @@ def test_what_takes_the_place_of_a_function_of_the_module(monkeypatch):
     monkeypatch.setitem(plain.__globals__, "len", lambda items: 100)
     monkeypatch.setitem(plain.__globals__, "Keeper", lambda x: SimpleNamespace(items="own"))
     assert converted(4) == (108, 2, "own")
-
-
-def test_few_functions_are_converted_to_find_out():
-    namespace: dict[str, Any] = {}
-    text = "".join(f"def f{i}(x):\n    return f{i + 1}(x)\n" for i in range(60)) + "def f60(x):\n    return x\n"
-    code = compile(text, __file__ + ".long", "exec")
-    import linecache
-    linecache.cache[__file__ + ".long"] = (len(text), None, text.splitlines(True), __file__ + ".long")
-    namespace["__name__"] = __name__
-    exec(code, namespace)
-    assert not unchanged_callees.method_stands(namespace["f0"], None)
-    assert unchanged_callees.method_stands(namespace["f50"], None)
-    assert ag.convert(namespace["f0"])(3) == 3

@@ -1,0 +1,221 @@
+"""What Python's C code would decide alone becomes operators, where the text does not rule a staged value out.
+
+    xs[i]                ag__.item(xs, i)              a < b          ag__.lt(a, b)
+    self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
+    f'{x}'               ag__.text(f'{x}')             '%d' % x       ag__.percent('%d', x)
+    x.__dict__           ag__.attributes(x)            return y       return ag__.read(y), if y may be unbound
+
+The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
+
+Afterwards: the tree is what is compiled. A `super()` in the method's own frame is bare again, and a `try` that stays
+Python ends its body with `ag__.kept_try`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from autograph.analysis.scopes import Scope
+from autograph.analysis.staging_candidates import (
+    COMPARISONS,
+    attributes_of,
+    compares,
+    makes_text,
+    percent_text,
+    spreads,
+    takes_item,
+)
+from autograph.frontend.tree import FUNCTIONS, at
+from autograph.passes.thunks import load, operator_call, parameters_for
+
+__all__ = ["convert_containers"]
+
+_GUARDS = (gast.Try, getattr(gast, "TryStar", gast.Try))
+_ANNOTATIONS = frozenset({"annotation", "returns", "type_params", "type_comment"})
+
+
+def convert_containers(node: Any, scope: Scope) -> None:
+    """Convert the expressions of one function, in place. Functions of the user's in it had their own turn."""
+    converter = _Containers()
+    if isinstance(node, gast.Lambda):
+        node.body = converter.visit(node.body)
+    else:
+        node.body = converter.block(node.body)
+
+
+class _Containers:
+    def __init__(self) -> None:
+        self.in_body = False
+        """Whether a function that conversion made is around."""
+
+    def block(self, body: list[Any]) -> list[Any]:
+        out: list[Any] = []
+        for node in body:
+            if isinstance(node, gast.Delete):
+                out += [at(gast.Expr(operator_call("read", [load(t.id, t)], t)), node) for t in node.targets
+                        if isinstance(t, gast.Name) and getattr(t, "unsure", False)]
+            out.append(self.visit(node))
+        return out
+
+    def visit(self, node: Any) -> Any:
+        """What a node becomes."""
+        cls = node.__class__
+        if cls is gast.Constant:
+            return node
+        if cls is gast.Name:
+            return _read(node)
+        method = _METHODS.get(cls)
+        return self.below(node) if method is None else method(self, node)
+
+    def below(self, node: Any) -> Any:
+        fields = node.__dict__
+        for name in node._fields:
+            value = fields.get(name)
+            if value.__class__ is list:
+                if value and isinstance(value[0], gast.stmt):
+                    fields[name] = self.block(value)
+                else:
+                    for index, item in enumerate(value):
+                        if isinstance(item, gast.AST):
+                            value[index] = self.visit(item)
+            elif isinstance(value, gast.AST) and name not in _ANNOTATIONS:
+                fields[name] = self.visit(value)
+        return node
+
+    def function(self, node: Any) -> Any:
+        """A function of the user's, of which this frame evaluates defaults and decorators; or one that conversion
+        made, all of it."""
+        is_made = getattr(node, "immediate", False) or getattr(node, "synthetic", False)
+        if not is_made:
+            for values in (node.args.defaults, node.args.kw_defaults, getattr(node, "decorator_list", [])):
+                values[:] = [v and self.visit(v) for v in values]
+            return node
+        outer, self.in_body = self.in_body, True
+        node.body = self.visit(node.body) if isinstance(node, gast.Lambda) else self.block(node.body)
+        self.in_body = outer
+        return node
+
+    def class_(self, node: Any) -> Any:
+        for values in (node.decorator_list, node.bases):
+            values[:] = map(self.visit, values)
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        return node
+
+    def annotated(self, node: Any) -> Any:
+        node.target = self.visit(node.target)
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def attribute(self, node: Any) -> Any:
+        if attributes_of(node):
+            return operator_call("attributes", [self.visit(node.value)], node)
+        return _read(self.below(node))
+
+    def subscript(self, node: Any) -> Any:
+        value, index = node.value, node.slice
+        if not takes_item(node):
+            return _read(self.below(node))
+        node.value = self.visit(value)
+        if isinstance(node.ctx, gast.Store):
+            if not hasattr(value, "part"):  # of which `attribute` or `element` gives the place
+                node.value = operator_call("place", [node.value], node)
+            node.slice = self.visit(index)
+            return node
+        if isinstance(index, gast.Slice):
+            bounds = [at(gast.Constant(None, None), node) if b is None else self.visit(b)
+                      for b in (index.lower, index.upper, index.step)]
+            key = operator_call("slice", bounds, index)
+        else:
+            key = self.visit(index)
+        return operator_call("item", [node.value, key], node)
+
+    def compare(self, node: Any) -> Any:
+        found = compares(node) if len(node.ops) == 1 else False
+        self.below(node)
+        if not found:
+            return node
+        return operator_call(COMPARISONS[type(node.ops[0])], [node.left, node.comparators[0]], node)
+
+    def list_(self, node: Any) -> Any:
+        """`[*x, y]`: what is before `x` has been taken when `y` is evaluated."""
+        if not spreads(node):
+            return self.below(node)
+        made: Any = at(gast.List([], gast.Load()), node)
+        parts: Any = made.elts
+        for element in node.elts:
+            if isinstance(element, gast.Starred):
+                made, parts = operator_call("extended", [made, self.visit(element.value)], node), None
+            else:
+                if parts is None:
+                    following = at(gast.List([], gast.Load()), node)
+                    made, parts = operator_call("extended", [made, following], node), following.elts
+                parts.append(self.visit(element))
+        return made
+
+    def operation(self, node: Any) -> Any:
+        if percent_text(node):
+            return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
+        return self.below(node)
+
+    def joined(self, node: Any) -> Any:
+        made = self.below(node)
+        return operator_call("text", [made], node) if makes_text(node) else made
+
+    def formatted(self, node: Any) -> Any:
+        node.value = self.visit(node.value)
+        spec = node.format_spec
+        if spec is not None:
+            if node.conversion > 0:  # how long that is, only the graph may know
+                kind = at(gast.Constant(node.conversion, None), node)
+                node.value, node.conversion = operator_call("shown", [node.value, kind], node), -1
+            self.below(spec)
+            if makes_text(spec):
+                part = at(gast.FormattedValue(operator_call("spec", [spec], node), -1, None), node)
+                node.format_spec = at(gast.JoinedStr([part]), node)
+        return node
+
+    def call(self, node: Any) -> Any:
+        if getattr(node, "bare_super", False) and not self.in_body:
+            node.args = []
+            return node
+        is_text = makes_text(node)
+        self.below(node)
+        return operator_call("text", [node], node) if is_text else node
+
+    def try_(self, node: Any) -> Any:
+        """A `try` that stays Python: while a backend traces, its handlers must not miss what the graph may raise."""
+        lines = [at(gast.Constant(line, None), node) for line in (node.body[0].lineno, node.body[-1].end_lineno)]
+        self.below(node)
+        if getattr(node, "python", None) is None:
+            return node
+        kinds = [at(gast.Constant(None, None), node) if h.type is None else _thunk(h.type) for h in node.handlers]
+        check = at(gast.Expr(operator_call("kept_try", [*lines, *kinds], node)), node)
+        if node.handlers:
+            node.orelse = [check, *node.orelse]
+        else:
+            node.body = [*node.body, check]
+        return node
+
+
+_METHODS: dict[type, Any] = {
+    **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),
+    gast.ClassDef: _Containers.class_, gast.AnnAssign: _Containers.annotated, gast.Attribute: _Containers.attribute,
+    gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
+    gast.BinOp: _Containers.operation, gast.JoinedStr: _Containers.joined,
+    gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
+}
+
+
+def _read(node: Any) -> Any:
+    """What is read where a staged branch may have left nothing, with a question for that."""
+    if getattr(node, "unsure", False) and isinstance(node.ctx, gast.Load):
+        return operator_call("read", [node], node)
+    return node
+
+
+def _thunk(value: Any) -> Any:
+    made = at(gast.Lambda(parameters_for((), value), value), value)
+    made.immediate = True
+    return made
