@@ -156,3 +156,25 @@ def test_roll_by_more_than_int32() -> None:
     signature = [rt.TensorSpec([None], rt.int32), rt.TensorSpec([], rt.int64)]
     for run in (f, *[rt.function(f, executor=executor, input_signature=signature) for executor in EXECUTORS]):
         assert np.array_equal(run(SEVEN, i64(2**61 + 1)), np.roll(np.arange(7), 2**61 + 1))
+
+
+def test_repeat_of_more_rows_than_int32() -> None:
+    def f(x: Any) -> Any:
+        return rt.shape(rt.repeat(x, 2, axis=0), rt.int64)
+
+    signature = [rt.TensorSpec([None, None], rt.float32)]
+    for run in (f, *[rt.function(f, executor=executor, input_signature=signature) for executor in EXECUTORS]):
+        assert run(rt.zeros([3_037_000_499, 0])).numpy().tolist() == [6_074_000_998, 0]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_as_many_of_the_greatest_as_the_program_says_are_a_known_size(executor: str) -> None:
+    @rt.function(executor=executor, input_signature=[rt.TensorSpec([None, None], rt.float32)])
+    def f(x: Any) -> Any:
+        greatest = rt.math.top_k(x, 3).values
+        assert greatest.shape.as_list() == [None, 3]
+        return rt.split(greatest, [1, -1], 1)[1]
+
+    assert f(rt.constant([[1.0, 4.0, 2.0, 3.0]])).numpy().tolist() == [[3.0, 2.0]]
+    with pytest.raises(rt.errors.InvalidArgumentError, match="as many elements as it is asked for"):
+        f(rt.constant([[1.0]]))

@@ -294,7 +294,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         x, axis = reshape(x, [-1]), 0
     place = axis_of("repeat", axis, x.ndim)
     counts = convert_to_tensor(repeats)
-    size = dim(x, place)
+    size = dim(x, place, int64)
     if counts.ndim and counts.type.shape[0] != 1:
         if not counts.dtype.is_unsigned:
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))

@@ -114,6 +114,8 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
         raise_unless(logical_and(greater_equal(asked, 0), greater_equal(cast(size, t.int64), asked)),
                      InvalidArgumentError("top_k cannot give as many elements as it is asked for"))
     order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
+    if type(k) is int:
+        order.set_shape([None] * (x.ndim - 1) + [k])  # as has been checked
     return TopK(_along_last(x, order), cast(order, index_type))
 
 
