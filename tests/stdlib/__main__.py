@@ -81,7 +81,7 @@ def _lines(modules: tuple[str, ...], jobs: int) -> int:
 def _print(result: Comparison, details: bool) -> None:
     for mode, after in result.modes.items():
         outcome = "DIFFERS" if not after.good else "as listed" if after.differences else "same"
-        ratio = after.seconds.processor / max(result.seconds.processor, 1e-9)
+        ratio = after.seconds.processor / max(result.seconds.processor, 0.01)
         print(f"{outcome} {result.name}, {mode}: {after.functions} functions, {len(result.original)} tests, "
               f"{ratio:.2f}x", flush=True)
         for name in after.unlisted:

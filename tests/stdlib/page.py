@@ -13,8 +13,8 @@ __all__ = ["page", "summary"]
 
 def _ratio(before: Iterable[Times], after: Iterable[Times]) -> tuple[float, float]:
     first, second = list(before), list(after)
-    return (sum(t.processor for t in second) / max(sum(t.processor for t in first), 1e-9),
-            sum(t.passed for t in second) / max(sum(t.passed for t in first), 1e-9))
+    return (sum(t.processor for t in second) / max(sum(t.processor for t in first), 0.01),
+            sum(t.passed for t in second) / max(sum(t.passed for t in first), 0.01))
 
 
 def summary(found: list[Comparison], modes: Sequence[str]) -> str:
