@@ -1,13 +1,20 @@
 """Hostile sizes give a result or one class of error in all ways, and read no foreign memory (fuzz/sizes.py)."""
 from __future__ import annotations
 
+import contextlib
+import warnings
+from typing import Any
+
 import pytest
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
 import guard
 from fuzz.size_programs import program
-from fuzz.sizes import campaign, summary, verdict
+from fuzz.sizes import campaign, load, summary, verdict
+
+import runtime as rt
+from runtime.core.op import REGISTRY
 
 pytestmark = pytest.mark.skipif(not guard.available(), reason="no C compiler")
 
@@ -30,6 +37,35 @@ def test_differences_are_seen() -> None:
     lacking = ("OutOfMemoryError", located)
     assert judged(lacking, lacking, ("", []), large=True) == ("tolerated", "")
     assert judged(lacking, lacking, ("", []))[0] == ""
+
+
+WITHOUT_SIZES = {
+    "a scalar of Python's math": "cbrt copysign exp2 fmod frexp fsum gamma hypot ldexp lgamma log10 log2 nextafter ulp",
+    "a scalar of Python's": "add_fits multiply_fits subtract_fits list_cast",
+    "a check or an effect": "assert_compare check check_bound keep numpy_function print py_function",
+    "text or an error": "equal_text error_part error_text render_records render_text reraise",
+    "a variable, of the shape of its value": "accumulate_variable assign_variable read_variable",
+    "an iterator": "iterator_next iterator_start",
+}
+"""Ops that no program of hostile sizes has, and what they are of."""
+
+
+def test_every_op_with_sizes_is_in_a_program() -> None:
+    seen: set[str] = set()
+
+    def note(graph: Any) -> None:
+        for node in graph.nodes:
+            seen.add(node.op.name)
+            for inner in node.subgraphs.values():
+                note(inner)
+
+    for number in range(900):
+        made = program(33, number)
+        with warnings.catch_warnings(), contextlib.suppress(Exception):  # sizes that are refused while it is traced
+            warnings.simplefilter("ignore")
+            function = rt.function(load(made.text, f"<sizes {number}>"), executor="numpy")
+            note(function.get_concrete_function(*[rt.TensorSpec(a.shape, a.dtype) for a in made.arguments]).graph)
+    assert REGISTRY.keys() - seen == {name for names in WITHOUT_SIZES.values() for name in names.split()}
 
 
 def test_hostile_sizes() -> None:

@@ -116,6 +116,19 @@ PRODUCERS: Final[tuple[tuple[str, int | None], ...]] = (
     ("rt.searchsorted(rt.range(N), rt.range(K))", 1), ("rt.unique(rt.range(N)).y", 1),
     ("rt.clip_by_value(rt.range(N), K, C)", 1), ("rt.zeros_like(rt.zeros([N, K]))", 2),
     ("rt.cast(F, rt.int32) + rt.range(3)", 1), ("rt.fill([rt.cast(F, rt.int64)], 1.0)", 1),
+    ("rt.argmin(rt.zeros([N, K]), 1)", 1), ("rt.reduce_min(rt.zeros([N, K]), 0)", 1),
+    ("rt.linalg.det(rt.eye(N))", 0), ("rt.linalg.cholesky(rt.eye(N))", 2),
+    ("rt.linalg.solve(rt.eye(N), rt.ones([N, K]))", 2),
+    ("rt.nn.max_pool_with_argmax(rt.reshape(x, [N, -1, 1, 1]), 2, 1, 'VALID')[0]", 4),
+    ("rt.complex(rt.zeros([N, 1]), rt.zeros([K]))", 2), ("rt.math.real(rt.zeros(d, rt.complex128))", 2),
+    ("rt.math.imag(rt.zeros([N], rt.complex64))", 1), ("rt.math.conj(rt.zeros([N, K], rt.complex64))", 2),
+    ("rt.atan2(rt.zeros([N, 1]), rt.zeros([K]))", 2), ("rt.pow(rt.zeros([N]), rt.zeros([K, 1]))", 2),
+    ("rt.bitwise.bitwise_xor(rt.range(N), K)", 1), ("rt.bitwise.right_shift(rt.range(N), K)", 1),
+    ("rt.debugging.check_numerics(rt.zeros([N, K]), 'no number')", 2), ("rt.stop_gradient(rt.zeros([N]))", 1),
+    ("rt.not_equal(rt.range(N), K)", 1), ("rt.math.cumprod(rt.zeros([N, K]), 1)", 2), ("rt.nn.relu(rt.zeros([N]))", 1),
+    *[(f"rt.math.{name}(rt.zeros([N, K]))", 2) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+        "floor", "log1p", "rint", "sigmoid", "sign", "sin", "sinh", "softplus", "tan", "tanh")],
     ("rt.TensorArray(rt.float32, size=N, element_shape=[]).stack()", 1),
     ("rt.TensorArray(rt.float32, size=N, element_shape=[2]).stack()", 2),
     ("rt.TensorArray(rt.float32, size=N, element_shape=[]).write(K, 1.0).stack()", 1),
@@ -315,6 +328,13 @@ BODIES: Final = (
     for i in rt.range(3):
         ta = ta.write(i, F)
     return ta.stack()
+""",
+    """
+    out, more = [], []
+    for i in rt.range(N % 3):
+        more.append(x[K])
+        out.extend(more)
+    return out[C]
 """,
 )
 _HOLE: Final = re.compile(r"\b([NKCFGHLAPQWY])\b")
