@@ -1,6 +1,6 @@
 """Functions of nothing but structure: statements and jumps in each other, whose tests take what comes.
 
-    python -m tests.structures 1000 --seed 5     whether a tracer sees the same lines of so many, converted and not
+    python -m tests.structures 1000 --seed 5     whether so many, converted, do the same and show a tracer all lines that run
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = 300
 
 
 class _Writer:
-    """Without `finally`, and without `while` on a walrus: there a line may be seen once more (docs/architecture.md)."""
+    """Without `finally`, after which Python itself may report a line that does not run (`line_events.MISPLACED`)."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -125,7 +125,7 @@ def _events(fn: Callable[..., Any], filename: str, seed: int) -> tuple[list[tupl
 
 
 def differing(seed: int) -> str | None:
-    """Where what a tracer sees of a function, converted and not, parts; None if nowhere."""
+    """What a function does otherwise when it is converted, or which of its lines a tracer does not see; else None."""
     text, filename = structure(seed), f"<structure {seed}>"
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     try:
@@ -158,7 +158,7 @@ def main() -> int:
     for found in _differing(options.seed, options.count):
         print(found, flush=True)
         wrong += 1
-    print(f"{options.count} functions, {wrong} of which a tracer sees other lines")
+    print(f"{options.count} functions, {wrong} of which differ")
     return 1 if wrong else 0
 
 

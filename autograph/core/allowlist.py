@@ -1,4 +1,4 @@
-"""What is left alone, and by which rule. Everything else converts, or raises.
+"""What is left alone, and by which rule. Everything else converts, or raises; a callee without source is left alone.
 
 A function that the user asks to convert (`convert(f)`, `@rt.function`) converts, whatever the module it lives in.
 The rules are for what it calls; `explain` shows the one that holds.

@@ -1,5 +1,4 @@
-"""A tracer sees converted code run as it sees the user's own: the same calls, lines, returns and exceptions, in the
-same order. So debuggers step alike, and coverage finds the same lines and the same branches."""
+"""A tracer of the converted form sees each line that Python runs: so breakpoints stop, and coverage misses none."""
 from __future__ import annotations
 
 import json
@@ -20,13 +19,13 @@ PLAIN = [p for p in load().values() if not p.needs_runtime and p.applies("conver
 
 @pytest.mark.parametrize("watch", WATCHES)
 @pytest.mark.parametrize("subject", sorted({p.subject for p in PLAIN}))
-def test_programs_show_the_same_events(subject: str, watch: str) -> None:
+def test_every_line_of_a_program_is_seen(subject: str, watch: str) -> None:
     found = [parted(p, WATCHES[watch]) for p in PLAIN if p.subject == subject]
     assert found and not [f for f in found if f is not None]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 gives the end of a function lines of its own")
-def test_random_structures_show_the_same_events() -> None:
+def test_every_line_of_random_structures_is_seen() -> None:
     assert [found for seed in (*range(80), 619, 629, 656, 717) if (found := differing(seed)) is not None] == []
 
 
@@ -48,7 +47,7 @@ print(json.dumps([len(found), [f for f in found if f is not None]]))
 
 @pytest.mark.skipif(not FOUND, reason="no other interpreter of 3.10 to 3.14 on PATH or in ~/.pyenv/versions")
 @pytest.mark.parametrize("version", [v for v in FOUND if v < (3, 14)], ids=lambda v: f"{v[0]}.{v[1]}")
-def test_programs_show_the_same_events_on_another_interpreter(version: tuple[int, int], pure_packages: Path) -> None:
+def test_every_line_is_seen_on_another_interpreter(version: tuple[int, int], pure_packages: Path) -> None:
     done = subprocess.run(
         [FOUND[version], "-c", RUN], capture_output=True, text=True, env=environment(pure_packages), timeout=240)
     assert done.returncode == 0, done.stderr
