@@ -1,6 +1,6 @@
 """Functions of nothing but structure: statements and jumps in each other, whose tests take what comes.
 
-    python -m tests.structures 1000 --seed 5     whether so many, converted, do the same and show a tracer all lines that run
+    python -m tests.structures 1000 --seed 5     whether so many, converted, do the same and show a tracer their lines
 """
 from __future__ import annotations
 

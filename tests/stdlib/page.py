@@ -73,9 +73,9 @@ def page(found: list[Comparison], unable: list[str], rate: Rate) -> str:
     if bad:
         lines += ["", "What differs:", "", *bad]
     lines += ["", "## What cannot be kept", "",
-              "The converted form runs here on plain values, which outside of a trace the original code does. The first "
-              "of these tests differ with any converter of source: a run fails if one of them does not. The others may "
-              "differ; a run fails if any other test does."]
+              "The converted form runs here on plain values, which outside of a trace the original code does. The "
+              "first of these tests differ with any converter of source: a run fails if one of them does not. The "
+              "others may differ; a run fails if any other test does."]
     for key, proof in PROOFS.items():
         names = [name for name, why in {**INHERENT, **OF_FRAMES}.items() if why == key]
         lines += ["", *(f"- `{name}`" for name in names), "", proof.rstrip()]
