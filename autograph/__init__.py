@@ -4,7 +4,8 @@
     to_code(f)          its converted source
     explain(f)          which statements stage, which stay Python, and why
     convert_source(t)   the text of a whole module, converted
-    install(package)    packages, converted as they are imported
+    install(package)    packages, checked as they are imported
+    register(cls, b)    a backend for the values of a framework of one's own
 
 Converted modules import only the operators from here: what needs a parser or a printer is loaded when it is asked for.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograph.codegen.disk_cache import set_cache
 from autograph.core.allowlist import do_not_convert, include
+from autograph.core.backend import Backend, register
 from autograph.core.errors import (
     AmbiguousLambdaError,
     ConversionError,
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
     from autograph.tools.import_hook import install, uninstall
 
 __all__ = [
-    "AmbiguousLambdaError", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError", "UnsupportedError",
-    "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert", "explain", "explain_source",
-    "include", "install", "set_cache", "set_loop_options", "to_code", "to_graph", "uninstall",
+    "AmbiguousLambdaError", "Backend", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError",
+    "UnsupportedError", "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert", "explain",
+    "explain_source", "include", "install", "register", "set_cache", "set_loop_options", "to_code", "to_graph",
+    "uninstall",
 ]
 __version__ = "0.1.0"
 

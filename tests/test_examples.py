@@ -26,6 +26,7 @@ SHOWN = {
         r"ag__\.while_loop\(while_test, while_body, 'n', 'steps'\)",
         r"below 100, 97 takes longest: 118 steps", r"traced 1 time; .*: 27 111",
     ],
+    "own_backend": [r"staged: \(1, 4\)\nPython: \(1, 4\)\n"],
     "sum_even": [
         r"ag__\.reduce\(items, for_body, 's'\)", r"a list, in Python: +12\n", r"a tensor, as a graph: +12\n",
         r"a dataset, as a graph: +12\n", r"graph sum_even\(", r"s = reduce\(",

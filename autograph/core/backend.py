@@ -10,12 +10,14 @@ leaves the user's cells as it found them.
 from __future__ import annotations
 
 import builtins
+import operator
 import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any, Final, NamedTuple, Protocol
 
+from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
@@ -77,74 +79,142 @@ class Handler(NamedTuple):
 class Backend(Protocol):
     """What an array framework gives to run converted control flow as a graph.
 
+    A class that derives from this one has to answer four questions, which come first: whether a value is to be staged,
+    and what a branch and the two loops become. What it does not answer besides means that its values are not of use
+    there (a TypeError that says so), or that Python's own answer holds. `examples/own_backend.py` is a whole one.
+
     State values are whatever the user's variables hold: tensors, Python values, containers of these, or
     `UNBOUND`. Each control-flow method returns the final values of the state, in the order of `names`.
     """
 
-    builtins: Mapping[Any, Callable[..., Any]]
-    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
-    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
-    and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
-
-    @property
-    def unroll_budget(self) -> int:
-        """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
-
     def stages(self, value: Any) -> bool:
         """Whether control flow on `value` becomes graph (else Python runs it, by `bool` and `iter`)."""
+        raise NotImplementedError
 
-    def checkpoint(self) -> object:
-        """A mark in the graph being traced; called only while this backend is `ambient`."""
-
-    def rollback(self, mark: object) -> None:
-        """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
-
-    def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values: ...
+    def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """The state after `if pred: true_fn else: false_fn`."""
+        raise NotImplementedError
 
     def while_loop(
         self, test_fn: Body, body_fn: Body, init: Values, names: tuple[str, ...], options: Mapping[str, Any]
-    ) -> Values: ...
+    ) -> Values:
+        """The state after `while test_fn: body_fn`. `options` are those of `set_loop_options`."""
+        raise NotImplementedError
 
     def reduce(
         self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...],
         options: Mapping[str, Any],
-    ) -> Values: ...
+    ) -> Values:
+        """The state after `for item in iterable: body_fn`, left when `test_fn` does not hold after an iteration."""
+        raise NotImplementedError
 
-    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
-        """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
-        once, however often it runs."""
+    # Other control flow.
 
-    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
-        """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
+    def if_exp(self, pred: Any, then: Body, orelse: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """The value of the operand that is chosen, and the state after it. An operand is a body that gives both;
+        the state is what the operands turn out to change: most often nothing."""
+        return self.cond(pred, then, orelse, init, ("value", *names))
 
-    def left_iterator(self, iterator: Any, lineno: int) -> Any:
-        """What is to be in the place of an iterator after the loop in that line, which a staged value may leave: only
-        the graph knows where the iterator is."""
+    def and_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
+        return self.cond(left, right, _Operand(left), init, ("value", *names))
 
-    def outside_iterator(self, iterator: Any, name: str) -> Any:
-        """What is to be in the place of an iterator, which does not tell where it is, while a body is traced: it was
-        made outside of that."""
+    def or_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
+        """As `if_exp`."""
+        return self.cond(left, _Operand(left), right, init, ("value", *names))
 
-    def refuse_in_body(self, what: str, remedy: str) -> None:
-        """An error that says so if a body is being traced."""
+    def not_(self, value: Any) -> Any:
+        return self.cond(value, _Operand(False), _Operand(True), (), ("value",))[0]
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+        raise self.no_meaning("an assertion on this value is not staged", "Assert what Python knows.")
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
         """The state after `try: body()` with handlers. `read` gives the state at any moment while the body runs."""
+        raise self.no_meaning("a `try` is not staged", "Take what stages out of it.")
+
+    def generator(self, clause: Any) -> Any:
+        """The staged form of a generator expression (a `clauses.Clause`), which has `__clause__`: a method that gives
+        the clause when a loop runs over it. Either its iterable is the backend's, or the backend is tracing."""
+        raise self.no_meaning("a generator expression over this value is not staged", "Write a loop.")
+
+    def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
+        """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
+        raise self.no_meaning(f"the number of items of {what} is not known", remedy)
+
+    def no_meaning(self, what: str, remedy: str) -> Exception:
+        """The error for what a staged value cannot be used for."""
+        return TypeError(f"{what}\n{remedy}" if remedy else what)
+
+    # The trace. `ambient.backend` is the backend that is tracing, if any.
+
+    def checkpoint(self) -> object:
+        """A mark in the graph being traced; called only while this backend is `ambient`."""
+        return None
+
+    def rollback(self, mark: object) -> None:
+        """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
 
     def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
         """Whether what was traced since `mark`, of `checkpoint`, may raise one of `kinds` when the graph runs."""
+        return False
 
     def stops(self, mark: Any) -> bool:
         """Whether what was traced since `mark`, of `checkpoint`, may raise StopIteration when the graph runs."""
+        return False
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         """An error if the graph may raise one of `kinds` for what was traced in these lines of the user's."""
 
+    def is_staged_error(self, error: BaseException) -> bool:
+        """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
+        return False
+
+    def hides(self, error: BaseException) -> bool:
+        """Whether an error is about staging itself, so that no handler of the user's is to see it."""
+        return False
+
+    def refuse_in_body(self, what: str, remedy: str) -> None:
+        """An error that says so if a body is being traced."""
+
     def left_by(self, error: BaseException | None) -> None:
         """Told of each error that leaves a body while it is traced, and (None) of each end of a body, while the state
         is what it was there."""
+
+    # What bodies do to objects that are no state, or that several names may have.
+
+    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
+        """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
+        once, however often it runs."""
+        return TypeError(format_error(filename, lineno, None, f"{name!r}, of type {kind.__name__}, changes here, which"
+                                      " happens once, while the body is traced", "Assign a new value to it instead."))
+
+    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
+        """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
+        return TypeError(format_error(filename, lineno, None, f"an item is taken of {name!r}, of type {kind}, which "
+                                      "happens once, while the body is traced", "Take the items before."))
+
+    def left_iterator(self, iterator: Any, lineno: int) -> Any:
+        """What is to be in the place of an iterator after the loop in that line, which a staged value may leave: only
+        the graph knows where the iterator is."""
+        return None
+
+    def outside_iterator(self, iterator: Any, name: str) -> Any:
+        """What is to be in the place of an iterator, which does not tell where it is, while a body is traced: it was
+        made outside of that."""
+        return iterator
+
+    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
+        """The error for a loop over Python values that went past `unroll_budget`."""
+        return RuntimeError(format_error(filename, lineno, None, f"this loop has more than {self.unroll_budget} "
+                                         "iterations, each of which is staged by itself", "Loop over a staged value."))
+
+    @property
+    def unroll_budget(self) -> int:
+        """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
+        return 1000
 
     def leaves(self, value: Any, origin: Any) -> None:
         """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
@@ -153,118 +223,130 @@ class Backend(Protocol):
     def is_copy(self, value: Any, origin: Any) -> bool:
         """Whether a list, dict or object with which a body begins is a copy of `origin` whenever the body runs: other
         iterations of a loop may begin with copies of others."""
+        return False
 
     def may_be_others(self, value: Any) -> bool:
         """Whether a list, dict or object is, for all that is known, one that another name has, too."""
-
-    def is_staged_error(self, error: BaseException) -> bool:
-        """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
-
-    def hides(self, error: BaseException) -> bool:
-        """Whether an error is about staging itself, so that no handler of the user's is to see it."""
-
-    def if_exp(self, pred: Any, then: Body, orelse: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """The value of the operand that is chosen, and the state after it. An operand is a body that gives both;
-        the state is what the operands turn out to change: most often nothing."""
-
-    def and_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """As `if_exp`."""
-
-    def or_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """As `if_exp`."""
-
-    def not_(self, value: Any) -> Any: ...
-
-    def check_keys(self, value: Any) -> None:
-        """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
-
-    def method_of_dict(self, method: Any) -> Any:
-        """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
-        keys."""
-
-    def method_of_sequence(self, method: Any) -> Any:
-        """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
-
-    def item(self, container: Any, index: Any) -> Any:
-        """`container[index]` for a Python list, tuple, range or dict; the index, or a bound of the slice, is the
-        backend's."""
-
-    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
-        """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
-        an item of in `around[i][index] = value`, else None."""
-
-    def compare(self, name: str, left: Any, right: Any) -> Any:
-        """`left < right` or the like, by its name in the module operator, of what may be containers of its values."""
+        return False
 
     def came_back(self, values: Sequence[Any]) -> None:
         """These lists, in whose places something else was, are there again: what was traced since is taken back."""
 
-    def looks(self, fn: Any) -> bool:
-        """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library. A backend
-        need not have these two methods."""
+    # Containers: of Python's, with values or indices of the backend's, and values of its own.
 
-    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-        """What to call in place of such a callee with these arguments, while this backend traces."""
+    def replaces(self, target: Any) -> bool:
+        """Whether a value does not change in place: what `setitem` gives for it is another."""
+        return False
 
-    def percent(self, text: Any, values: Any) -> Any:
-        """`text % values`, where one or the other is text that is put together."""
+    def setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """What `target` becomes by `target[index] = value`."""
+        target[index] = value
+        return target
 
-    def check_attributes(self, value: Any) -> None:
-        """An error if only the graph knows which attributes an object has."""
+    def item(self, container: Any, index: Any) -> Any:
+        """`container[index]` for a Python list, tuple, range or dict; the index, or a bound of the slice, is the
+        backend's."""
+        return container[index]
+
+    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
+        """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
+        an item of in `around[i][index] = value`, else None."""
+        container[index] = value
+
+    def list_item(self, value: Any) -> Any:
+        """What stands for `value` in a list that a staged comprehension makes."""
+        return value
+
+    def contains(self, container: Any, value: Any) -> Any:
+        """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
+        return value in container
+
+    def compare(self, name: str, left: Any, right: Any) -> Any:
+        """`left < right` or the like, by its name in the module operator, of what may be containers of its values."""
+        return getattr(operator, name)(left, right)
+
+    def method_of_dict(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
+        keys."""
+        return method
+
+    def method_of_sequence(self, method: Any) -> Any:
+        """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
+        return method
+
+    def check_keys(self, value: Any) -> None:
+        """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
 
     def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
         """Told of an item of a dict that is state, when it is set."""
 
-    def text(self, value: Any) -> Any:
-        """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
+    # What may be None or not be there, as a staged branch may have left it.
 
     def is_none(self, value: Any) -> Any:
         """`value is None`, for a value that a staged branch may have set to None."""
+        return value is None
+
+    def is_same(self, value: Any, other: Any) -> Any:
+        """`value is other`, of which one is the backend's, and may be None."""
+        return value is other
+
+    def is_bool(self, value: Any, wanted: bool) -> Any:
+        """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
+        return value is wanted
 
     def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
         """What `test` says of a value of the backend's, which may be None."""
+        return test(value)
 
     def matched(self, value: Any) -> Any:
         """The subject of a `match` whose patterns only Python can match: an error if it may be None."""
+        return value
 
     def read(self, value: Any) -> Any:
         """The value of a variable that is read, to raise when the graph runs if it is not bound there."""
+        return value
 
     def check_attribute(self, value: Any, name: str) -> None:
         """To raise when the graph runs if an attribute is not there, which staged code set on some ways only."""
 
-    def is_same(self, value: Any, other: Any) -> Any:
-        """`value is other`, of which one is the backend's, and may be None."""
+    def check_attributes(self, value: Any) -> None:
+        """An error if only the graph knows which attributes an object has."""
 
-    def is_bool(self, value: Any, wanted: bool) -> Any:
-        """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
+    # Python's builtins, text, and code that runs as it is.
 
-    def contains(self, container: Any, value: Any) -> Any:
-        """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
+    builtins: Mapping[Any, Callable[..., Any]] = {}
+    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
+    and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
 
-    def generator(self, clause: Any) -> Any:
-        """The staged form of a generator expression (a `clauses.Clause`), which has `__clause__`: a method that gives
-        the clause when a loop runs over it. Either its iterable is the backend's, or the backend is tracing."""
+    def text(self, value: Any) -> Any:
+        """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
+        return value
 
-    def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-        """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
+    def percent(self, text: Any, values: Any) -> Any:
+        """`text % values`, where one or the other is text that is put together."""
+        return text % values
 
-    def list_item(self, value: Any) -> Any:
-        """What stands for `value` in a list that a staged comprehension makes."""
+    def looks(self, fn: Any) -> bool:
+        """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library."""
+        return False
 
-    def no_meaning(self, what: str, remedy: str) -> Exception:
-        """The error for what a staged value cannot be used for."""
+    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+        """What to call in place of such a callee with these arguments, while this backend traces."""
+        found: Callable[..., Any] = fn
+        return found
 
-    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None: ...
 
-    def replaces(self, target: Any) -> bool:
-        """Whether a value does not change in place: what `setitem` gives for it is another."""
+class _Operand:
+    """A body that gives a value, and the state as it is."""
 
-    def setitem(self, target: Any, index: Any, value: Any) -> Any:
-        """What `target` becomes by `target[index] = value`."""
+    filename, lineno = __file__, 0
 
-    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
-        """The error for a loop over Python values that went past `unroll_budget`."""
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, *state: Any) -> Any:
+        return (self.value, *state)
 
 
 class _Ambient(threading.local):

@@ -79,13 +79,6 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
     """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
     try:
         part(test), part(body)
-        tracing = ambient.backend
-        if tracing is None:
-            while True:
-                going = test()
-                if going is not True and (going is False or not going):
-                    return
-                body()
         while True:
             mark = checkpoint(test)
             going = test()
