@@ -10,7 +10,7 @@ import functools
 import gc
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import (
     BuiltinMethodType,
     CellType,
@@ -52,6 +52,22 @@ class Held(NamedTuple):
     """Whether no other can be put in its place where it is."""
 
 
+class _Found(NamedTuple):
+    """Something that was met and is to be followed: as `Held`, with how many steps led to it."""
+
+    path: str | None
+    value: Any
+    depth: int
+    hint: str
+    fixed: bool
+
+    def item(self, key: Any) -> str | None:
+        return self.path and f"{self.path}[{key!r}]"
+
+    def attribute(self, name: str) -> str | None:
+        return self.path and f"{self.path}.{name}"
+
+
 class Reach:
     def __init__(
         self, variables: Iterable[tuple[str, Any]], codes: Iterable[CodeType] = (),
@@ -76,7 +92,7 @@ class Reach:
         self._codes: dict[int, CodeType] = {}
         self._scopes: list[tuple[str | None, Any, set[str]]] = []
         """Classes and modules, with the names by which they have been looked into."""
-        self._pending: deque[tuple[str | None, Any, int, str, bool]] = deque()
+        self._pending: deque[_Found] = deque()
         for code in codes:
             self._code(code, namespace or {}, "module")
         later: list[tuple[str, Any]] = []
@@ -108,8 +124,7 @@ class Reach:
         known = -1
         while known < len(self._names) or self._pending:
             while self._pending:
-                path, value, depth, hint, fixed = self._pending.popleft()
-                self._visit(path, value, depth, hint, fixed)
+                self._visit(self._pending.popleft())
             known = len(self._names)
             for path, scope, done in list(self._scopes):
                 is_class = isinstance(scope, type)
@@ -120,84 +135,118 @@ class Reach:
 
     def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
         if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
-            self._pending.append((path if depth <= _DEPTH else None, value, depth, hint, fixed))
+            self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint, fixed))
 
     def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
         for value in values:
             self._meet(None, value, depth, hint)
 
-    def _visit(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool) -> None:
+    def _visit(self, found: _Found) -> None:
+        value = found.value
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
         kind = type(value)  # `isinstance` would run code of proxies
-        below = depth + 1
         if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
-            self.iterators.append((path or hint, value))
-        if issubclass(kind, (tuple, *_FIXED)):
-            inside = fixed or not issubclass(kind, tuple)
-            if issubclass(kind, (set, deque)):
-                self.held.append(Held(path, value, hint, fixed))
-            items = list(tuple.__iter__(value) if issubclass(kind, tuple) else value)
-            for i, item in enumerate(() if only_atoms(items) else items):
-                self._meet(path and f"{path}[{i}]" if not inside else None, item, below, hint, inside)
-        elif issubclass(kind, (list, bytearray)):
-            self.held.append(Held(path, value, hint, fixed))
-            if issubclass(kind, list) and not only_atoms(list.__iter__(value)):
-                for i, item in enumerate(list.__iter__(value)):
-                    self._meet(path and f"{path}[{i}]", item, below, hint)
-        elif issubclass(kind, dict):
-            self.held.append(Held(path, value, hint, fixed))
-            if not only_atoms(dict.values(value)):
-                for key, item in dict.items(value):
-                    self._meet(path and f"{path}[{key!r}]" if type(key) in (str, int) else None, item, below, hint)
-        elif kind is FunctionType:
-            self._function(value)
-        elif kind is MethodType and hasattr(type(value.__self__), "__become__"):
-            self.methods.append(value)
-        elif kind is MethodType:
-            self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
-            self._meet(None, value.__func__, below, hint)
-        elif kind is BuiltinMethodType or kind is MethodWrapperType:
-            if is_iterator(value.__self__) or is_other(value.__self__):
-                self._meet(path and f"{path}.__self__", value.__self__, depth, hint)
-            elif type(value.__self__) in (list, dict):
-                self.methods.append(value)
-                self._meet(None, value.__self__, below, hint, True)
-        elif kind.__module__ == "_csv":  # it has the file that it writes or reads
-            self._meet_all(gc.get_referents(value), below, hint)
-        elif issubclass(kind, functools.partial):
-            self._meet_all((value.func, value.args, value.keywords), below, hint)
-        elif issubclass(kind, (staticmethod, classmethod)):
-            self._meet(None, value.__func__, below, hint)
-        elif issubclass(kind, property):
-            self._meet_all((value.fget, value.fset, value.fdel), below, hint)
-        elif hasattr(kind, "__become__"):
-            self.held.append(Held(path, value, hint, fixed))
-        elif issubclass(kind, (type, ModuleType)):
-            module = value.__module__ if issubclass(kind, type) else value.__name__
-            if isinstance(module, str) and _is_users(module):  # that of a class may be a descriptor, as Cython makes it
-                if issubclass(kind, type):
-                    meet(value)
-                self.held.append(Held(path, value, hint, fixed))
-                self._scopes.append((path, value, set()))
-                for base in value.__bases__ if issubclass(kind, type) else ():
-                    self._meet(None, base, below, base.__name__)
-            elif issubclass(kind, ModuleType):
-                generators = generators_of(value)
-                if generators is not None:
-                    self._scopes.append((None, generators, set()))
-        else:
-            fields = fields_in(value)
-            if fields is not None or is_other(value, named=True):
-                self.held.append(Held(path, value, hint, fixed))
-                if hasattr(kind, "__stands_for__"):
-                    path = None  # the user's code has no such attribute
-                for name, item in (fields or {}).items():
-                    self._meet(path and f"{path}.{name}", item, below, name)
+            self.iterators.append((found.path or found.hint, value))
+        follow = next((way for kinds, way in _WAYS if issubclass(kind, kinds)), Reach._object)
+        follow(self, found)
         if is_users_class(kind):
             meet(kind)
-            self._meet(None, kind, below, kind.__name__)
+            self._meet(None, kind, found.depth + 1, kind.__name__)
+
+    # What each kind of object leads to.
+
+    def _hold(self, found: _Found) -> None:
+        self.held.append(Held(found.path, found.value, found.hint, found.fixed))
+
+    def _fixed_items(self, found: _Found) -> None:
+        value, kind = found.value, type(found.value)
+        is_tuple = issubclass(kind, tuple)
+        inside = found.fixed or not is_tuple
+        if issubclass(kind, (set, deque)):
+            self._hold(found)
+        items = list(tuple.__iter__(value) if is_tuple else value)
+        for i, item in enumerate(() if only_atoms(items) else items):
+            self._meet(found.item(i) if not inside else None, item, found.depth + 1, found.hint, inside)
+
+    def _list(self, found: _Found) -> None:
+        self._hold(found)
+        if issubclass(type(found.value), list) and not only_atoms(list.__iter__(found.value)):
+            for i, item in enumerate(list.__iter__(found.value)):
+                self._meet(found.item(i), item, found.depth + 1, found.hint)
+
+    def _dict(self, found: _Found) -> None:
+        self._hold(found)
+        if not only_atoms(dict.values(found.value)):
+            for key, item in dict.items(found.value):
+                path = found.item(key) if type(key) in (str, int) else None
+                self._meet(path, item, found.depth + 1, found.hint)
+
+    def _def(self, found: _Found) -> None:
+        self._function(found.value)
+
+    def _method(self, found: _Found) -> None:
+        method = found.value
+        if hasattr(type(method.__self__), "__become__"):
+            self.methods.append(method)
+        else:
+            self._meet(found.attribute("__self__"), method.__self__, found.depth, found.hint)
+            self._meet(None, method.__func__, found.depth + 1, found.hint)
+
+    def _method_in_c(self, found: _Found) -> None:
+        owner = found.value.__self__
+        if is_iterator(owner) or is_other(owner):
+            self._meet(found.attribute("__self__"), owner, found.depth, found.hint)
+        elif type(owner) in (list, dict):
+            self.methods.append(found.value)
+            self._meet(None, owner, found.depth + 1, found.hint, True)
+
+    def _partial(self, found: _Found) -> None:
+        self._meet_all((found.value.func, found.value.args, found.value.keywords), found.depth + 1, found.hint)
+
+    def _wrapped(self, found: _Found) -> None:
+        self._meet(None, found.value.__func__, found.depth + 1, found.hint)
+
+    def _property(self, found: _Found) -> None:
+        self._meet_all((found.value.fget, found.value.fset, found.value.fdel), found.depth + 1, found.hint)
+
+    def _class(self, found: _Found) -> None:
+        cls = found.value
+        if self._is_scope(found, cls.__module__):
+            meet(cls)
+            for base in cls.__bases__:
+                self._meet(None, base, found.depth + 1, base.__name__)
+
+    def _module(self, found: _Found) -> None:
+        if not self._is_scope(found, found.value.__name__):
+            generators = generators_of(found.value)
+            if generators is not None:
+                self._scopes.append((None, generators, set()))
+
+    def _is_scope(self, found: _Found, module: Any) -> bool:
+        """Look into a class or module of the user's."""
+        is_users = isinstance(module, str) and _is_users(module)  # that of a class of Cython is a descriptor
+        if is_users:
+            self._hold(found)
+            self._scopes.append((found.path, found.value, set()))
+        return is_users
+
+    def _object(self, found: _Found) -> None:
+        value, kind = found.value, type(found.value)
+        if kind.__module__ == "_csv":  # it has the file that it writes or reads
+            self._meet_all(gc.get_referents(value), found.depth + 1, found.hint)
+            return
+        if hasattr(kind, "__become__"):
+            self._hold(found)
+            return
+        fields = fields_in(value)
+        if fields is None and not is_other(value, named=True):
+            return
+        self._hold(found)
+        nameable = not hasattr(kind, "__stands_for__")  # else the user's code has no such attribute
+        for name, item in (fields or {}).items():
+            self._meet(found.attribute(name) if nameable else None, item, found.depth + 1, name)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
@@ -232,6 +281,15 @@ class Reach:
             self._names |= _names(code)
             if _stored(code):
                 self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
+
+
+_WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
+    ((tuple, *_FIXED), Reach._fixed_items), ((list, bytearray), Reach._list), (dict, Reach._dict),
+    (FunctionType, Reach._def), (MethodType, Reach._method),
+    ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
+    (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),
+    (type, Reach._class), (ModuleType, Reach._module))
+"""By kind of object, what follows it; `Reach._object` follows all others."""
 
 
 def meet_all(*values: Any) -> Reach:

@@ -225,109 +225,143 @@ def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
     """The loop, block by block, of at least as many elements as a block has: the state after it, and whether that is
     wrong, as a block failed its check or nothing was done. `length`: at most so many iterations.
     `fits`: whether the arrays are such that it can be done; None: they are."""
-    b = w.b
-    body, test, items = plan.body, plan.test, plan.items
-    types = [type_of(v) for v in body.inputs[items:]]
-    arrays = [k for k, type in enumerate(types) if type.shape]
-    count = block_size(plan)
-    size = b.product(dims)
-    total = b.i64(size)
-    sources = {k: w.leaf(state[k]) for k in arrays}
-    carried = [k for k in arrays if body.outputs[k] is not body.inputs[items + k]]
-    targets = {k: w.memory(types[k].dtype, dims) for k in carried}
-    block = Block(w, dims, count)
-    firsts = {k: w.element(state[k]) for k in range(len(types)) if k not in arrays}
-    scalars = [k for k in firsts if body.outputs[k] is not body.inputs[items + k]]
-    held: dict[str, dict[GraphValue, Value]] = {"body": {}, "test": {}}
-    for name, graph in (("body", body), ("test", test)):
-        for _, v in graph.captures if graph is not None else ():
-            if v in plan.shapes:
-                continue
-            x = envs[name][plan.names[v]]
-            held[name][v] = w.leaf(x) if isinstance(x, Array) else x
+    return _Tiles(w, plan, state, envs, length, dims, cost).all(fits)
 
-    def one(start: Val, best: Sequence[Val]) -> list[Val]:
-        b = w.b
-        base = b.intrinsic("smin", start, b.op("i64", f"sub {total}, {count}"))
 
-        def load(x: Value) -> Val:
-            if isinstance(x, Scalar):
-                return x.val
-            assert isinstance(x, Leaf)
-            if all(isinstance(s, int) and s == 0 for s in x.strides or (1,)):
-                return x.at(Context(b), [0] * len(x.dims))
-            return x.at(Context(b, count), [base])
+class _Tiles:
+    """The loop over tiles: what is carried is in registers while all iterations run for one block of elements."""
 
-        outer = {name: {v: load(x) for v, x in env.items()} for name, env in held.items()}
-        fixed = {k: load(sources[k]) for k in arrays if k not in carried}
+    def __init__(self, w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+                 length: Val | None, dims: Sequence[Index], cost: int) -> None:
+        self.w, self.plan, self.state, self.length, self.cost = w, plan, state, length, cost
+        body, items = plan.body, plan.items
+        self.types = [type_of(v) for v in body.inputs[items:]]
+        self.arrays = [k for k, type in enumerate(self.types) if type.shape]
+        self.count = block_size(plan)
+        self.size = w.b.product(dims)
+        self.total = w.b.i64(self.size)
+        self.sources = {k: w.leaf(state[k]) for k in self.arrays}
+        self.carried = [k for k in self.arrays if body.outputs[k] is not body.inputs[items + k]]
+        self.targets = {k: w.memory(self.types[k].dtype, dims) for k in self.carried}
+        self.block = Block(w, dims, self.count)
+        self.firsts = {k: w.element(state[k]) for k in range(len(self.types)) if k not in self.arrays}
+        self.scalars = [k for k in self.firsts if body.outputs[k] is not body.inputs[items + k]]
+        self.captures = {name: self._captured(graph, envs[name]) for name, graph in (
+            ("body", body), ("test", plan.test)) if graph is not None}
+
+    def _captured(self, graph: Graph, env: dict[GraphValue, Value]) -> dict[GraphValue, Value]:
+        found: dict[GraphValue, Value] = {}
+        for _, v in graph.captures:
+            if v not in self.plan.shapes:
+                x = env[self.plan.names[v]]
+                found[v] = self.w.leaf(x) if isinstance(x, Array) else x
+        return found
+
+    def all(self, fits: Val | None) -> tuple[list[Value], Val | None]:
+        b, plan = self.w.b, self.plan
+        start = [const("i64", -1), *[self.firsts[k] for k in self.scalars]]
+        if plan.checked:
+            start.append(const("i1", 0))
+        stop = self.size if fits is None else b.select(fits, self.total, const("i64", 0))
+        last = _all_blocks(self.w, stop, self.count, self.cost, start, plan.checked, self.one)
+        results: list[Value] = list(self.state)
+        for k, type in enumerate(self.types):
+            if k in self.targets:
+                results[k] = self.targets[k]
+            elif k in self.scalars:
+                results[k] = Scalar(type.dtype, last[1 + self.scalars.index(k)])
+        wrong = last[-1] if plan.checked else None
+        if fits is not None:
+            wrong = b.not_(fits) if wrong is None else b.or_(b.not_(fits), wrong)
+        return results, wrong
+
+    def one(self, start: Val, best: Sequence[Val]) -> list[Val]:
+        """All iterations for the block at `start`. `best`: the most iterations of a block so far, the scalars after
+        them, and whether a block failed its check."""
+        b = self.w.b
+        base = b.intrinsic("smin", start, b.op("i64", f"sub {self.total}, {self.count}"))
+        outer = {name: {v: self._load(x, base) for v, x in env.items()} for name, env in self.captures.items()}
+        now, turn, still = self._iterations(outer, base)
+        for k in self.carried:
+            dtype = self.types[k].dtype
+            b.store(now[k], b.offset(self.targets[k].pointer, base, llvm_type(dtype)), dtype.size)
+        later = b.icmp("sgt", turn, best[0])
+        chosen = [b.select(later, turn, best[0])]
+        chosen += [b.select(later, now[k], old)
+                   for k, old in zip(self.scalars, best[1:1 + len(self.scalars)], strict=True)]
+        if self.plan.checked:
+            assert still is not None
+            chosen.append(b.or_(best[-1], self._is_wrong(outer, now, turn, still)))
+        return chosen
+
+    def _load(self, x: Value, base: Val) -> Val:
+        if isinstance(x, Scalar):
+            return x.val
+        assert isinstance(x, Leaf)
+        if all(isinstance(s, int) and s == 0 for s in x.strides or (1,)):
+            return x.at(Context(self.w.b), [0] * len(x.dims))
+        return x.at(Context(self.w.b, self.count), [base])
+
+    def _iterations(
+        self, outer: dict[str, dict[GraphValue, Val]], base: Val
+    ) -> tuple[list[Val], Val, Val | None]:
+        """The loop of one block: the state after it, its number of iterations, and the `reduce_any` of its test."""
+        w, b, block, plan = self.w, self.w.b, self.block, self.plan
+        fixed = {k: self._load(self.sources[k], base) for k in self.arrays if k not in self.carried}
         head, inside, after = b.label("while"), b.label("do"), b.label("end")
-        first = {k: block.wide(load(sources[k])) for k in carried}
+        first = {k: block.wide(self._load(self.sources[k], base)) for k in self.carried}
         before = b.block
         b.start(head)
         turn, close_turn = b.open_phi("i64", const("i64", 0), before)
-        phis = {k: b.open_phi(v.ty, v, before) for k, v in ({k: firsts[k] for k in scalars} | first).items()}
-        now = [phis[k][0] if k in phis else fixed[k] if k in fixed else firsts[k] for k in range(len(types))]
-        go = const("i1", 1) if length is None else b.icmp("slt", turn, length)
-        held_any: Val | None = None
-        if test is not None:
-            env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
-            (more,) = block.run(test, env, plan.any)
-            go = more if length is None else b.and_(go, more)
-            held_any = env[plan.any.outputs[0]] if plan.any is not None else None
+        values = {k: self.firsts[k] for k in self.scalars} | first
+        phis = {k: b.open_phi(v.ty, v, before) for k, v in values.items()}
+        now = [phis[k][0] if k in phis else fixed[k] if k in fixed else self.firsts[k] for k in range(len(self.types))]
+        go = const("i1", 1) if self.length is None else b.icmp("slt", turn, self.length)
+        still: Val | None = None
+        if plan.test is not None:
+            (more,), still = self._test(plan.test, outer, now)
+            go = more if self.length is None else b.and_(go, more)
         b.branch(go, inside, after)
         b.start(inside)
-        news = iterate(outer, now, turn)
-        w.poll(cost)
+        news = self._iterate(outer, now, turn)
+        w.poll(self.cost)
         close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
         for k, (_, close) in phis.items():
-            close(block.wide(news[k]) if k in carried else news[k], b.block)
+            close(block.wide(news[k]) if k in self.carried else news[k], b.block)
         b.jump(head)
         b.start(after)
-        for k in carried:
-            pointer = b.offset(targets[k].pointer, base, llvm_type(types[k].dtype))
-            b.store(now[k], pointer, types[k].dtype.size)
-        later = b.icmp("sgt", turn, best[0])
-        chosen = [b.select(later, turn, best[0])]
-        chosen += [b.select(later, now[k], old) for k, old in zip(scalars, best[1:1 + len(scalars)], strict=True)]
-        if plan.checked:
-            assert held_any is not None and test is not None and plan.any is not None
-            again = iterate(outer, now, turn)
-            same: Val | None = None
-            for k in carried:
-                equal = _equal(block, now[k], block.wide(again[k]))
-                same = equal if same is None else b.and_(same, equal)
-            following = [again[k] if k in carried else v for k, v in enumerate(now)]
-            env = {**outer["test"], **dict(zip(test.inputs, following, strict=True))}
-            block.run(test, env, plan.any)
-            still = env[plan.any.outputs[0]]
-            assert same is not None
-            wrong = b.and_(b.not_(held_any), b.or_(b.not_(same), still))
-            chosen.append(b.or_(best[-1], wrong))
-        return chosen
+        return now, turn, still
 
-    def iterate(outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val) -> list[Val]:
-        b = w.b
+    def _test(
+        self, test: Graph, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val]
+    ) -> tuple[list[Val], Val | None]:
+        env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
+        found = self.block.run(test, env, self.plan.any)
+        return found, None if self.plan.any is None else env[self.plan.any.outputs[0]]
+
+    def _is_wrong(
+        self, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val, still: Val
+    ) -> Val:
+        """Whether a block that is through would change in a further iteration, which other blocks may need."""
+        b, test = self.w.b, self.plan.test
+        assert test is not None
+        again = self._iterate(outer, now, turn)
+        same: Val | None = None
+        for k in self.carried:
+            equal = _equal(self.block, now[k], self.block.wide(again[k]))
+            same = equal if same is None else b.and_(same, equal)
+        following = [again[k] if k in self.carried else v for k, v in enumerate(now)]
+        _, then = self._test(test, outer, following)
+        assert same is not None and then is not None
+        return b.and_(b.not_(still), b.or_(b.not_(same), then))
+
+    def _iterate(self, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val) -> list[Val]:
+        b, body = self.w.b, self.plan.body
         given: list[Val] = []
-        if items:
+        if self.plan.items:
             ty = llvm_type(type_of(body.inputs[0]).dtype)
             given = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
-        return block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *now], strict=True))})
-
-    start = [const("i64", -1), *[firsts[k] for k in scalars]]
-    if plan.checked:
-        start.append(const("i1", 0))
-    stop = size if fits is None else b.select(fits, total, const("i64", 0))
-    last = _all_blocks(w, stop, count, cost, start, plan.checked, one)
-    results: list[Value] = list(state)
-    for k in range(len(types)):
-        if k in targets:
-            results[k] = targets[k]
-        elif k in scalars:
-            results[k] = Scalar(types[k].dtype, last[1 + scalars.index(k)])
-    wrong = last[-1] if plan.checked else None
-    if fits is not None:
-        wrong = b.not_(fits) if wrong is None else b.or_(b.not_(fits), wrong)
-    return results, wrong
+        return self.block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *now], strict=True))})
 
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
