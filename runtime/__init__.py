@@ -1,7 +1,7 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-from autograph.core.tracebacks import hide_package
+from autograph.backend import hide_package
 from runtime import autograph, bitwise, config, data, debugging, dtypes, errors, linalg, math, nest, nn, random
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.tensor import Tensor

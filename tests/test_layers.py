@@ -141,6 +141,14 @@ def test_autograph_knows_no_runtime() -> None:
     assert not outward
 
 
+def test_runtime_imports_what_autograph_offers_to_backends() -> None:
+    inward = {
+        (name, target) for name in MODULES if name.split(".")[0] == "runtime" for target, _ in imports(name)
+        if target.split(".")[0] == "autograph" and target not in ("autograph", "autograph.backend")
+    }
+    assert not inward
+
+
 def test_every_folder_has_its_place() -> None:
     """Folders of nothing but a docstring have none, and need none."""
     assert len(FOLDERS) == len(set(FOLDERS))

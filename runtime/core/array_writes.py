@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.core.trace_cleanup import of_trace
-from autograph.state.heap_snapshot import fields_of
+from autograph.backend import fields_of, of_trace
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position, Value, user_position
 from runtime.core.tensor import OPERATORS, GraphList, GraphTensor, Tensor

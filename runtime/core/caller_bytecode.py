@@ -9,7 +9,7 @@ import sys
 from types import FrameType
 from typing import Final
 
-from autograph.core.tracebacks import is_converted, is_internal
+from autograph.backend import is_converted, is_internal
 
 __all__ = [
     "calls_native_code", "compares_containers", "deletes", "formats", "is_in_place", "is_subscript", "property_getter",

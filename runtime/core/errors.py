@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from autograph.core.errors import format_error
+from autograph.backend import format_error
 
 __all__ = [
     "AbortedError",

@@ -25,9 +25,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from autograph.core.allowlist import PACKAGES
-from autograph.core.errors import format_error
-from autograph.core.tracebacks import is_internal
+from autograph.backend import PACKAGES, format_error, is_internal
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.types import DType, ListType, Shape, Type

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.backend import at_end, of_trace
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Position, is_users, user_position
 

@@ -14,9 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, NoReturn, SupportsIndex, TypeVar
 from weakref import ref
 
-from autograph.core.backend import Backend, ambient
-from autograph.core.code_cache import until_gone
-from autograph.core.tracebacks import is_converted
+from autograph.backend import Backend, ambient, is_converted, until_gone
 from runtime.core.graph import Value, staging_error
 from runtime.core.types import ListType, TensorShape, TensorType, dtype_of
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 
 import numpy as np
 
-from autograph.core.backend import Backend
-from autograph.core.trace_cleanup import of_trace
+from autograph.backend import Backend, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate

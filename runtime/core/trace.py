@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from autograph.core.backend import Backend, ambient
-from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.backend import Backend, ambient, at_end, of_trace
 from runtime.core.array_writes import written_by
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.core.graph import Graph, Value, user_position

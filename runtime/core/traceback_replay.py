@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from autograph.core.tracebacks import is_body
-from autograph.state.reference_rewriting import outermost
+from autograph.backend import is_body, outermost
 from runtime.core.graph import Position, is_users
 
 __all__ = ["raise_at", "trail"]

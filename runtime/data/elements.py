@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import autograph as ag
-from autograph.core.trace_cleanup import restored
+from autograph.backend import restored
 from runtime.backends.numpy import compile_graph
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, Value, prune, user_position

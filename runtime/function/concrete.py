@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from autograph.core.tracebacks import prune
+from autograph.backend import prune
 from runtime.backends.select import Executable, chosen, make
 from runtime.core.array_writes import Hazard, check_call, memories_of, remember
 from runtime.core.errors import DTypeError, ShapeError, locate

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autograph.api import unwrap
-from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
+from autograph.backend import Difference, changed_arguments, check, compare, copied, observe, running, unwrap
 from runtime.core.config import settings
 from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor

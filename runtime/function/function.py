@@ -19,11 +19,7 @@ from types import CodeType, MethodType
 from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
-from autograph.core.code_cache import until_gone
-from autograph.core.trace_cleanup import restored
-from autograph.core.tracebacks import prune
-from autograph.dispatch.special_methods import meeting
-from autograph.state.reachability import meet_all
+from autograph.backend import meet_all, meeting, prune, restored, until_gone
 from runtime.backends.select import Called
 from runtime.core.array_writes import Hazard, check_results, origins_of, tracing_arrays
 from runtime.core.config import check_executor, settings

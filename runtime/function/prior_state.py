@@ -13,10 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from autograph.core.backend import UNBOUND
-from autograph.core.slots import fields_in, put
-from autograph.state.heap_snapshot import Heap
-from autograph.state.reachability import Held, Reach, cell_is_filled
+from autograph.backend import UNBOUND, Heap, Held, Reach, cell_is_filled, fields_in, put
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor

@@ -10,12 +10,7 @@ from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 
-from autograph.core.backend import UNBOUND
-from autograph.core.iterator_positions import is_iterator
-from autograph.core.slots import fields_in, put, take_out
-from autograph.core.tracebacks import is_internal
-from autograph.state.heap_snapshot import fill
-from autograph.state.reachability import cell_is_filled
+from autograph.backend import UNBOUND, cell_is_filled, fields_in, fill, is_internal, is_iterator, put, take_out
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
-from autograph.core.errors import format_error
+from autograph.backend import format_error
 from runtime.core.graph import user_position
 from runtime.core.types import TensorSpec
 from runtime.function.signature import count, is_leaf

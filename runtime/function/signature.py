@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.state.heap_snapshot import fields_of
+from autograph.backend import fields_of
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
 from runtime.core.symbolic_text import StagedText

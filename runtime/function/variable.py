@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.core.backend import Backend
-from autograph.core.trace_cleanup import of_trace
+from autograph.backend import Backend, of_trace
 from runtime.core import trace
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.graph import Value, user_position

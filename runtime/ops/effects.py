@@ -16,9 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from autograph.core.access_paths import name_of, path_of
-from autograph.core.backend import HEAP_TYPE
-from autograph.core.code_cache import until_gone
+from autograph.backend import HEAP_TYPE, name_of, path_of, until_gone
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.graph import Position

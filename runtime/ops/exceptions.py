@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.core.tracebacks import is_internal
+from autograph.backend import is_internal
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Node, Position

@@ -4,9 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from autograph.core.backend import Body, Handler, Values, announce
-from autograph.core.untracked_mutables import draws_random_numbers
-from autograph.operators.generators import Clause
+from autograph.backend import Body, Clause, Handler, Values, announce, draws_random_numbers
 from runtime.core import trace
 from runtime.core.array_writes import set_item
 from runtime.core.config import settings

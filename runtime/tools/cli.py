@@ -15,8 +15,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.core.errors import ConversionError, format_error
-from autograph.core.tracebacks import is_internal
+from autograph.backend import ConversionError, format_error, is_internal
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.function.function import Function, Method, function

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from autograph import operators
+from autograph.backend import operators
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from autograph import operators
-from autograph.core.backend import backend_of
+from autograph.backend import backend_of, operators
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.core.tracebacks import convert_file
+from autograph.backend import convert_file
 
 __all__ = ["FUNCTIONS", "compare_items"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
-from autograph import operators
-from autograph.core.backend import backend_of
+from autograph.backend import backend_of, operators
 from runtime.core.errors import ShapeError, locate
 from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, Tensor

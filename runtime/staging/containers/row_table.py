@@ -10,9 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from autograph import operators
-from autograph.state.reference_rewriting import exchange, was_before
-from autograph.state.statement_state import Remake
+from autograph.backend import Remake, exchange, operators, was_before
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
 from runtime.core.symbolic_text import REPR

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from autograph import operators
+from autograph.backend import operators
 from runtime.core.symbolic_text import REPR
 from runtime.core.tensor import Tensor
 from runtime.ops.gather import gather

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.state.reference_rewriting import exchange
+from autograph.backend import exchange
 from runtime.core import pytree
 from runtime.core.graph import staging_error
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices

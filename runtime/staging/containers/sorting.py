@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from autograph import operators
+from autograph.backend import operators
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.graph import staging_error

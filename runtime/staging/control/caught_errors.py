@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from autograph.core.tracebacks import is_internal
+from autograph.backend import is_internal
 from runtime.core.graph import Graph, Node, staging_error
 from runtime.core.symbolic_text import StagedText, text_of
 from runtime.core.trace import apply

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
-from autograph.core.backend import Handler, Values
+from autograph.backend import Handler, Values
 from runtime.core.array_writes import Leaving, written_by
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Graph, staging_error

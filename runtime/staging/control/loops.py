@@ -12,10 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
-from autograph.core.trace_cleanup import of_trace
-from autograph.state.escaping_values import same_parts
-from autograph.state.heap_snapshot import fill, is_container, parts_in
-from autograph.state.reference_rewriting import references
+from autograph.backend import fill, is_container, of_trace, parts_in, references, same_parts
 from runtime.core import types as t
 from runtime.core.array_writes import Leaving
 from runtime.core.errors import subject

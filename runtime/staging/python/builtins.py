@@ -11,8 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from autograph import operators
-from autograph.core.backend import keyed
+from autograph.backend import keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST

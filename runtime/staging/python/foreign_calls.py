@@ -29,10 +29,7 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from autograph import operators
-from autograph.core.allowlist import left_alone, rule_of_library
-from autograph.core.backend import keyed, kinds
-from autograph.state.reachability import only_atoms
+from autograph.backend import keyed, kinds, left_alone, only_atoms, operators, rule_of_library
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText, makes_text, staged
 from runtime.core.tensor import GraphTensor

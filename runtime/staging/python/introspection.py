@@ -9,10 +9,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
-from autograph import operators
-from autograph.core.backend import keyed, kind_of
-from autograph.core.tracebacks import is_body, is_internal
-from autograph.state.heap_snapshot import is_container
+from autograph.backend import is_body, is_container, is_internal, keyed, kind_of, operators
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor

@@ -7,10 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from autograph.core.slots import put
-from autograph.state.escaping_values import same_parts
-from autograph.state.heap_snapshot import fill, is_container, parts_in
-from autograph.state.reference_rewriting import references
+from autograph.backend import fill, is_container, parts_in, put, references, same_parts
 from runtime.staging.values.alias_tracking import (
     Bodies,
     contents_of,

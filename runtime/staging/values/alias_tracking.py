@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.core.backend import kind_of
-from autograph.core.trace_cleanup import of_trace
-from autograph.state.heap_snapshot import fields_of, is_container, parts_in
+from autograph.backend import fields_of, is_container, kind_of, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor

@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_body, is_internal, settle
-from autograph.state.reference_rewriting import outermost
+from autograph.backend import is_body, is_internal, of_trace, outermost, settle
 from runtime.core.array_writes import Leaving
 from runtime.core.array_writes import in_body as in_body_of
 from runtime.core.errors import InaccessibleTensorError, StagingError

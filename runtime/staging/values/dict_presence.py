@@ -10,9 +10,7 @@ import gc
 from collections import Counter
 from typing import Any
 
-from autograph import operators
-from autograph.core.backend import kind_of
-from autograph.core.slots import drop
+from autograph.backend import drop, kind_of, operators
 from runtime.core.graph import staging_error
 from runtime.core.trace import current_graph
 from runtime.staging.values.optional import Maybe

@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import BuiltinFunctionType
 from typing import Any, Final, cast
 
-from autograph.core.backend import HEAP_TYPE, keyed, kind_of, kinds
-from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.backend import HEAP_TYPE, at_end, keyed, kind_of, kinds, of_trace
 from runtime.staging.values.dict_presence import (
     bound_of,
     check_keys,

@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograph.core.access_paths import path_of
-from autograph.core.backend import UNBOUND, kind_of
-from autograph.core.slots import put
-from autograph.state.heap_snapshot import fields_of
-from autograph.state.reference_rewriting import exchange
+from autograph.backend import UNBOUND, exchange, fields_of, kind_of, path_of, put
 from runtime.core.array_writes import remember
 from runtime.core.graph import Position, staging_error
 from runtime.core.op import CAST, CONST

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
-from autograph import operators
-from autograph.operators.generators import Clause, items_of
+from autograph.backend import Clause, items_of, operators
 from runtime.core.graph import Graph, staging_error
 from runtime.core.op import CAST
 from runtime.core.tensor import GraphTensor, Tensor

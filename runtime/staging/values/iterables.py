@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from autograph.core.backend import Backend, backend_of
+from autograph.backend import Backend, backend_of
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories

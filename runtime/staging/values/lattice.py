@@ -17,8 +17,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.core.backend import UNBOUND, kind_of
-from autograph.state.heap_snapshot import fields_of, is_container
+from autograph.backend import UNBOUND, fields_of, is_container, kind_of
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.errors import DTypeError, subject

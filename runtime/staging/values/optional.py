@@ -9,8 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from autograph.core.backend import Backend
-from autograph.core.tracebacks import is_internal
+from autograph.backend import Backend, is_internal
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Node, staging_error
 from runtime.core.symbolic_text import describe, is_for_text, optional, placeholder

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from autograph.core.iterator_positions import is_iterator, taken_by
-from autograph.state.reference_rewriting import exchange
+from autograph.backend import exchange, is_iterator, taken_by
 from runtime.core.graph import staging_error, user_position
 from runtime.staging.values.iterables import Unusable
 

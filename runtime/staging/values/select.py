@@ -12,10 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
 
-from autograph import operators
-from autograph.core.slots import fields_in, is_users_class
-from autograph.state.heap_snapshot import is_container
-from autograph.state.reference_rewriting import references, variables
+from autograph.backend import fields_in, is_container, is_users_class, operators, references, variables
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import staging_error

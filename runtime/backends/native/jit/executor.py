@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.core.code_cache import until_gone
-from autograph.core.deep_stack import with_room
+from autograph.backend import until_gone, with_room
 from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.callbacks import Call, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
@@ -122,37 +121,25 @@ class Native:
         return Findable([v.type for v in self.graph.inputs], run, self.body if single else None)
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
+        """What runs the code for arrays, in the cheapest way that does."""
         w = self.lowering
-        native = self.code.function
-        makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
-        places: list[int | None] = [None if kind == "array" else place
-                                    for kind, place in w.outputs[:len(w.graph.outputs)]]
+        results = _Results(w)
+        # of threads that update a variable each finds what the other left
+        locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
+        locks += [source.lock for source in sorted(w.sources, key=id)]
+        if locks:
+            return _locked(self._general(results), locks)
+        if w.storages or w.sites or w.objects or not results.are_arrays:
+            return self._general(results)
+        shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
+        simple = self._simple(results, shared)
+        return simple if shared is None or len(results.makers) != 1 else self._single(results, shared, simple)
+
+    def _general(self, results: _Results) -> Callable[..., tuple[Any, ...]]:
+        """For graphs with variables, objects of Python, or calls of it."""
+        w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
         needs_call = bool(w.sites) or bool(w.objects)
-        frames = self.frames
-        large = {(shape, dtype): node for (shape, dtype), node in zip(makers, w.made_by, strict=True)
-                 if dtype.itemsize * math.prod(shape) > _LARGE}
-        empty: Any = partial(_large_array, large) if large else np.empty
-        sites = self.sites
-        lists = self.lists
-        simple = not storages and not needs_call and all(place is None for place in places)
-
-        def finish(call: Call | None, made: list[Any]) -> tuple[Any, ...]:
-            arrays = iter(made)
-            objects = () if call is None else call.objects
-            results = [next(arrays) if place is None else objects[place] for place in places]
-            for k, x in enumerate(results):
-                if type(x) is Items:
-                    results[k] = tuple(x)
-                elif places[k] is not None and type(x) is not tuple:
-                    x.setflags(write=False)
-            return tuple(results)
-
-        def fail(status: int, call: Call | None, words: Any) -> BaseException:
-            if status == 1:
-                assert call is not None and call.error is not None
-                return call.error
-            return w.refusals[int(words[REFUSAL_WORD])].error()
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
@@ -164,7 +151,7 @@ class Native:
                     call.objects[place] = inputs[k]
                 if lists:
                     inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
-            made = [empty(shape, dtype) for shape, dtype in makers]
+            made = results.arrays()
             variables = [storage.array for storage in storages]
             objects = None if call is None else call.objects
             try:
@@ -174,25 +161,18 @@ class Native:
             finally:
                 frames.append(frame)
             if status is not None:
-                raise fail(status, call, frame.words)
-            return finish(call, made)
+                raise self._failure(status, call, frame.words)
+            return results.finish(call, made)
 
-        def run_locked(*inputs: Any) -> tuple[Any, ...]:
-            with ExitStack() as held:
-                for lock in locks:
-                    held.enter_context(lock)
-                return run(*inputs)
+        return run
 
-        # of threads that update a variable each finds what the other left
-        locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
-        locks += [source.lock for source in sorted(w.sources, key=id)]
-        if locks or not simple:
-            return run_locked if locks else run
-        shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
+    def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
+        """For graphs of arrays alone; in `shared`, if they need no memory of a call's own."""
+        native, frames = self.code.function, self.frames
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
             frame = shared or self.frame()
-            made = [empty(shape, dtype) for shape, dtype in makers]
+            made = results.arrays()
             try:
                 status = native(frame.words, *inputs, *made)
                 if status == NOT_PLAIN:
@@ -201,28 +181,77 @@ class Native:
                 if frame is not shared:
                     frames.append(frame)
             if status is not None:
-                raise fail(status, None, frame.words)
+                raise self._failure(status, None, frame.words)
             return tuple(made)
 
-        if shared is None or len(makers) != 1:
-            return run_simple
-        words = shared.words
-        ((shape, dtype),) = makers
+        return run_simple
+
+    def _single(
+        self, results: _Results, shared: Frame, simple: Callable[..., tuple[Any, ...]]
+    ) -> Callable[..., tuple[Any, ...]]:
+        """For one result; `simple` is for what is not as usual."""
+        w, native, empty, words = self.lowering, self.code.function, results.empty, shared.words
+        ((shape, dtype),) = results.makers
         ((_, result),) = w.outputs
         self.body = Body(self.code.body, words.ctypes.data, result, (self.code, shared, self.addresses, self.constants))
 
         def run_on_one(x: Any) -> tuple[Any, ...]:
             made = empty(shape, dtype)
-            return (made,) if native(words, x, made) is None else run_simple(x)
+            return (made,) if native(words, x, made) is None else simple(x)
 
         def run_single(*inputs: Any) -> tuple[Any, ...]:
             made = empty(shape, dtype)
             status = native(words, *inputs, made)
             if status is not None:
-                return run_simple(*inputs)
+                return simple(*inputs)
             return (made,)
 
         return run_on_one if len(w.graph.inputs) == 1 else run_single
+
+    def _failure(self, status: int, call: Call | None, words: Any) -> BaseException:
+        if status == 1:
+            assert call is not None and call.error is not None
+            return call.error
+        return self.lowering.refusals[int(words[REFUSAL_WORD])].error()
+
+
+class _Results:
+    """The results of a call: arrays that it makes, and objects of Python."""
+
+    def __init__(self, w: Lowering) -> None:
+        self.makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
+        self.places: list[int | None] = [None if kind == "array" else place
+                                         for kind, place in w.outputs[:len(w.graph.outputs)]]
+        self.are_arrays = all(place is None for place in self.places)
+        large = {(shape, dtype): node for (shape, dtype), node in zip(self.makers, w.made_by, strict=True)
+                 if dtype.itemsize * math.prod(shape) > _LARGE}
+        self.empty: Any = partial(_large_array, large) if large else np.empty
+
+    def arrays(self) -> list[Any]:
+        """New arrays, to be filled."""
+        empty = self.empty
+        return [empty(shape, dtype) for shape, dtype in self.makers]
+
+    def finish(self, call: Call | None, made: list[Any]) -> tuple[Any, ...]:
+        arrays = iter(made)
+        objects = () if call is None else call.objects
+        results = [next(arrays) if place is None else objects[place] for place in self.places]
+        for k, x in enumerate(results):
+            if type(x) is Items:
+                results[k] = tuple(x)
+            elif self.places[k] is not None and type(x) is not tuple:
+                x.setflags(write=False)
+        return tuple(results)
+
+
+def _locked(run: Callable[..., tuple[Any, ...]], locks: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    def run_locked(*inputs: Any) -> tuple[Any, ...]:
+        with ExitStack() as held:
+            for lock in locks:
+                held.enter_context(lock)
+            return run(*inputs)
+
+    return run_locked
 
 
 if is_possible():

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from autograph.core.tracebacks import prune
+from autograph.backend import prune
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.jit.call_abi import DATA, DIMS, FLAGS, PLAIN, TYPE, field, freeze, restore
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const

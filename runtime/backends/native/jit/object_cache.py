@@ -10,7 +10,7 @@ import hashlib
 import warnings
 from typing import Final
 
-from autograph.core import cache_entries
+from autograph.backend import cache_entries
 from runtime.core.config import settings
 
 __all__ = ["key_of", "load", "save"]

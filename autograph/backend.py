@@ -1,0 +1,53 @@
+"""What autograph offers to backends: all that one imports of it besides the public functions.
+
+`Backend` is what a framework has to answer (`autograph/core/backend.py`). The rest is for one that traces: whose frames
+are the user's, what a body can reach and change, and where objects are kept.
+"""
+from __future__ import annotations
+
+from autograph import operators
+from autograph.api import unwrap
+from autograph.core import cache_entries
+from autograph.core.access_paths import name_of, path_of
+from autograph.core.allowlist import PACKAGES, left_alone, rule_of_library
+from autograph.core.backend import (
+    HEAP_TYPE,
+    UNBOUND,
+    Backend,
+    Body,
+    Handler,
+    Values,
+    ambient,
+    announce,
+    backend_of,
+    keyed,
+    kind_of,
+    kinds,
+)
+from autograph.core.code_cache import until_gone
+from autograph.core.deep_stack import with_room
+from autograph.core.errors import ConversionError, format_error
+from autograph.core.iterator_positions import is_iterator, taken_by
+from autograph.core.slots import drop, fields_in, is_users_class, put, take_out
+from autograph.core.trace_cleanup import at_end, of_trace, restored
+from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
+from autograph.core.untracked_mutables import draws_random_numbers
+from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
+from autograph.dispatch.special_methods import meeting
+from autograph.operators.generators import Clause, items_of
+from autograph.state.escaping_values import same_parts
+from autograph.state.heap_snapshot import Heap, fields_of, fill, is_container, parts_in
+from autograph.state.reachability import Held, Reach, cell_is_filled, meet_all, only_atoms
+from autograph.state.reference_rewriting import exchange, outermost, references, variables, was_before
+from autograph.state.statement_state import Remake
+
+__all__ = [
+    "HEAP_TYPE", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause", "ConversionError", "Difference", "Handler",
+    "Heap", "Held", "Reach", "Remake", "Values", "ambient", "announce", "at_end", "backend_of", "cache_entries",
+    "cell_is_filled", "changed_arguments", "check", "compare", "convert_file", "copied", "draws_random_numbers",
+    "drop", "exchange", "fields_in", "fields_of", "fill", "format_error", "hide_package", "is_body", "is_container",
+    "is_converted", "is_internal", "is_iterator", "is_users_class", "items_of", "keyed", "kind_of", "kinds",
+    "left_alone", "meet_all", "meeting", "name_of", "observe", "of_trace", "only_atoms", "operators", "outermost",
+    "parts_in", "path_of", "prune", "put", "references", "restored", "rule_of_library", "running", "same_parts",
+    "settle", "take_out", "taken_by", "until_gone", "unwrap", "variables", "was_before", "with_room",
+]
