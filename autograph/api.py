@@ -30,6 +30,7 @@ from autograph.core.code_cache import until_gone
 from autograph.core.deep_stack import TooDeep, with_room
 from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
 from autograph.core.tracebacks import is_converted, prune
+from autograph.core.versions import ANNOTATES_LATER
 from autograph.differential_check import verified
 from autograph.dispatch import converted_call
 from autograph.frontend.source import capture, is_current
@@ -288,8 +289,8 @@ def _converted_form(fn: FunctionType, recursive: bool) -> FunctionType:
     for name in ("__qualname__", "__doc__", "__module__", "__type_params__"):
         if hasattr(fn, name):
             setattr(made, name, getattr(fn, name))
-    if sys.version_info >= (3, 14):
-        made.__annotate__ = fn.__annotate__
+    if ANNOTATES_LATER:
+        made.__annotate__ = fn.__annotate__  # type: ignore[attr-defined]
     else:
         made.__annotations__ = fn.__annotations__
     made.__dict__.update(fn.__dict__)

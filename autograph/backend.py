@@ -32,6 +32,7 @@ from autograph.core.slots import drop, fields_in, is_users_class, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
 from autograph.core.untracked_mutables import draws_random_numbers
+from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
@@ -42,12 +43,13 @@ from autograph.state.reference_rewriting import exchange, outermost, references,
 from autograph.state.statement_state import Remake
 
 __all__ = [
-    "HEAP_TYPE", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause", "ConversionError", "Difference", "Handler",
-    "Heap", "Held", "Reach", "Remake", "Values", "ambient", "announce", "at_end", "backend_of", "cache_entries",
-    "cell_is_filled", "changed_arguments", "check", "compare", "convert_file", "copied", "draws_random_numbers",
-    "drop", "exchange", "fields_in", "fields_of", "fill", "format_error", "hide_package", "is_body", "is_container",
-    "is_converted", "is_internal", "is_iterator", "is_users_class", "items_of", "keyed", "kind_of", "kinds",
-    "left_alone", "meet_all", "meeting", "name_of", "observe", "of_trace", "only_atoms", "operators", "outermost",
-    "parts_in", "path_of", "prune", "put", "references", "restored", "rule_of_library", "running", "same_parts",
-    "settle", "take_out", "taken_by", "until_gone", "unwrap", "variables", "was_before", "with_room",
+    "COMPARISONS_TEST", "HEAP_TYPE", "LOGGING_SKIPS_ITSELF", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause",
+    "ConversionError", "Difference", "Handler", "Heap", "Held", "Reach", "Remake", "Values", "ambient", "announce",
+    "at_end", "backend_of", "cache_entries", "cell_is_filled", "changed_arguments", "check", "compare",
+    "convert_file", "copied", "draws_random_numbers", "drop", "exchange", "fields_in", "fields_of", "fill",
+    "format_error", "hide_package", "is_body", "is_container", "is_converted", "is_internal", "is_iterator",
+    "is_users_class", "items_of", "keyed", "kind_of", "kinds", "left_alone", "meet_all", "meeting", "name_of",
+    "observe", "of_trace", "only_atoms", "operators", "outermost", "parts_in", "path_of", "prune", "put",
+    "references", "restored", "rule_of_library", "running", "same_parts", "settle", "take_out", "taken_by",
+    "unbound_text", "until_gone", "unwrap", "variables", "was_before", "with_room",
 ]

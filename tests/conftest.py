@@ -19,8 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SLOW = frozenset({
     "test_array_statements", "test_benchmarks", "test_cache_entries", "test_cache_entries_written", "test_coverage",
-    "test_disk_cache", "test_fuzz", "test_fuzz_numeric", "test_interpreters", "test_interrupts", "test_line_events", "test_planted_faults", "test_planted_op_faults", "test_rewrite_control", "test_select",
-    "test_sharing", "test_size_errors", "test_sizes", "test_source", "test_stdlib", "test_whole_files"})
+    "test_disk_cache", "test_fuzz", "test_fuzz_numeric", "test_interpreters", "test_interrupts", "test_line_events",
+    "test_planted_faults", "test_planted_op_faults", "test_rewrite_control", "test_select", "test_sharing",
+    "test_size_errors", "test_sizes", "test_source", "test_stdlib", "test_whole_files"})
 """Modules of tests that take long; so do those of `tests/native`, programs of unknown sizes, and programs that run
 natively, of which the inner loop has a few subjects."""
 NATIVELY = ("algorithms-", "branches-", "jumps-", "loops-", "returns-")

@@ -149,6 +149,12 @@ def test_runtime_imports_what_autograph_offers_to_backends() -> None:
     assert not inward
 
 
+def test_one_module_asks_for_the_version_of_python() -> None:
+    asking = {name for name, tree in MODULES.items() for node in ast.walk(tree)
+              if getattr(node, "attr", "") in ("version_info", "hexversion")}
+    assert asking == {"autograph.core.versions"}
+
+
 def test_every_folder_has_its_place() -> None:
     """Folders of nothing but a docstring have none, and need none."""
     assert len(FOLDERS) == len(set(FOLDERS))

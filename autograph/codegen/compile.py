@@ -16,6 +16,7 @@ import gast
 
 from autograph.codegen.gast_to_ast import to_ast
 from autograph.core.tracebacks import BODY, CONVERTED
+from autograph.core.versions import CODE_HAS_QUALNAME, TYPE_PARAMETERS
 from autograph.frontend.source import Source
 from autograph.frontend.tree import walk
 
@@ -118,7 +119,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
 
 
 def _qualified_name(code: CodeType) -> str:
-    if sys.version_info >= (3, 11):
+    if CODE_HAS_QUALNAME:
         return cast(Any, code).co_qualname  # type: ignore[no-any-return]
     for made, name in zip(code.co_consts, code.co_consts[1:]):  # the functions made in it have theirs as constants
         if type(made) is CodeType and type(name) is str and name.endswith(inner := f".<locals>.{made.co_name}"):
@@ -133,7 +134,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def _definition(cls: Any, **fields: Any) -> Any:
-    if sys.version_info >= (3, 12):
+    if TYPE_PARAMETERS:
         fields["type_params"] = []
     return cls(decorator_list=[], **fields)
 
@@ -150,7 +151,7 @@ def _strip_signature(function: Any) -> None:
         others = [p for p in (arguments.vararg, arguments.kwarg) if p is not None]
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *others):
             parameter.annotation = None
-        if sys.version_info >= (3, 12):
+        if TYPE_PARAMETERS:
             function.type_params = []
 
 
@@ -225,6 +226,6 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
     constants = [qualified.get(c, c) if type(c) is str else c for c in constants]
     marks = (BODY, CONVERTED) if made.get(_key(code), "") is None else (CONVERTED,)
     changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
-    if sys.version_info >= (3, 11):
+    if CODE_HAS_QUALNAME:
         changes["co_qualname"] = outside
     return code.replace(**changes)

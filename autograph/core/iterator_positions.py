@@ -30,6 +30,7 @@ from typing import Any, Final
 from autograph.core.slots import fields_in
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, is_file
+from autograph.core.versions import GENERATORS_SHOW_LOCALS
 
 __all__ = ["Place", "are_shared", "hides_place", "is_iterator", "line_of_use", "taken_by"]
 
@@ -152,7 +153,7 @@ def _parts_of_generator(generator: Any) -> list[Any]:
     if frame is None or generator.gi_running:  # what runs cannot be advanced
         return [frame]
     held = gc.get_referents(generator)
-    if sys.version_info < (3, 11):
+    if not GENERATORS_SHOW_LOCALS:
         held += gc.get_referents(frame)
     return [frame.f_lasti, *(part for part in held if not isinstance(part, FrameType))]
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Final, ParamSpec, TypeVar
 
-if sys.version_info < (3, 11):
+from autograph.core.versions import RAISE_HAS_OWN_STATE, unbound_text
+
+if not RAISE_HAS_OWN_STATE:
     import ctypes
 
 __all__ = [
@@ -83,7 +84,7 @@ def prune(error: BaseException) -> None:
         entry.tb_next = following
     head = kept[0] if kept else None
     error.__traceback__ = head
-    if sys.version_info < (3, 11):  # there a bare `raise` takes the traceback from the thread's state
+    if not RAISE_HAS_OWN_STATE:
         references: list[object] = [ctypes.py_object(type(error)), ctypes.py_object(error)]
         references.append(ctypes.py_object() if head is None else ctypes.py_object(head))
         for reference in references if head is not None else references[:2]:
@@ -168,10 +169,6 @@ def _as_local(error: NameError) -> UnboundLocalError | None:
         frame = frame.f_back
     else:
         return None
-    if sys.version_info >= (3, 11):
-        text = f"cannot access local variable '{name}' where it is not associated with a value"
-    else:
-        text = f"local variable '{name}' referenced before assignment"
-    local = UnboundLocalError(text)
+    local = UnboundLocalError(unbound_text(name))
     local.name = name
     return local.with_traceback(error.__traceback__)

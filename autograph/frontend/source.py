@@ -8,7 +8,6 @@ import ast
 import io
 import linecache
 import os
-import sys
 import time
 import tokenize
 import warnings
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple, cast
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import AmbiguousLambdaError, ConversionError, NoSourceError, StaleSourceError
 from autograph.core.tracebacks import is_converted
+from autograph.core.versions import CODE_HAS_PLACES
 from autograph.frontend.gast_bridge import to_gast
 from autograph.frontend.nesting_depth import deepest_line
 
@@ -351,7 +351,7 @@ def _lambdas_around(file: _File, code: CodeType) -> Candidates:
 
 def _select(code: CodeType, candidates: Candidates, filename: str) -> Candidates:
     """The lambdas that `code` was compiled from: by position where the interpreter keeps it, else by what they do."""
-    if sys.version_info >= (3, 11):
+    if CODE_HAS_PLACES:
         spans = _spans(code)
         if spans:
             around = [c for c in candidates if all(_holds(cast(ast.Lambda, c[0]).body, span) for span in spans)]

@@ -22,6 +22,7 @@ from autograph.core.backend import (
     staging_backend,
 )
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
+from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call
 from autograph.operators import loop_rotation
 from autograph.operators.containers import eq, extended, ge, gt, imul, item, le, lt, ne
@@ -369,8 +370,8 @@ def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | 
 
 
 def _inlined(clause: Clause) -> Clause:
-    """The clause of a comprehension: part of the user's function; before 3.12, Python makes one of its own of it."""
-    if _sys.version_info >= (3, 12):
+    """The clause of a comprehension: part of the user's function; or of its own, where Python makes one of it."""
+    if INLINES_COMPREHENSIONS:
         part(clause.element)
         if clause.test is not None:
             part(clause.test)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, GeneratorType
 from typing import Any, cast
@@ -17,6 +16,7 @@ from autograph.core.allowlist import left_alone
 from autograph.core.backend import Backend, Handler, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.tracebacks import is_internal, own_errors, prune, settle, stand_in
+from autograph.core.versions import TRIES_ARE_TABLES
 from autograph.dispatch.converted_call import call
 from autograph.state.converted_text_bodies import part
 from autograph.state.reference_rewriting import within
@@ -387,7 +387,7 @@ def _cleans_up(manager: Any) -> bool:
 def guards_yield(code: CodeType) -> bool:
     """Whether a `yield` of a generator stands in a `try` or `with`."""
     instructions = list(dis.get_instructions(code))
-    if sys.version_info < (3, 11):
+    if not TRIES_ARE_TABLES:
         depth = 0
         for instruction in instructions:
             if instruction.opname in ("SETUP_FINALLY", "SETUP_WITH"):
@@ -398,7 +398,8 @@ def guards_yield(code: CodeType) -> bool:
                 return True
         return False
     named = {instruction.offset: instruction.opname for instruction in instructions}
-    entries = [entry for entry in dis.Bytecode(code).exception_entries
+    found: Any = dis.Bytecode(code)
+    entries = [entry for entry in found.exception_entries
                if named.get(entry.target) != "CALL_INTRINSIC_1"]  # that is the generator's own
     yields = [offset for offset, name in named.items() if name == "YIELD_VALUE"]
     return any(entry.start <= offset < entry.end for entry in entries for offset in yields)

@@ -10,7 +10,6 @@ does one that holds `await`.
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ import gast
 
 from autograph.analysis.scopes import Scope, free_names, scan
 from autograph.analysis.staging_candidates import never_tensor
+from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.frontend.tree import FUNCTIONS, at, children, suspends
 from autograph.passes.thunks import lambda_of, load, noting, operator_call, walrus_names
 
@@ -26,10 +26,8 @@ __all__ = ["comprehension", "has_frame"]
 _OPERATORS = {
     gast.ListComp: "list_comp", gast.SetComp: "set_comp", gast.DictComp: "dict_comp", gast.GeneratorExp: "gen_exp",
 }
-_INLINED = sys.version_info >= (3, 12)
-"""Whether Python runs a comprehension in the frame around it."""
 _FRAMES = {
-    **{operator: None if _INLINED else name for operator, name in (
+    **{operator: None if INLINES_COMPREHENSIONS else name for operator, name in (
         ("list_comp", "<listcomp>"), ("set_comp", "<setcomp>"), ("dict_comp", "<dictcomp>"))}, "gen_exp": "<genexpr>"}
 """What Python calls the frame that a comprehension has of its own, if it has one."""
 _LITERALS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)
@@ -37,7 +35,7 @@ _LITERALS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)
 
 def has_frame(node: Any) -> bool:
     """Whether Python runs a comprehension in a frame of its own."""
-    return not _INLINED or isinstance(node, gast.GeneratorExp)
+    return not INLINES_COMPREHENSIONS or isinstance(node, gast.GeneratorExp)
 
 
 def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any], Any]) -> Any:

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
+from autograph.core.versions import NESTS_FSTRINGS, STARS_IN_SUBSCRIPTS
+
 __all__ = ["ExpressionPrinter", "Precedence"]
 
 _INFINITY = "1e" + repr(sys.float_info.max_10_exp + 1)
 _QUOTES = ("'", '"', '"""', "'''")
-_PEP_701 = sys.version_info >= (3, 12)  # an f-string may hold its own quotes and backslashes
-_PEP_646 = sys.version_info >= (3, 11)  # a subscript may hold a bare starred expression
 
 
 class Precedence(IntEnum):
@@ -203,8 +203,8 @@ class ExpressionPrinter:
         index = t.slice
         if _kind(index) == "Tuple" and index.elts:
             starred = any(_kind(e) == "Starred" for e in index.elts)
-            text = self.text(index, P.TEST if starred and not _PEP_646 else P.TUPLE)
-            if starred and len(index.elts) == 1 and _PEP_646:
+            text = self.text(index, P.TEST if starred and not STARS_IN_SUBSCRIPTS else P.TUPLE)
+            if starred and len(index.elts) == 1 and STARS_IN_SUBSCRIPTS:
                 text = self.text(index.elts[0])  # x[*a] is x[*a,]
         else:
             text = self.text(index)
@@ -318,7 +318,7 @@ class ExpressionPrinter:
             text = f"{prefix}{quote}{_escape(t.value, quote, raw_newlines=len(quote) == 3)}{quote}"
             if self._fits(text):
                 return text
-        if _PEP_701:
+        if NESTS_FSTRINGS:
             return plain
         raise _CannotNest
 
@@ -367,7 +367,7 @@ class ExpressionPrinter:
                 continue
             if self._fits(text):
                 return text, P.ATOM
-        if _PEP_701:  # every quote is taken, but here it may be used again
+        if NESTS_FSTRINGS:  # every quote is taken, but here it may be used again
             with self._inside():
                 return f'f"{self._fstring(t, chr(34))}"', P.ATOM
         if self._forbidden:

@@ -7,12 +7,12 @@ are compiled for a live function have the names and marks that tell them from fu
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
 from autograph.core.tracebacks import BODY, CONVERTED, is_body, is_opaque
+from autograph.core.versions import CODE_HAS_QUALNAME
 
 __all__ = ["part"]
 
@@ -45,7 +45,7 @@ def _as_part(function: FunctionType) -> CodeType:
     code = _renamed(code, f"{function.__qualname__}{joint}", f"{outer}{joint}")
     changes: dict[str, Any] = {
         "co_name": outer.rpartition(".")[2], "co_consts": (*code.co_consts, BODY, CONVERTED)}
-    if sys.version_info >= (3, 11):
+    if CODE_HAS_QUALNAME:
         changes["co_qualname"] = outer
     return code.replace(**changes)
 
@@ -59,8 +59,8 @@ def _renamed(code: CodeType, inside: str, outside: str) -> CodeType:
     constants: list[Any] = []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            inner = _renamed(constant, inside, outside)
-            if sys.version_info >= (3, 11):
+            inner: Any = _renamed(constant, inside, outside)
+            if CODE_HAS_QUALNAME:
                 inner = inner.replace(co_qualname=shortened(inner.co_qualname))
             constant = inner
         elif type(constant) is str:  # the qualified name in the code of a class; until 3.10 also that of a function

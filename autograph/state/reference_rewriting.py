@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from autograph.core.slots import Globals, fields_in, is_users_object, put, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
+from autograph.core.versions import LOCALS_WRITE_THROUGH
 from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
 
 __all__ = ["Exchange", "exchange", "outermost", "references", "taken_back_at", "variables", "was_before", "within"]
@@ -244,7 +245,7 @@ class Exchange:
 def _set(frame: FrameType, values: Mapping[str, Any]) -> None:
     variables = frame.f_locals
     variables.update(values)
-    if values and sys.version_info < (3, 13):  # from 3.13 on the line above has done it (PEP 667)
+    if values and not LOCALS_WRITE_THROUGH:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 

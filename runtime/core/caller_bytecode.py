@@ -9,7 +9,7 @@ import sys
 from types import FrameType
 from typing import Final
 
-from autograph.backend import is_converted, is_internal
+from autograph.backend import COMPARISONS_TEST, is_converted, is_internal
 
 __all__ = [
     "calls_native_code", "compares_containers", "deletes", "formats", "is_in_place", "is_subscript", "property_getter",
@@ -41,7 +41,7 @@ def _instruction() -> tuple[str, int]:
 def compares_containers() -> bool:
     """Whether what asks for the truth of a tensor is a comparison of containers that hold it."""
     name, argument = _instruction()
-    is_test = sys.version_info >= (3, 13) and bool(argument & 16)  # `if a == b`, in one instruction
+    is_test = COMPARISONS_TEST and bool(argument & 16)  # `if a == b`, in one instruction
     return name == "COMPARE_OP" and not is_test
 
 

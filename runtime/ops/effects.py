@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from autograph.backend import HEAP_TYPE, name_of, path_of, until_gone
+from autograph.backend import HEAP_TYPE, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.graph import Position
@@ -337,11 +337,7 @@ def _bound_kernel(bit: Any, *, name: str, kind: str) -> None:
     if missing is AttributeError:
         holder, _, attribute = name.rpartition(".")
         raise AttributeError(f"'{holder}' has no attribute '{attribute}'")
-    if sys.version_info >= (3, 11):
-        text = f"cannot access local variable '{name}' where it is not associated with a value"
-    else:
-        text = f"local variable '{name}' referenced before assignment"
-    error = UnboundLocalError(text)
+    error = UnboundLocalError(unbound_text(name))
     error.name = name
     raise error
 

@@ -29,7 +29,7 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from autograph.backend import keyed, kinds, left_alone, only_atoms, operators, rule_of_library
+from autograph.backend import LOGGING_SKIPS_ITSELF, keyed, kinds, left_alone, only_atoms, operators, rule_of_library
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText, makes_text, staged
 from runtime.core.tensor import GraphTensor
@@ -236,7 +236,7 @@ def _one_level_up(fn: Any) -> Callable[..., Any]:
         return fn(*args, **{**keywords, "stacklevel": keywords.get("stacklevel", 1) + _FRAMES + own})
 
     own = 0
-    if sys.version_info < (3, 11) and _root(fn) == "logging":  # there it counts frames of its own, but for one
+    if not LOGGING_SKIPS_ITSELF and _root(fn) == "logging":  # there it counts frames of its own, but for one
         own = (fn.__name__ == "exception") + ("." not in fn.__qualname__)
     return called
 

@@ -1,0 +1,46 @@
+"""What differs between versions of Python, each under a name: no other module asks for a version."""
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+__all__ = [
+    "ANNOTATES_LATER", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME", "COMPARISONS_TEST", "GENERATORS_SHOW_LOCALS",
+    "INLINES_COMPREHENSIONS", "LOCALS_WRITE_THROUGH", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
+    "STARS_IN_SUBSCRIPTS", "TRIES_ARE_TABLES", "TYPE_PARAMETERS", "unbound_text",
+]
+
+_VERSION = sys.version_info[:2]
+CODE_HAS_QUALNAME: Final = _VERSION >= (3, 11)
+"""`co_qualname`."""
+CODE_HAS_PLACES: Final = _VERSION >= (3, 11)
+"""`co_positions`: lines and columns of each instruction."""
+TRIES_ARE_TABLES: Final = _VERSION >= (3, 11)
+"""A `try` is in `co_exceptiontable`; before, it is instructions."""
+RAISE_HAS_OWN_STATE: Final = _VERSION >= (3, 11)
+"""A bare `raise` takes the traceback that the exception has; before, that of the thread's state."""
+GENERATORS_SHOW_LOCALS: Final = _VERSION >= (3, 11)
+"""The garbage collector sees the variables of a generator that waits in the generator; before, in its frame."""
+LOGGING_SKIPS_ITSELF: Final = _VERSION >= (3, 11)
+"""`stacklevel` of logging does not count frames of logging."""
+STARS_IN_SUBSCRIPTS: Final = _VERSION >= (3, 11)
+"""`x[*a]` (PEP 646)."""
+INLINES_COMPREHENSIONS: Final = _VERSION >= (3, 12)
+"""Comprehensions run in the frame around them (PEP 709)."""
+TYPE_PARAMETERS: Final = _VERSION >= (3, 12)
+"""`def f[T](x)` (PEP 695): functions and classes have `type_params`."""
+NESTS_FSTRINGS: Final = _VERSION >= (3, 12)
+"""An f-string may hold its own quotes and backslashes (PEP 701)."""
+LOCALS_WRITE_THROUGH: Final = _VERSION >= (3, 13)
+"""To write `f_locals` of a frame is to write its variables (PEP 667)."""
+COMPARISONS_TEST: Final = _VERSION >= (3, 13)
+"""`if a == b` is one instruction, with a bit for the truth."""
+ANNOTATES_LATER: Final = _VERSION >= (3, 14)
+"""`__annotate__` (PEP 649)."""
+
+
+def unbound_text(name: str) -> str:
+    """What Python says of a local variable that is not bound."""
+    if _VERSION >= (3, 11):
+        return f"cannot access local variable '{name}' where it is not associated with a value"
+    return f"local variable '{name}' referenced before assignment"
