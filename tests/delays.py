@@ -90,6 +90,20 @@ def scatters(x, n):
     return x
 
 
+def sum_of_rows(n):
+    total = rt.zeros([7])
+    for _ in range(n):
+        total += rt.reduce_sum(rt.sin(rt.fill([n * LONG, 7], total[0])), 0)
+    return total
+
+
+def maximum_between(n):
+    total = rt.zeros([7])
+    for _ in range(n):
+        total += rt.reduce_max(rt.sin(rt.fill([n * LONG, 7, 3], total[0])), [0, 2])
+    return total
+
+
 LONG = 2_000_000_000
 KINDS: dict[str, tuple[Callable[..., Any], tuple[int, ...] | None, bool]] = {
     "scalars": (scalars, None, False),
@@ -104,6 +118,8 @@ KINDS: dict[str, tuple[Callable[..., Any], tuple[int, ...] | None, bool]] = {
     "sort of 20,000,000": (sorts, (20_000_000,), False),
     "draw of 20,000,000": (draws, (20_000_000,), False),
     "scatter of 20,000,000": (scatters, (20_000_000,), False),
+    "a sum of 2,000,000,000 rows": (sum_of_rows, None, False),
+    "a maximum over the first and last axis": (maximum_between, None, False),
     "matmul 1024x1024": (products, (1024, 1024), False),
     "matmul of unknown sizes": (products, (1024, 1024), True),
     "matmul 4096x4096": (products, (4096, 4096), False),

@@ -74,7 +74,7 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
         if kept[-1] == len(x.dims) - 1:
             added = Map(name, x.dtype, x.dims, lambda b, old, new: combine(b, name, x.dtype, old, new, True),
                         [totals, x])
-            store_lines(b, [(added, totals)], x.dims)
+            _in_pieces(b, x, lambda start, stop: store_lines(b, [(added, totals)], x.dims, start, stop))
         else:
             _add_up(b, name, x, totals, [*axes, *kept])
     if keepdims:
@@ -149,8 +149,22 @@ def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int])
         axis = order[len(place)]
         with b.loop(0, x.dims[axis], parallel=len(place) == len(order) - 1) as index:
             level({**place, axis: index})
+            if not place:
+                _look(b, x, b.product([x.dims[a] for a in order[1:]]))
 
     level({})
+
+
+def _in_pieces(b: Builder, x: Array, write: Callable[[Index, Index], None]) -> None:
+    """`write` for all rows of `x`, if these may be many in pieces between which a signal stops it."""
+    rows, row, elements = rows_of(b, x.dims), b.product(x.dims[1:]), b.product(x.dims)
+    if b.look is None or (isinstance(elements, int) and elements <= PIECE):
+        write(0, rows)
+        return
+    many = max(PIECE // max(row, 1), 1) if isinstance(row, int) else 64
+    with b.loop(0, rows, many) as start:
+        write(start, b.intrinsic("smin", b.add(start, const("i64", many)), b.i64(rows)))
+        _look(b, x, b.imul(row, many))
 
 
 def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divide) -> Val:
