@@ -1,4 +1,4 @@
-"""Objects go when they go in Python: no temporary of the plain lane, and no loop that was left, holds them longer."""
+"""Objects go when they go in Python: no temporary of the converted form, and no loop that was left, has them longer."""
 from __future__ import annotations
 
 import contextlib
