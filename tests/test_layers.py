@@ -26,6 +26,7 @@ autograph/printing
 autograph/tools
 runtime/core
 runtime/ops
+runtime/autodiff/rules
 runtime/optimize
 runtime/numbers
 runtime/backends

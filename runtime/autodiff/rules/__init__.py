@@ -1,0 +1,1 @@
+"""The derivatives of ops, one module for each family."""

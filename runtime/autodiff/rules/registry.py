@@ -1,0 +1,74 @@
+"""Where the derivatives of ops are registered, by the name of the op.
+
+A rule is written in ops of the runtime, so it is traced or computed at once, and can be differentiated again.
+
+`vjp(*names)` registers a vector-Jacobian product (reverse mode): `rule(node, *cotangents)` gets the cotangent of each
+output (None: zero) and returns a sequence with the cotangent of each operand, in its type's shape and dtype (None:
+zero, or not asked for). `jvp(*names)` registers a Jacobian-vector product (forward mode): `rule(node, *tangents)` gets
+the tangent of each operand (None: zero) and returns a sequence with the tangent of each output.
+
+A rule should touch only what it needs of `node.inputs` and `node.outputs`: what the rules touch is what a forward pass
+saves for the backward pass.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+__all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "constant", "jvp", "vjp"]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One application of an op, as its rules see it.
+
+    name     of the op
+    inputs   its operands: tensors or lists
+    outputs  its results
+    params   its params
+    wanted   for each operand whether its cotangent is asked for; a rule may compute others, in vain
+    """
+
+    name: str
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+    params: Mapping[str, Any]
+    wanted: Sequence[bool]
+
+
+Rule = Callable[..., Sequence[Any]]
+R = TypeVar("R", bound=Rule)
+
+VJP: Final[dict[str, Rule]] = {}
+JVP: Final[dict[str, Rule]] = {}
+CONSTANT: Final[dict[str, str]] = {}
+"""Ops without a derivative, whose results are constant for differentiation, with the reason."""
+
+
+def vjp(*names: str) -> Callable[[R], R]:
+    """Register the vector-Jacobian product of the ops."""
+    def register(rule: R) -> R:
+        _add(VJP, names, rule)
+        return rule
+    return register
+
+
+def jvp(*names: str) -> Callable[[R], R]:
+    """Register the Jacobian-vector product of the ops."""
+    def register(rule: R) -> R:
+        _add(JVP, names, rule)
+        return rule
+    return register
+
+
+def constant(reason: str, *names: str) -> None:
+    """Register ops whose results do not depend on their operands smoothly."""
+    _add(CONSTANT, names, reason)
+
+
+def _add(table: dict[str, Any], names: Sequence[str], entry: Any) -> None:
+    for name in names:
+        if name in table:
+            raise ValueError(f"there are two rules for the op {name!r}")
+        table[name] = entry
