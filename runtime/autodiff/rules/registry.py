@@ -8,7 +8,16 @@ zero, or not asked for). `jvp(*names)` registers a Jacobian-vector product (forw
 the tangent of each operand (None: zero) and returns a sequence with the tangent of each output.
 
 A rule should touch only what it needs of `node.inputs` and `node.outputs`: what the rules touch is what a forward pass
-saves for the backward pass.
+saves for the backward pass. Asking for a dtype or a static shape touches nothing.
+
+Rows and elements. Where an op reads a part of a large operand (`x[i]`, a gather, `list_get`), its rule returns
+`Update(add)` in place of that operand's cotangent: `add(total)` gives `total`, the operand's cotangent so far, with
+this one added, such as `setitem(total, i, total[i] + ct)`. So a loop that reads n rows adds n rows, not n tensors.
+
+Lists. The cotangent of a list of tensors is a list of the same length and element type, so that of `list_append` pops
+and that of `list_pop` appends. Elements that were not written are zero, as everywhere. `zero_list(list)` makes the
+cotangent that `Update` starts with, where there is none yet; `add_lists(a, b)` adds two (`cotangent_lists.py`). The
+tangent of a list is a list, too, and that of an op on lists mostly the same op on the tangents.
 """
 from __future__ import annotations
 
@@ -16,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-__all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "constant", "jvp", "vjp"]
+__all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "Update", "constant", "jvp", "vjp"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,13 @@ class Applied:
     outputs: Sequence[Any]
     params: Mapping[str, Any]
     wanted: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class Update:
+    """A cotangent that is zero but for a part: `add(total)` adds it to the rest of the operand's cotangent."""
+
+    add: Callable[[Any], Any]
 
 
 Rule = Callable[..., Sequence[Any]]
