@@ -7,7 +7,7 @@ from typing import Any
 from runtime.core import trace
 from runtime.core.graph import Graph, Node, Value
 
-__all__ = ["inline"]
+__all__ = ["copied", "inline"]
 
 
 def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
@@ -27,6 +27,11 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
     return [trace.wrap(made[value]) for value in graph.outputs]
 
 
+def copied(graph: Graph) -> Graph:
+    """A copy of a graph that has no parent."""
+    return _copy_graph(graph, None, {})
+
+
 def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:
     params = {name: _copy_graph(param, into, made) if isinstance(param, Graph) else param
               for name, param in node.params.items()}
@@ -37,14 +42,14 @@ def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:
         made[old_value] = new_value
 
 
-def _copy_graph(graph: Graph, parent: Graph, outside: dict[Value, Value]) -> Graph:
+def _copy_graph(graph: Graph, parent: Graph | None, outside: dict[Value, Value]) -> Graph:
     new = Graph(graph.name, parent)
     made: dict[Value, Value] = {}
     for value in graph.inputs:
         made[value] = new.add_input(value.type, value.hint)
     for outer, inner in graph.captures:
         copy = Value(new, inner.type, hint=inner.hint)
-        new.captures.append((outside[outer], copy))
+        new.captures.append((outside[outer] if parent is not None else outer, copy))
         made[inner] = copy
     for node in graph.nodes:
         _copy(node, new, made)

@@ -1,0 +1,135 @@
+"""Which values of graphs depend, in a way that has a derivative, on those that are asked for."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from runtime.autodiff.rules.registry import CONSTANT
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.types import ListType, Type
+
+__all__ = ["Activity", "differentiable", "state_of", "useful_state", "variables_read"]
+
+
+def differentiable(type: Type) -> bool:
+    """Whether values of the type can have a cotangent."""
+    dtype = type.element.dtype if isinstance(type, ListType) else type.dtype
+    return dtype.is_floating or dtype.is_complex
+
+
+def state_of(loop: Node, graph: Graph) -> list[Value]:
+    """The inputs of a loop's body or test that hold its state."""
+    return graph.inputs[len(graph.inputs) - len(loop.outputs):]
+
+
+def variables_read(graph: Graph) -> dict[int, Any]:
+    """The variables that a graph reads, by id."""
+    return {id(node.params["variable"]): node.params["variable"] for node in graph.walk()
+            if node.op.name == "read_variable"}
+
+
+class Activity:
+    """What depends on certain values and variables (given by id), also in sub-graphs."""
+
+    def __init__(self, values: Iterable[Value] = (), variables: Iterable[int] = ()) -> None:
+        self.values = {value for value in values if differentiable(value.type)}
+        self.variables = set(variables)
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self.values
+
+    def add(self, value: Value) -> bool:
+        """Note that a value depends on them. Gives whether that is news."""
+        if value in self.values or not differentiable(value.type):
+            return False
+        self.values.add(value)
+        return True
+
+    def enter(self, graph: Graph) -> None:
+        """Note which captures of a graph depend on them."""
+        for outer, inner in graph.captures:
+            if outer in self.values:
+                self.add(inner)
+
+    def visit(self, nodes: Iterable[Node]) -> bool:
+        """Note what nodes, in order, make of them. Gives whether there was news."""
+        return any([self._node(node) for node in nodes])
+
+    def _node(self, node: Node) -> bool:
+        name = node.op.name
+        if name == "read_variable":
+            return id(node.params["variable"]) in self.variables and self.add(node.outputs[0])
+        if node.subgraphs:
+            for graph in node.subgraphs.values():
+                self.enter(graph)
+            return _CONTROL.get(name, Activity._alike)(self, node)
+        if name in CONSTANT or not any(value in self.values for value in node.inputs):
+            return False
+        return any([self.add(value) for value in node.outputs])
+
+    def _alike(self, node: Node) -> bool:
+        """Results of one of the sub-graphs, which have no inputs, or such as `keep` gives them."""
+        news = False
+        for graph in node.subgraphs.values():
+            self._kept(node, graph)
+            news = self.visit(graph.nodes) or news
+            news = any([self.add(out) for out, value in zip(node.outputs, graph.outputs, strict=True)
+                        if value in self.values]) or news
+        return news
+
+    def _kept(self, node: Node, handler: Graph) -> None:
+        region = node.params.get("region")
+        if region is None or not handler.inputs:
+            return
+        for inner in node.params["body"].walk():
+            if inner.op.name == "keep" and inner.params["region"] is region:
+                for value, state in zip(inner.inputs, handler.inputs, strict=True):
+                    if value in self.values:
+                        self.add(state)
+
+    def _loop(self, node: Node) -> bool:
+        body: Graph = node.params["body"]
+        state = state_of(node, body)
+        operands = node.operands
+        init = operands[len(operands) - len(state):]
+        for value, inner in zip(init, state, strict=True):
+            if value in self.values:
+                self.add(inner)
+        news = False
+        while True:
+            more = self.visit(body.nodes)
+            for value, inner in zip(body.outputs, state, strict=True):
+                more = (value in self.values and self.add(inner)) or more
+            if not more:
+                break
+            news = True
+        for out, inner in zip(node.outputs, state, strict=True):
+            news = (inner in self.values and self.add(out)) or news
+        return news
+
+    def _custom(self, node: Node) -> bool:
+        return any(value in self.values for value in node.operands) and any([self.add(v) for v in node.outputs])
+
+
+_CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_gradient": Activity._custom}
+
+
+def useful_state(loop: Node, activity: Activity, given: Iterable[int]) -> list[int]:
+    """The states of a loop whose cotangents are wanted for those of the states `given`: they depend on these."""
+    body: Graph = loop.params["body"]
+    state = state_of(loop, body)
+    found = {k for k in given if state[k] in activity or body.outputs[k] in activity}
+    while True:
+        useful = _useful(body.nodes, [body.outputs[k] for k in found], activity)
+        more = {k for k, value in enumerate(state) if value in useful and value in activity}
+        if more <= found:
+            return sorted(found)
+        found |= more
+
+
+def _useful(nodes: Sequence[Node], outputs: Iterable[Value], activity: Activity) -> set[Value]:
+    useful = {value for value in outputs if value in activity}
+    for node in reversed(nodes):
+        if any(value in useful for value in node.outputs):
+            useful.update(value for value in node.inputs if value in activity)
+    return useful

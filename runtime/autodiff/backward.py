@@ -1,0 +1,114 @@
+"""Reverse mode: from cotangents of what nodes make, those of what they use.
+
+`sweep` walks nodes backwards and applies their rules in the graph that is open, which the nodes' graph encloses. So a
+rule that touches a value of the forward pass captures it, and what is captured is what the forward pass has to save.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Any, Final
+
+from runtime.autodiff.activity import Activity
+from runtime.autodiff.cotangents import Cotangents, fit
+from runtime.autodiff.rules.registry import CONSTANT, VJP, Applied, Update
+from runtime.core.errors import Place, UnimplementedError, locate
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import current_graph, wrap
+
+__all__ = ["CONTROL", "NoGradientError", "handles", "pulled", "sweep"]
+
+
+class NoGradientError(UnimplementedError, LookupError):
+    """An op on the way from a target to a source has no derivative. TF2 raises a LookupError."""
+
+
+Handler = Callable[[Node, Sequence[Any], Cotangents, Activity], None]
+CONTROL: Final[dict[str, Handler]] = {}
+"""What adds the cotangents for nodes with sub-graphs, by the name of the op."""
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """Register what pulls cotangents back through control flow."""
+    def register(handler: Handler) -> Handler:
+        CONTROL.update(dict.fromkeys(names, handler))
+        return handler
+    return register
+
+
+def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Container[Value] = ()) -> None:
+    """Add the cotangents of what `nodes` use to `cts`, which has those of what they make; of these only those of `keep`
+    stay there."""
+    for node in reversed(nodes):
+        given = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
+        if all(ct is None for ct in given):
+            continue
+        if node.op.name == "read_variable":
+            variable = node.params["variable"]
+            if id(variable) in activity.variables:
+                cts.add(id(variable), given[0], lambda node=node: wrap(node.outputs[0]))
+            continue
+        graph = current_graph()
+        assert graph is not None
+        start = len(graph.nodes)
+        if node.subgraphs:
+            handler = CONTROL.get(node.op.name)
+            if handler is None:
+                raise missing(node.op.name, node.position, "vjp")
+            handler(node, given, cts, activity)
+        else:
+            wanted = [value in activity for value in node.inputs]
+            if any(wanted):
+                applied = Applied(node.op.name, [*map(wrap, node.inputs)], [*map(wrap, node.outputs)], node.params, wanted)
+                for value, x, want, ct in zip(
+                        node.inputs, applied.inputs, wanted, pulled(applied, given, node.position), strict=True):
+                    if want:
+                        cts.add(value, ct, lambda x=x: x)
+                        _refine(cts, value)
+        _place(graph, start, node)
+
+
+def pulled(node: Applied, given: Sequence[Any], position: Place | None) -> Sequence[Any]:
+    """What the op's rule gives for the cotangents of its results. NoGradientError if there is no rule."""
+    rule = VJP.get(node.name)
+    if rule is None:
+        if node.name in CONSTANT:
+            return [None] * len(node.inputs)
+        raise missing(node.name, position, "vjp")
+    results = rule(node, *given)
+    if len(results) != len(node.inputs):
+        raise AssertionError(f"the rule of {node.name} gives {len(results)} cotangents for {len(node.inputs)} operands")
+    for x, want, ct in zip(node.inputs, node.wanted, results, strict=True):
+        if want and ct is not None and not isinstance(ct, Update):
+            found, type = getattr(ct, "type", None), x.type
+            assert found is not None and _alike(found, type), f"the rule of {node.name} gives {found} for {type}"
+    return results
+
+
+def _alike(found: Any, type: Any) -> bool:
+    if hasattr(type, "element"):
+        return hasattr(found, "element") and found.element.dtype is type.element.dtype
+    return found.dtype is type.dtype and len(found.shape) == len(type.shape)
+
+
+def missing(name: str, position: Place | None, kind: str) -> NoGradientError:
+    """The error for an op that has no rule."""
+    error = NoGradientError(
+        f"the op {name} has no {'gradient' if kind == 'vjp' else 'forward-mode derivative'}",
+        remedy="Use rt.stop_gradient where its result is to count as a constant, or rt.custom_gradient to say what the "
+               "derivative is.")
+    locate(error, position)
+    return error
+
+
+def _refine(cts: Cotangents, value: Value) -> None:
+    ct = cts.get(value)
+    if isinstance(ct, GraphTensor):
+        fit(ct, value.type)
+
+
+def _place(graph: Graph, start: int, node: Node) -> None:
+    """Let the nodes that a rule made be at the line of the node that it is for."""
+    if node.position is not None:
+        for made in graph.nodes[start:]:
+            made.position = node.position

@@ -1,0 +1,324 @@
+"""Reverse mode through loops: a counted loop that goes back from the last iteration.
+
+Its state is the cotangents of the state of the first loop, and sums of those of what the body captures. What the rules
+touch of an iteration, the first loop appends to lists, one for each value; a loop whose rules touch nothing saves
+nothing. In a loop within a loop these lists go on from one iteration of the outer loop to the next, and where an
+iteration starts in them is one of the values that the outer loop saves.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.autodiff.activity import Activity, state_of, useful_state
+from runtime.autodiff.backward import handles, sweep
+from runtime.autodiff.branches import STACKS, Targets, attach, inner_key
+from runtime.autodiff.cotangents import Cotangents, fit, zero_for
+from runtime.autodiff.saving import define, drop_dead, inserted, recaptured, settle
+from runtime.core.errors import UnimplementedError, locate
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.op import CAST, CONST
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import add_input, apply, current_graph, set_outputs, tracing, wrap
+from runtime.core.types import ListType, TensorType, int64
+from runtime.ops.control import REDUCE
+from runtime.ops.lists import list_append, list_get, list_length, list_new
+from runtime.ops.math import add, cast, subtract
+
+__all__ = ["add_state"]
+
+_COUNT = TensorType(int64)
+
+
+@handles("while_loop", "reduce")
+def _loop(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    loop = _Loop(node, given, cts, activity)
+    if loop.useful:
+        loop.run()
+
+
+class _Loop:
+    """A loop, pulled back into the graph that is open."""
+
+    def __init__(self, node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+        self.node, self.given, self.cts, self.activity = node, given, cts, activity
+        self.body: Graph = node.params["body"]
+        self.state = state_of(node, self.body)
+        operands = node.operands
+        self.init = operands[len(operands) - len(self.state):]
+        self.useful = useful_state(node, activity, [k for k, ct in enumerate(given) if ct is not None])
+        self.targets = Targets([self.body], activity)
+        self.back = Graph("body", self.body)
+        here = current_graph()
+        assert here is not None
+        self.here = here
+
+    def run(self) -> None:
+        results, sums = self._trace()
+        self.back.outputs = [x.value for x in (*results, *sums.values())]
+        drop_dead(self.back)
+        count = self._attach()
+        starts = []
+        for k in self.useful:
+            ct = self.given[k]
+            starts.append(fit(zero_for(wrap(self.node.outputs[k])) if ct is None else ct, self.state[k].type))
+        for key in sums:
+            ct = self.cts.get(key)
+            starts.append(zero_for(self.targets.primal(key)) if ct is None else ct)
+        made = apply(REDUCE, count, *starts, body=self.back)
+        for key, ct in zip(sums, made[len(self.useful):], strict=True):
+            self.cts.put(key, ct)
+        for k, ct in zip(self.useful, made[:len(self.useful)], strict=True):
+            if self.init[k] in self.activity:
+                self.cts.add(self.init[k], ct, lambda: None)
+
+    def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
+        """The cotangents of the state before an iteration, and sums for what the body captures, where it adds to it."""
+        inner = Cotangents()
+        body, back = self.body, self.back
+        with tracing(back):
+            self.index = add_input(back, _COUNT, "k")
+            sums = {key: add_input(back, type) for key, type in self.targets.types.items()}
+            for key, x in sums.items():
+                inner.put(inner_key(body, key), x)
+            given = {k: add_input(back, self.state[k].type) for k in self.useful}
+            for k, x in given.items():
+                value = body.outputs[k]
+                inner.add(value, x, lambda value=value: wrap(value))
+            sweep(body.nodes, inner, self.activity)
+            results = []
+            for k in self.useful:
+                found = inner.get(self.state[k])
+                results.append(zero_for(wrap(self.state[k])) if found is None else fit(found, self.state[k].type))
+            after = {key: inner.get(inner_key(body, key)) for key in sums}
+        changed = {key: fit(after[key], self.targets.types[key]) for key, x in sums.items()
+                   if after[key].value is not x.value}
+        back.inputs = [self.index.value, *(given[k].value for k in self.useful), *(sums[key].value for key in changed)]
+        return results, changed
+
+    def _attach(self) -> GraphTensor:
+        """Close the backward body: it reads what the forward loop saves. Gives the number of iterations."""
+        node, body, back = self.node, self.body, self.back
+        stable = _stable_reads(node)
+        available: dict[Value, Any] = {inner: wrap(outer) for outer, inner in body.captures}
+        count = self._count()
+        index = body.inputs[0] if node.op.name == "reduce" and node.params.get("stream") is None else None
+        settle(back, body, {*available, *stable, *([] if index is None else [index])})
+        needed = back.captures
+        for value, _ in needed:
+            if value in stable:
+                available[value] = wrap(_read_before(node, value))
+        saved = [value for value, _ in needed if value not in available and value is not index]
+        lists = {value: self._stack(value) for value in saved}
+        captured: dict[Value, Any] = {}
+        reads: dict[Value, Value] = {}
+        for value, inner in needed:
+            if value in available:
+                captured[inner] = available[value]
+            elif isinstance(value.type, ListType):
+                captured[inner] = wrap(lists[value][0])
+            else:
+                reads[value] = inner
+        attach(back, captured)
+        if reads:
+            last = subtract(count, np.int64(1))
+            with tracing(back), inserted(back):
+                i = subtract(last, self.index)
+                if index in reads:
+                    made = _as(i, index.type)
+                    inner = reads.pop(index)
+                    define(inner, made.value)
+                    i = wrap(inner) if made is i else i
+                for value, inner in reads.items():
+                    stack, base = lists[value]
+                    at = i if base is None else add(cast(wrap(base), int64), i)
+                    define(inner, list_get(wrap(stack), at).value)
+        return count
+
+    def _count(self) -> GraphTensor:
+        """How many iterations the loop has made."""
+        node = self.node
+        if node.op.name == "reduce" and node.params.get("stream") is None and node.params.get("test") is None:
+            counted: GraphTensor = _as(wrap(node.operands[0]), _COUNT)
+            return counted
+        return wrap(_counter(node))
+
+    def _stack(self, value: Value) -> tuple[Value, Value | None]:
+        """The list to which the loop appends `value` in each iteration, and where that starts; None: at 0."""
+        node, body = self.node, self.body
+        graph = body.parent
+        assert graph is not None
+        if isinstance(value.type, ListType):
+            return _threaded(node, value), None
+        found = _stack_of(node, value)
+        if found is None:
+            with tracing(graph), inserted(graph, node):
+                start = list_new([], value.type)
+            with tracing(body):
+                before = wrap(body.add_input(ListType(value.type), "saved" + (f"_{value.hint}" if value.hint else "")))
+                after = list_append(before, wrap(value))
+            add_state(node, start.value, after.value)
+            found = len(node.outputs) - 1
+        STACKS.add(node.outputs[found])
+        if graph.parent is None:
+            return node.outputs[found], None
+        operands = node.operands
+        return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
+
+
+def add_state(loop: Node, start: Value, after: Value) -> Value:
+    """Add a state to a loop, whose body has an input for it and makes `after` of it in each iteration; gives the
+    result."""
+    body: Graph = loop.params["body"]
+    test: Graph | None = loop.params.get("test")
+    operands = loop.operands
+    state = body.inputs[-1]
+    body.outputs.append(after)
+    body.executable = None
+    if test is not None:
+        test.add_input(state.type, state.hint)
+    assert body.parent is not None
+    loop.outputs = (*loop.outputs, Value(body.parent, state.type, loop, state.hint))
+    recaptured(loop, [*operands, start])
+    return loop.outputs[-1]
+
+
+def _as(x: Any, type: Any) -> Any:
+    """An integer scalar in another dtype."""
+    if x.type == type:
+        return x
+    return apply(CAST, x, dtype=type.dtype, **({"weak": True} if type.weak else {}))
+
+
+def _counter(loop: Node) -> Value:
+    """The state of a loop that counts its iterations, which is added if there is none."""
+    body: Graph = loop.params["body"]
+    operands = loop.operands
+    init = operands[len(operands) - len(loop.outputs):]
+    for k, (start, before, after) in enumerate(zip(init, state_of(loop, body), body.outputs, strict=True)):
+        made = after.node
+        if (start.constant is not None and before.type == _COUNT and not start.constant.any() and made is not None
+                and made.op.name == "add" and made.inputs[0] is before and made.inputs[1].constant is not None
+                and made.inputs[1].constant == 1):
+            return loop.outputs[k]
+    assert body.parent is not None
+    with tracing(body.parent), inserted(body.parent, loop):
+        zero = apply(CONST, value=np.array(0, np.int64))
+    with tracing(body):
+        before = wrap(body.add_input(_COUNT, "count"))
+        after = add(before, np.int64(1))
+    return add_state(loop, zero.value, after.value)
+
+
+def _stack_of(loop: Node, value: Value) -> int | None:
+    """Which state is the list of all that `value` has been, if there is one."""
+    body: Graph = loop.params["body"]
+    operands = loop.operands
+    init = operands[len(operands) - len(loop.outputs):]
+    for k, (start, before, after) in enumerate(zip(init, state_of(loop, body), body.outputs, strict=True)):
+        if (isinstance(before.type, ListType) and after.node is not None and after.node.op.name == "list_append"
+                and after.node.inputs[0] is before and after.node.inputs[1] is value
+                and (_is_new(start) or loop.outputs[k] in STACKS)):
+            return k
+    return None
+
+
+def _is_new(value: Value) -> bool:
+    """Whether a list has just been made, and nothing is in it."""
+    node = value.node
+    return node is not None and node.op.name == "list_new" and not node.inputs
+
+
+def _base(graph: Graph, node: Node, start: Value) -> Value:
+    """The length of the list with which a loop starts."""
+    for other in graph.nodes:
+        if other.op.name == "list_length" and other.inputs[0] is start:
+            return other.outputs[0]
+    with tracing(graph), inserted(graph, node):
+        length: GraphTensor = list_length(wrap(start))
+    return length.value
+
+
+def _threaded(loop: Node, value: Value) -> Value:
+    """The list `value`, to which a loop in the body of `loop` appends, as a state of `loop`: it goes on from iteration
+    to iteration."""
+    body: Graph = loop.params["body"]
+    graph = body.parent
+    assert graph is not None and isinstance(value.type, ListType)
+    for k, after in enumerate(body.outputs):
+        if after is value and loop.outputs[k] in STACKS:
+            return loop.outputs[k]
+    with tracing(graph), inserted(graph, loop):
+        start = list_new([], value.type.element)
+    before = body.add_input(value.type, value.hint)
+    if value not in STACKS or not _continue(value, body, before):
+        error = UnimplementedError(
+            "the gradient of this loop needs, for each iteration, a whole list that the loop changes",
+            remedy="Keep what the derivative needs as tensors, for example with a TensorArray whose elements have one "
+                   "known shape.")
+        locate(error, loop.position)
+        raise error
+    made = add_state(loop, start.value, value)
+    STACKS.add(made)
+    return made
+
+
+def _continue(value: Value, graph: Graph, start: Value) -> bool:
+    """Let the list `value`, which starts empty in `graph`, start as `start`. False if it is no such list."""
+    node = value.node
+    if node is None or value.graph is not graph:
+        return False
+    k = node.outputs.index(value)
+    operands = node.operands
+    if node.op.name in ("while_loop", "reduce"):
+        place = len(operands) - len(node.outputs) + k
+        old = operands[place]
+        if not _is_new(old) or old.graph is not graph:
+            return False
+        operands[place] = start
+        for other in graph.nodes:
+            if other.op.name == "list_length" and other.inputs[0] is old:
+                other.inputs[0] = start
+                graph.nodes.remove(other)  # which is as early as `start` is
+                graph.nodes.insert(0, other)
+                break
+        recaptured(node, operands)
+        return True
+    if node.op.name != "cond":
+        return False
+    done = True
+    for branch in (node.params["true"], node.params["false"]):
+        inner = branch.capture(start, start.type)
+        made = branch.outputs[k]
+        if made.node is not None and made.node.op.name == "undefined":
+            branch.outputs[k] = inner
+        else:
+            done = _continue(made, branch, inner) and done
+    recaptured(node, operands)
+    return done
+
+
+def _stable_reads(loop: Node) -> set[Value]:
+    """What the body of a loop reads of variables that the loop does not change."""
+    nodes = [node for graph in loop.subgraphs.values() for node in graph.walk()]
+    if any(node.op.foreign and node.op.name not in ("raise", "raise_unless", "reraise") for node in nodes):
+        return set()
+    written = {id(node.params["variable"]) for node in nodes
+               if node.op.name in ("assign_variable", "accumulate_variable")}
+    return {node.outputs[0] for node in loop.params["body"].nodes
+            if node.op.name == "read_variable" and id(node.params["variable"]) not in written}
+
+
+def _read_before(loop: Node, read: Value) -> Value:
+    """The value of a variable, read before the loop that only reads it."""
+    graph: Graph | None = loop.params["body"].parent
+    assert graph is not None and read.node is not None
+    before = graph.nodes[graph.nodes.index(loop) - 1]
+    if before.op is read.node.op and before.params == read.node.params:
+        return before.outputs[0]
+    made = Node(graph, read.node.op, (), read.node.params, read.type, read.node.position)
+    made.outputs[0].hint = read.hint
+    graph.nodes.insert(graph.nodes.index(loop), made)
+    return made.outputs[0]

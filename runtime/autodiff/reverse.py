@@ -1,0 +1,110 @@
+"""Reverse mode as a transformation of graphs: a forward graph, which also gives what must be saved, and a backward
+graph. Both are graphs like others: they print, are rewritten, run on any executor and can be differentiated again."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.autodiff import branches, loops  # noqa: F401  they fill the table of control flow
+from runtime.autodiff.activity import Activity
+from runtime.autodiff.backward import sweep
+from runtime.autodiff.cotangents import Cotangents, fit
+from runtime.autodiff.saving import define, drop_dead, inserted, settle
+from runtime.core.graph import Graph, Value
+from runtime.core.inline_graph import copied
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import add_input, set_outputs, tracing, wrap
+from runtime.core.types import ListType, TensorType, Type
+from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.ops.lists import list_from_tensor, list_stack
+from runtime.optimize import RULES, rewrite
+
+__all__ = ["Derivative", "derivative", "prepared"]
+
+
+@dataclass(frozen=True, eq=False)
+class Derivative:
+    """The derivative of a graph.
+
+    forward   the graph, whose outputs are followed by what it saves
+    backward  its inputs are some inputs of the graph (`given`: which), what `forward` saves, and a cotangent for each
+              of the outputs asked for; its outputs are the cotangents of what was asked for and depends on it
+    found     for each input, capture and variable asked for, which output of `backward` it is; None: zero
+    """
+
+    forward: Graph
+    backward: Graph
+    given: tuple[int, ...]
+    found: tuple[int | None, ...]
+
+
+_BEFORE = [rule for rule in RULES.values() if rule.name != "stop_gradient"]
+
+
+def prepared(graph: Graph) -> Graph:
+    """The graph of a function as it runs, but for what only derivatives see: the less it does, the less is saved."""
+    return rewrite(with_python_numbers(graph), _BEFORE)
+
+
+def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], outputs: Sequence[int]) -> Derivative:
+    """The derivative of the outputs with the numbers `outputs` by the parameters (inputs, then captures) with the
+    numbers `wanted`, and by variables as they are read."""
+    forward = copied(graph)
+    forward.name = f"{graph.name}_forward"
+    parameters = forward.parameters
+    sources: list[Any] = [*(parameters[i] for i in wanted), *map(id, variables)]
+    activity = Activity((parameters[i] for i in wanted), map(id, variables))
+    activity.visit(forward.nodes)
+    back = Graph(f"{graph.name}_backward", forward)
+    cts = Cotangents()
+    results = list(forward.outputs)
+    with tracing(back):
+        seeds = [add_input(back, results[k].type, f"ct_{results[k].hint or k}") for k in outputs]
+        for k, seed in zip(outputs, seeds, strict=True):
+            cts.add(results[k], seed, lambda: None)
+        sweep(list(forward.nodes), cts, activity, {parameters[i] for i in wanted})
+        found = [cts.get(key) for key in sources]
+        set_outputs(back, [fit(ct, key.type) if isinstance(key, Value) else ct
+                           for key, ct in zip(sources, found, strict=True) if ct is not None])
+    drop_dead(back)
+    settle(back, forward, set(parameters))
+    given = _close(back, forward)
+    numbers = iter(range(len(back.outputs)))
+    return Derivative(forward, back, given, tuple([None if ct is None else next(numbers) for ct in found]))
+
+
+def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
+    """Make what a backward graph captures its inputs. Gives which inputs of the forward graph it takes first."""
+    captured = {inner: outer for outer, inner in forward.captures}
+    given: list[tuple[int, Value]] = []
+    saved: list[Value] = []
+    captures = []
+    for value, inner in back.captures:
+        if value in captured:
+            captures.append((captured[value], inner))
+        elif value in forward.inputs:
+            given.append((forward.inputs.index(value), inner))
+        else:
+            saved.append(inner)
+            _save(back, forward, value, saved)
+    given.sort(key=lambda pair: pair[0])
+    back.parent, back.captures = None, captures
+    back._captured = {id(outer): (outer, inner) for outer, inner in captures}
+    back.inputs = [*(inner for _, inner in given), *saved, *back.inputs]
+    return tuple([i for i, _ in given])
+
+
+def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None:
+    """Let the forward graph give a value; a list whose elements have one shape as one tensor."""
+    type = value.type
+    if not isinstance(type, ListType) or not type.known or None in type.element.shape:
+        forward.outputs.append(value)
+        return
+    with tracing(forward):
+        stacked: GraphTensor = list_stack(wrap(value))
+    forward.outputs.append(stacked.value)
+    inner = saved.pop()
+    saved.append(Value(back, stacked.type, hint=inner.hint))
+    with tracing(back), inserted(back):
+        define(inner, list_from_tensor(wrap(saved[-1])).value)

@@ -1,0 +1,216 @@
+"""What a backward graph needs of the forward pass: saved, or computed again where that is cheaper.
+
+A backward graph is traced inside the forward graph that it is for, and captures what its rules touch. `settle` leaves
+it with captures of values that are there anyway, and of those that have to be saved.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Final
+
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.types import ListType
+
+__all__ = ["define", "drop_dead", "inserted", "recaptured", "settle"]
+
+CHEAP: Final = frozenset((
+    "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "concat", "conj",
+    "copysign", "equal", "floor", "greater", "greater_equal", "imag", "invert", "left_shift", "less", "less_equal",
+    "maximum", "minimum", "multiply", "negative", "not_equal", "real", "relu", "right_shift", "rint", "sign",
+    "stop_gradient", "subtract", "undefined", "where",
+    "dim", "expand_dims", "getitem", "range", "reshape", "size", "slice", "split", "squeeze", "stack", "transpose"))
+"""Ops that cost about as much as a load from memory, for each element; and views."""
+MOST_VALUES: Final = 500
+_ENDLESS: Final = 1 << 60
+
+
+def drop_dead(graph: Graph) -> None:
+    """Drop the nodes of a backward graph that nobody uses, and unused captures. What only may raise does not, since the
+    forward pass has come to its end."""
+    used = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not any(value in used for value in node.outputs) and not node.effect:
+            continue
+        if node.subgraphs:
+            operands = node.operands
+            for sub in node.subgraphs.values():
+                drop_dead(sub)
+            recaptured(node, operands)
+        used.update(node.inputs)
+        kept.append(node)
+    graph.nodes = kept[::-1]
+    graph.captures = [pair for pair in graph.captures if pair[1] in used]
+    graph._captured = {id(outer): (outer, inner) for outer, inner in graph.captures}
+    graph.executable = None
+
+
+def recaptured(node: Node, operands: Sequence[Value]) -> None:
+    """Let the inputs of a node be these operands and what its sub-graphs capture now."""
+    node.inputs = [*operands, *(outer for graph in node.subgraphs.values() for outer, _ in graph.captures)]
+
+
+def define(value: Value, made: Value) -> None:
+    """Let `value`, which no node makes yet, be the result `made` of a node."""
+    node = made.node
+    assert node is not None and value.node is None
+    node.outputs = tuple([value if out is made else out for out in node.outputs])
+    value.node = node
+
+
+class inserted:
+    """The nodes that are added to a graph inside come before another node, or before all."""
+
+    def __init__(self, graph: Graph, before: Node | None = None) -> None:
+        self.graph, self.before = graph, before
+
+    def __enter__(self) -> None:
+        self.start = len(self.graph.nodes)
+
+    def __exit__(self, kind: Any, exc: Any, traceback: Any) -> None:
+        nodes = self.graph.nodes
+        made = nodes[self.start:]
+        del nodes[self.start:]
+        at = 0 if self.before is None else nodes.index(self.before)
+        nodes[at:at] = made
+
+
+def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Value]:
+    """Let `back`, which was traced inside `source`, compute again what is cheap; gives what has to be saved.
+
+    Afterwards `back` captures that and values that are `available`.
+    """
+    needed = [outer for outer, _ in back.captures]
+    saved, again = _plan(source, needed, available)
+    inner = {outer: value for outer, value in back.captures}
+    made: list[Node] = []
+
+    def local(value: Value) -> Value:
+        if value not in inner:
+            if value.constant is None:
+                inner[value] = Value(back, value.type, hint=value.hint)
+                back.captures.append((value, inner[value]))
+            else:
+                node = value.node
+                assert node is not None
+                made.append(Node(back, node.op, (), node.params, value.type, node.position))
+                inner[value] = made[-1].outputs[0]
+        return inner[value]
+
+    for node in source.nodes:
+        if node in again:
+            types: Any = tuple([value.type for value in node.outputs])
+            new = Node(back, node.op, [local(v) for v in node.inputs], node.params, types[0] if node.single else types,
+                       node.position)
+            made.append(new)
+            for old, value in zip(node.outputs, list(new.outputs), strict=True):
+                if old in inner:
+                    define(inner[old], value)
+                else:
+                    inner[old] = value
+    back.nodes[:0] = made
+    back.captures = [(outer, value) for outer, value in back.captures if value.node is None]
+    back._captured = {id(outer): (outer, value) for outer, value in back.captures}
+    return saved
+
+
+def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -> tuple[list[Value], set[Node]]:
+    """What of the needed values, or of what they are made of, to save so that as little as possible is: a minimum cut.
+    And the nodes to run again."""
+    needed = list(needed)
+    flow = _Flow()
+    seen: set[Value] = set()
+    pending = [value for value in needed if value not in available]
+    for value in pending:
+        flow.add((value, 1), _Flow.SINK, _ENDLESS)
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if len(seen) > MOST_VALUES:
+            return [value for value in needed if value not in available], set()
+        flow.add((value, 0), (value, 1), _cost(value))
+        if not _is_cheap(value, source):
+            flow.add(_Flow.SOURCE, (value, 0), _ENDLESS)
+            continue
+        assert value.node is not None
+        for x in value.node.inputs:
+            if x not in available and x.constant is None:
+                flow.add((x, 1), (value, 0), _ENDLESS)
+                pending.append(x)
+    saved = flow.cut()
+    again: set[Node] = set()
+    pending = [value for value in needed if value not in available and value not in saved]
+    while pending:
+        node = pending.pop().node
+        assert node is not None
+        if node not in again:
+            again.add(node)
+            pending += [x for x in node.inputs
+                        if x not in available and x not in saved and x.constant is None]
+    order = {value: i for i, value in enumerate([*source.parameters, *(v for n in source.nodes for v in n.outputs)])}
+    return sorted(saved, key=order.__getitem__), again
+
+
+def _is_cheap(value: Value, source: Graph) -> bool:
+    node = value.node
+    return (node is not None and value.graph is source and (node.op.name in CHEAP or node.op.name == "const")
+            and not any(isinstance(x.type, ListType) for x in (*node.inputs, *node.outputs)))
+
+
+def _cost(value: Value) -> int:
+    """Bytes, about."""
+    type = value.type
+    if isinstance(type, ListType):
+        return 1 << 40
+    return 8 + type.dtype.size * (type.size if type.size is not None else 1 << 20)
+
+
+class _Flow:
+    """A network of pipes, whose ends are values before (0) and after (1) they are saved."""
+
+    SOURCE: Final = "source"
+    SINK: Final = "sink"
+
+    def __init__(self) -> None:
+        self.room: dict[Any, dict[Any, int]] = {}  # what may flow on from one end to another
+
+    def add(self, start: Any, end: Any, room: int) -> None:
+        self.room.setdefault(start, {})[end] = room
+        self.room.setdefault(end, {}).setdefault(start, 0)
+
+    def cut(self) -> set[Value]:
+        """The values of the minimum cut that is nearest to the sink."""
+        while (path := self._path()) is not None:
+            flow = min(self.room[a][b] for a, b in path)
+            for a, b in path:
+                self.room[a][b] -= flow
+                self.room[b][a] += flow
+        reaches = {self.SINK}  # what has room left on the way to the sink
+        pending: list[Any] = [self.SINK]
+        while pending:
+            end = pending.pop()
+            for start in self.room.get(end, ()):
+                if self.room[start][end] > 0 and start not in reaches:
+                    reaches.add(start)
+                    pending.append(start)
+        return {end[0] for end in reaches if end[1] == 1 and (end[0], 0) not in reaches}
+
+    def _path(self) -> list[tuple[Any, Any]] | None:
+        came: dict[Any, Any] = {self.SOURCE: None}
+        queue = deque([self.SOURCE])
+        while queue:
+            start = queue.popleft()
+            for end, room in self.room.get(start, {}).items():
+                if room > 0 and end not in came:
+                    came[end] = start
+                    if end == self.SINK:
+                        path = []
+                        while came[end] is not None:
+                            path.append((came[end], end))
+                            end = came[end]
+                        return path
+                    queue.append(end)
+        return None
