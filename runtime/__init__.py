@@ -2,7 +2,23 @@
 from __future__ import annotations
 
 from autograph.backend import hide_package
-from runtime import autograph, bitwise, config, data, debugging, dtypes, errors, linalg, math, nest, nn, random
+from runtime import (
+    autodiff,
+    autograph,
+    bitwise,
+    config,
+    data,
+    debugging,
+    dtypes,
+    errors,
+    linalg,
+    math,
+    nest,
+    nn,
+    random,
+)
+from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+from runtime.autodiff.tape import GradientTape, UnconnectedGradients
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.tensor import Tensor
 from runtime.core.trace import init_scope
@@ -158,6 +174,7 @@ __all__ = [
     "ConcreteFunction",
     "DType",
     "Function",
+    "GradientTape",
     "Graph",
     "IndexedSlices",
     "Module",
@@ -166,6 +183,7 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "TensorSpec",
+    "UnconnectedGradients",
     "UnrollingWarning",
     "Variable",
     "abs",
@@ -182,6 +200,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "autodiff",
     "autograph",
     "bitwise",
     "bool",
@@ -227,9 +246,11 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_static_value",
+    "grad",
     "greater",
     "greater_equal",
     "half",
+    "hessian",
     "identity",
     "init_scope",
     "int8",
@@ -237,6 +258,9 @@ __all__ = [
     "int32",
     "int64",
     "is_tensor",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "less",
     "less_equal",
     "linalg",
@@ -323,6 +347,8 @@ __all__ = [
     "unique",
     "unique_with_counts",
     "unstack",
+    "value_and_grad",
+    "vjp",
     "where",
     "while_loop",
     "zeros",

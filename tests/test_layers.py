@@ -47,6 +47,7 @@ runtime/staging/python
 runtime/staging
 runtime/function
 runtime/data
+runtime/autodiff
 runtime
 runtime/tools
 """.split()

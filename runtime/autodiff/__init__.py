@@ -1,1 +1,6 @@
-"""Differentiation as a transformation of graphs: rules of ops, and what applies them."""
+"""Differentiation as a transformation of graphs (`tf.autodiff`)."""
+from __future__ import annotations
+
+from runtime.autodiff.accumulator import ForwardAccumulator
+
+__all__ = ["ForwardAccumulator"]

@@ -48,7 +48,7 @@ class Activity:
     def enter(self, graph: Graph) -> None:
         """Note which captures of a graph depend on them."""
         for outer, inner in graph.captures:
-            if outer in self.values:
+            if isinstance(outer, Value) and outer in self.values:
                 self.add(inner)
 
     def visit(self, nodes: Iterable[Node]) -> bool:

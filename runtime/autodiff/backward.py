@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any, Final
 
+from runtime.autodiff import rules  # noqa: F401  they fill the tables
 from runtime.autodiff.activity import Activity
 from runtime.autodiff.cotangents import Cotangents, fit
 from runtime.autodiff.rules.registry import CONSTANT, VJP, Applied, Update
@@ -46,7 +47,7 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
         if node.op.name == "read_variable":
             variable = node.params["variable"]
             if id(variable) in activity.variables:
-                cts.add(id(variable), given[0], lambda node=node: wrap(node.outputs[0]))
+                cts.add(id(variable), given[0], wrap(node.outputs[0]))
             continue
         graph = current_graph()
         assert graph is not None
@@ -59,11 +60,11 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
         else:
             wanted = [value in activity for value in node.inputs]
             if any(wanted):
-                applied = Applied(node.op.name, [*map(wrap, node.inputs)], [*map(wrap, node.outputs)], node.params, wanted)
-                for value, x, want, ct in zip(
-                        node.inputs, applied.inputs, wanted, pulled(applied, given, node.position), strict=True):
+                inputs, outputs = [*map(wrap, node.inputs)], [*map(wrap, node.outputs)]
+                found = pulled(Applied(node.op.name, inputs, outputs, node.params, wanted), given, node.position)
+                for value, x, want, ct in zip(node.inputs, inputs, wanted, found, strict=True):
                     if want:
-                        cts.add(value, ct, lambda x=x: x)
+                        cts.add(value, ct, x)
                         _refine(cts, value)
         _place(graph, start, node)
 

@@ -97,7 +97,7 @@ class _Branch:
                     cts.put(inner, self._placeholder(start))
             for k, ct in given.items():
                 value = graph.outputs[k]
-                cts.add(value, self._placeholder(ct), lambda value=value: wrap(value))
+                cts.add(value, self._placeholder(ct), wrap(value))
             sweep(graph.nodes, cts, activity)
             for key in targets.types:
                 inner = inner_key(graph, key)

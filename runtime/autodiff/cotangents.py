@@ -1,7 +1,6 @@
 """The cotangents that a backward pass has so far, by value, variable or eager tensor."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from runtime.autodiff.rules.cotangent_lists import add_lists, zero_list
@@ -57,13 +56,14 @@ class Cotangents:
         else:
             self._sums[key] = ct
 
-    def add(self, key: Any, ct: Any, primal: Callable[[], Any]) -> None:
-        """Add a cotangent or an `Update`; None is zero. `primal` gives the value that it is a cotangent of."""
+    def add(self, key: Any, ct: Any, primal: Any) -> None:
+        """Add a cotangent or an `Update`; None is zero. `primal` is what it is a cotangent of, which
+        an `Update` needs."""
         if ct is None:
             return
         have = self._sums.get(key)
         if isinstance(ct, Update):
-            self._sums[key] = ct.add(zero_for(primal()) if have is None else have)
+            self._sums[key] = ct.add(zero_for(primal) if have is None else have)
         elif have is None:
             self._sums[key] = ct
         else:

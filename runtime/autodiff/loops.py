@@ -21,7 +21,7 @@ from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST
 from runtime.core.tensor import GraphTensor
-from runtime.core.trace import add_input, apply, current_graph, set_outputs, tracing, wrap
+from runtime.core.trace import add_input, apply, current_graph, tracing, wrap
 from runtime.core.types import ListType, TensorType, int64
 from runtime.ops.control import REDUCE
 from runtime.ops.lists import list_append, list_get, list_length, list_new
@@ -72,7 +72,7 @@ class _Loop:
             self.cts.put(key, ct)
         for k, ct in zip(self.useful, made[:len(self.useful)], strict=True):
             if self.init[k] in self.activity:
-                self.cts.add(self.init[k], ct, lambda: None)
+                self.cts.add(self.init[k], ct, None)
 
     def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
         """The cotangents of the state before an iteration, and sums for what the body captures, where it adds to it."""
@@ -86,7 +86,7 @@ class _Loop:
             given = {k: add_input(back, self.state[k].type) for k in self.useful}
             for k, x in given.items():
                 value = body.outputs[k]
-                inner.add(value, x, lambda value=value: wrap(value))
+                inner.add(value, x, wrap(value))
             sweep(body.nodes, inner, self.activity)
             results = []
             for k in self.useful:
@@ -127,10 +127,10 @@ class _Loop:
             with tracing(back), inserted(back):
                 i = subtract(last, self.index)
                 if index in reads:
-                    made = _as(i, index.type)
                     inner = reads.pop(index)
+                    made = _as(i, index.type)
                     define(inner, made.value)
-                    i = wrap(inner) if made is i else i
+                    i = _scalar(inner) if made is i else i
                 for value, inner in reads.items():
                     stack, base = lists[value]
                     at = i if base is None else add(cast(wrap(base), int64), i)
@@ -143,7 +143,7 @@ class _Loop:
         if node.op.name == "reduce" and node.params.get("stream") is None and node.params.get("test") is None:
             counted: GraphTensor = _as(wrap(node.operands[0]), _COUNT)
             return counted
-        return wrap(_counter(node))
+        return _scalar(_counter(node))
 
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
         """The list to which the loop appends `value` in each iteration, and where that starts; None: at 0."""
@@ -192,6 +192,17 @@ def _as(x: Any, type: Any) -> Any:
     return apply(CAST, x, dtype=type.dtype, **({"weak": True} if type.weak else {}))
 
 
+def _scalar(value: Value) -> GraphTensor:
+    found = wrap(value)
+    assert isinstance(found, GraphTensor)
+    return found
+
+
+def _value(x: Any) -> Value:
+    assert isinstance(x, GraphTensor)
+    return x.value
+
+
 def _counter(loop: Node) -> Value:
     """The state of a loop that counts its iterations, which is added if there is none."""
     body: Graph = loop.params["body"]
@@ -207,9 +218,8 @@ def _counter(loop: Node) -> Value:
     with tracing(body.parent), inserted(body.parent, loop):
         zero = apply(CONST, value=np.array(0, np.int64))
     with tracing(body):
-        before = wrap(body.add_input(_COUNT, "count"))
-        after = add(before, np.int64(1))
-    return add_state(loop, zero.value, after.value)
+        counted = add(wrap(body.add_input(_COUNT, "count")), np.int64(1))
+    return add_state(loop, zero.value, _value(counted))
 
 
 def _stack_of(loop: Node, value: Value) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runtime.autodiff import branches, loops  # noqa: F401  they fill the table of control flow
 from runtime.autodiff.activity import Activity
@@ -15,7 +15,7 @@ from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import copied
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, set_outputs, tracing, wrap
-from runtime.core.types import ListType, TensorType, Type
+from runtime.core.types import ListType
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.lists import list_from_tensor, list_stack
 from runtime.optimize import RULES, rewrite
@@ -39,7 +39,7 @@ class Derivative:
     found: tuple[int | None, ...]
 
 
-_BEFORE = [rule for rule in RULES.values() if rule.name != "stop_gradient"]
+_BEFORE: Final = [rule for rule in RULES.values() if rule.name not in ("stop_gradient", "known scalars")]
 
 
 def prepared(graph: Graph) -> Graph:
@@ -62,7 +62,7 @@ def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], ou
     with tracing(back):
         seeds = [add_input(back, results[k].type, f"ct_{results[k].hint or k}") for k in outputs]
         for k, seed in zip(outputs, seeds, strict=True):
-            cts.add(results[k], seed, lambda: None)
+            cts.add(results[k], seed, None)
         sweep(list(forward.nodes), cts, activity, {parameters[i] for i in wanted})
         found = [cts.get(key) for key in sources]
         set_outputs(back, [fit(ct, key.type) if isinstance(key, Value) else ct

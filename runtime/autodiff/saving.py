@@ -188,7 +188,7 @@ class _Flow:
             for a, b in path:
                 self.room[a][b] -= flow
                 self.room[b][a] += flow
-        reaches = {self.SINK}  # what has room left on the way to the sink
+        reaches: set[Any] = {self.SINK}  # what has room left on the way to the sink
         pending: list[Any] = [self.SINK]
         while pending:
             end = pending.pop()

@@ -17,6 +17,7 @@ from runtime.core import caller_bytecode as asked
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
+from runtime.core.recording import recorders
 from runtime.core.symbolic_text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
 from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
@@ -350,7 +351,7 @@ class EagerTensor(Tensor):
     def __iter__(self) -> Iterator[EagerTensor]:
         if not self._array.ndim:
             raise not_iterable()
-        return map(EagerTensor.own, self._array)
+        return map(self.__getitem__, range(len(self._array))) if recorders else map(EagerTensor.own, self._array)
 
     def __bool__(self) -> bool:
         if self._array.size != 1:

@@ -17,6 +17,7 @@ from runtime.core.array_writes import written_by
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.op import CAST, CONST, Errors, Op, better_error
+from runtime.core.recording import record, recorders
 from runtime.core.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.types import (
     ALL,
@@ -66,7 +67,7 @@ class _State(threading.local):
 
 _state: Final = of_trace(_State())
 open_traces: Final[dict[int, None]] = {}
-"""The threads that trace: where there is none, there is no need to ask for this thread's graph."""
+"""The threads that trace, and records that are open: where there is none, a call need not ask for its own."""
 
 
 def current_graph() -> Graph | None:
@@ -152,14 +153,10 @@ class tracing(AbstractContextManager[Graph | None]):
     ) -> None:
         _state.graph, ambient.backend = self.previous
         if self.first:
-            _close()
+            open_traces.pop(threading.get_ident(), None)
 
 
-def _close() -> None:
-    open_traces.pop(threading.get_ident(), None)
-
-
-at_end.append(_close)
+at_end.append(lambda: open_traces.pop(threading.get_ident(), None))
 
 
 def init_scope() -> tracing:
@@ -508,6 +505,8 @@ _rules: Final[dict[Any, Any]] = {}  # results of rules, by op, types and params
 
 
 def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    if recorders:
+        inputs = list(map(_convert, inputs))
     arrays: list[Any] = []  # or for lists, tuples of arrays
     lists: dict[int, ListType] = {}
     weak: dict[int, Weak] = {}
@@ -549,9 +548,10 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         if better is not None:
             raise better from None
         raise
-    if not isinstance(found, tuple):
-        return _eager(result, found)
-    return tuple(map(_eager, result, found)) if found else ()
+    made = tuple(map(_eager, result or (), found)) if isinstance(found, tuple) else _eager(result, found)
+    if recorders:
+        record(op, inputs, arrays, made, params)
+    return made
 
 
 def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:

@@ -12,6 +12,7 @@ from runtime.core.array_writes import Hazard, check_call, memories_of, remember
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, user_position
 from runtime.core.inline_graph import inline
+from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
@@ -44,8 +45,9 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "findable", "graph",
-        "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "fast_math", "findable",
+        "graph", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types",
+        "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -54,6 +56,7 @@ class ConcreteFunction:
     ) -> None:
         self.graph = graph
         self.name = graph.name
+        self.fast_math = fast_math
         self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
         self.structured_outputs = result_specs(returned)
         self.raises = returned is NEVER  # whenever it is called
@@ -109,6 +112,8 @@ class ConcreteFunction:
             for result, origins in zip(results, self._aliases, strict=True):
                 remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
             return self._pack(results, call)
+        if recorders and (recorded := record_call(self, leaves)) is not None:
+            return self._pack(recorded, call)
         arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
         return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 

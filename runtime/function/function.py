@@ -27,6 +27,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.graph import Graph, staging_error, user_position
 from runtime.core.graph import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
+from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
@@ -93,7 +94,7 @@ class Function(Called):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not kwargs and (not open_traces or _tracing_state.graph is None) and not settings.run_eagerly:
+            if not kwargs and (not open_traces or _runs_here()) and not settings.run_eagerly:
                 clock = self._clock
                 if len(args) == 1 and type(args[0]) is EagerTensor:  # what follows, for one tensor
                     array = args[0]._array
@@ -459,6 +460,11 @@ class Function(Called):
 
     def __repr__(self) -> str:
         return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
+
+
+def _runs_here() -> bool:
+    """Whether calls run at once, and nobody records them."""
+    return _tracing_state.graph is None and not recorders
 
 
 class VerifiedFunction(Function):

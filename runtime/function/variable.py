@@ -13,6 +13,8 @@ from autograph.backend import Backend, of_trace
 from runtime.core import trace
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.graph import Value, user_position
+from runtime.core.op import CAST
+from runtime.core.recording import record, record_read, recorders
 from runtime.core.symbolic_text import is_for_text
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope
@@ -219,7 +221,10 @@ class Variable:
     def __tensor__(self) -> Any:
         """The value now; inside a graph, the value when the run gets here."""
         if current_graph() is None:
-            return EagerTensor.own(self.array)
+            tensor = EagerTensor.own(self.array)
+            if recorders:
+                record_read(self, tensor)
+            return tensor
         tensor = apply(READ, variable=self)
         trace.hint(tensor, self.name.rpartition("/")[2].removesuffix(":0"))
         return tensor
@@ -261,7 +266,10 @@ class Variable:
         """A tensor, which also has `assign`, `assign_add` and `assign_sub` that write to this part."""
         part = getitem(self.__tensor__(), index)
         if isinstance(part, EagerTensor):
-            return _EagerPart(part, self, index)
+            made = _EagerPart(part, self, index)
+            if recorders:
+                record(CAST, [part], [part._array], made, {"dtype": part.dtype})
+            return made
         return _GraphPart(part, self, index) if isinstance(part, GraphTensor) else part
 
     # Writing.

@@ -15,7 +15,7 @@ from autograph.backend import is_body, is_internal, of_trace, outermost, settle
 from runtime.core.array_writes import Leaving
 from runtime.core.array_writes import in_body as in_body_of
 from runtime.core.errors import InaccessibleTensorError, StagingError
-from runtime.core.graph import Graph, Position, staging_error, user_position
+from runtime.core.graph import Graph, Node, Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
@@ -170,7 +170,7 @@ def line_of(body: Branch, name: str) -> int:
     return min((line for _, line in lines if line != code.co_firstlineno), default=body.lineno)
 
 
-Mark = list[tuple[Graph, int, int, int]]
+Mark = list[tuple[Graph, int, Node | None, int, int]]
 
 
 def checkpoint() -> Mark:
@@ -178,14 +178,17 @@ def checkpoint() -> Mark:
     mark: Mark = []
     graph = current_graph()
     while graph is not None:
-        mark.append((graph, len(graph.nodes), len(graph.captures), len(graph._captured)))
+        last = graph.nodes[-1] if graph.nodes else None
+        mark.append((graph, len(graph.nodes), last, len(graph.captures), len(graph._captured)))
         graph = graph.parent
     return mark
 
 
 def rollback(mark: Mark) -> None:
     """Take back the nodes and captures added since `mark`."""
-    for graph, nodes, captures, known in mark:
+    for graph, nodes, last, captures, known in mark:
+        if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives put nodes between others
+            nodes = graph.nodes.index(last) + 1
         del graph.nodes[nodes:]
         del graph.captures[captures:]
         while len(graph._captured) > known:

@@ -1,0 +1,164 @@
+"""Calls of graphs that are recorded: forward and backward are each one call of a graph of its own."""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from runtime.autodiff.activity import differentiable, variables_read
+from runtime.autodiff.backward import NoGradientError
+from runtime.autodiff.cotangents import zero_for
+from runtime.autodiff.forward import tangent_graph
+from runtime.autodiff.reverse import Derivative, derivative, prepared
+from runtime.backends.select import make
+from runtime.core.graph import Graph
+from runtime.core.inline_graph import inline
+from runtime.core.recording import record_call, recorders
+from runtime.core.tensor import EagerList, EagerTensor
+from runtime.core.trace import current_graph
+from runtime.core.types import ListType
+from runtime.optimize import rewrite
+
+__all__ = ["Entry", "GraphCall", "call_of", "called"]
+
+Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
+
+
+class Entry(NamedTuple):
+    """Something that was computed: `pull(cts, wanted)` gives cotangents of the inputs that are wanted for those of the
+    outputs. Inputs are eager tensors and lists, and variables for what was read of them."""
+
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+    pull: Pull
+
+
+class GraphCall:
+    """A graph that is called as one, and its derivatives, each of which is made when it is first asked for."""
+
+    def __init__(self, graph: Graph, executor: str | None, fast_math: bool) -> None:
+        self.graph, self.executor, self.fast_math = graph, executor, fast_math
+        self.captures = [outer for outer, _ in graph.captures]
+        self.variables = list(variables_read(graph).values())
+        self.types = [value.type for value in graph.outputs]
+        self._lock = threading.RLock()
+        self._run: Callable[..., tuple[Any, ...]] | None = None
+        self._tangents: dict[tuple[bool, ...], tuple[GraphCall, list[int | None]]] = {}
+        self._recorded: dict[tuple[bool, ...], _Recorded | NoGradientError] = {}
+
+    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
+        """The results, which nobody records."""
+        with self._lock:
+            if self._run is None:
+                graph = rewrite(self.graph, fast_math=self.fast_math)
+                self._run = make(graph, self.executor, self.fast_math).function()
+        return _boxed(self._run(*map(_unboxed, leaves)), self.types)
+
+    def sources(self, leaves: Sequence[Any]) -> list[Any]:
+        """What a call uses: tensors and lists, and variables."""
+        return [*leaves, *self.captures, *self.variables]
+
+    def record(self, leaves: Sequence[Any], wanted: tuple[bool, ...], order: int = 1) -> Entry:
+        """Call it so that it can be pulled back to those of its sources that are `wanted`, up to `order` times."""
+        with self._lock:
+            recorded = self._recorded.get(wanted)
+            if recorded is None:
+                recorded = self._recorded[wanted] = self._derived(wanted)
+        if isinstance(recorded, NoGradientError):
+            return Entry(self.sources(leaves), called(self, leaves), _failing(recorded))
+        return recorded.call(leaves, order)
+
+    def tangent(self, wanted: tuple[bool, ...]) -> tuple[GraphCall, list[int | None]]:
+        """The call with tangents of those of its sources that are `wanted`, as more inputs, and of its results."""
+        with self._lock:
+            found = self._tangents.get(wanted)
+            if found is None:
+                graph, results = tangent_graph(
+                    self.graph, [i for i, want in enumerate(wanted[:len(wanted) - len(self.variables)]) if want],
+                    [v for v, want in zip(self.variables, wanted[len(wanted) - len(self.variables):], strict=True)
+                     if want])
+                call = GraphCall(prepared(graph), self.executor, self.fast_math)
+                found = self._tangents[wanted] = call, results
+        return found
+
+    def _derived(self, wanted: Sequence[bool]) -> _Recorded | NoGradientError:
+        count = len(wanted) - len(self.variables)
+        numbers = [i for i in range(count) if wanted[i]]
+        variables = [v for v, want in zip(self.variables, wanted[count:], strict=True) if want]
+        outputs = [k for k, type in enumerate(self.types) if differentiable(type)]
+        try:
+            found = derivative(self.graph, numbers, variables, outputs)
+        except NoGradientError as error:
+            return error
+        return _Recorded(self, found, tuple(wanted), outputs)
+
+
+class _Recorded:
+    """A call with what its backward pass needs, which is part of the results of `forward`."""
+
+    def __init__(
+        self, call: GraphCall, derivative: Derivative, wanted: tuple[bool, ...], outputs: Sequence[int]
+    ) -> None:
+        self.results, self.wanted, self.outputs = len(call.types), wanted, outputs
+        self.given, self.found = derivative.given, derivative.found
+        self.forward = GraphCall(derivative.forward, call.executor, call.fast_math)
+        self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
+
+    def call(self, leaves: Sequence[Any], order: int) -> Entry:
+        """Derivatives of higher order go through what is saved: then `forward`, too, is a call that is recorded."""
+        forward = self.forward
+        deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
+        outputs = called(forward, leaves) if deeper is None else deeper.outputs
+        given = [*(leaves[i] for i in self.given), *outputs[self.results:len(forward.types)]]
+        sources = forward.sources(leaves)
+
+        def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+            if any(ct is not None for ct in cts[self.results:]):
+                entry = forward.record(leaves, self.wanted) if deeper is None else deeper
+                return entry.pull([*cts, *[None] * (len(entry.outputs) - len(cts))], wanted)
+            seeds = [zero_for(outputs[k]) if cts[k] is None else cts[k] for k in self.outputs]
+            found = iter(called(self.backward, [*given, *seeds]))
+            numbers = [None if k is None else next(found) for k in self.found]
+            made: list[Any] = [None] * len(sources)
+            for i, ct in zip([i for i, want in enumerate(self.wanted) if want], numbers, strict=True):
+                made[i] = ct
+            return made
+
+        return Entry(sources, outputs, pull)
+
+
+def _failing(error: NoGradientError) -> Pull:
+    def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        raise error
+    return pull
+
+
+def _unboxed(leaf: Any) -> Any:
+    return leaf.items if isinstance(leaf, EagerList) else leaf._array
+
+
+def _boxed(arrays: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+    return [EagerList(x, type) if isinstance(type, ListType) else EagerTensor.own(x)
+            for x, type in zip(arrays, types, strict=True)]
+
+
+_calls: Final[weakref.WeakKeyDictionary[Any, GraphCall]] = weakref.WeakKeyDictionary()
+
+
+def call_of(function: Any) -> GraphCall:
+    """The graph of a traced function as what can be recorded."""
+    found = _calls.get(function)
+    if found is None:
+        executor = function.executor
+        found = _calls[function] = GraphCall(prepared(function.graph), executor, function.fast_math)
+    return found
+
+
+def called(call: GraphCall, leaves: Sequence[Any]) -> list[Any]:
+    """The results of a call, traced into the graph that is open, or at once; those who record are told of it."""
+    graph = current_graph()
+    if graph is not None:
+        return inline(call.graph, graph, leaves)
+    recorded = record_call(call, leaves) if recorders else None
+    return call(leaves) if recorded is None else recorded

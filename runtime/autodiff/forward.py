@@ -1,0 +1,161 @@
+"""Forward mode: tangents beside the values that they are for.
+
+`push` changes a graph in place: after each node come the nodes of its rule, and control flow carries tangents along.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.autodiff.activity import Activity, state_of
+from runtime.autodiff.backward import missing
+from runtime.autodiff.cotangents import fit, zero_for
+from runtime.autodiff.rules.registry import CONSTANT, JVP, Applied
+from runtime.autodiff.saving import recaptured
+from runtime.core.errors import Place
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.inline_graph import copied
+from runtime.core.tensor import GraphList, GraphTensor
+from runtime.core.trace import capture, tracing, wrap
+
+__all__ = ["Tangents", "push", "pushed", "tangent_graph"]
+
+
+class Tangents:
+    """Tangents by value, or id of a variable; what has none has zero."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+
+    def get(self, key: Any) -> Any:
+        return self._found.get(key)
+
+    @property
+    def variables(self) -> dict[int, Any]:
+        """Those of variables."""
+        return {key: tangent for key, tangent in self._found.items() if isinstance(key, int)}
+
+    def put(self, key: Any, tangent: Any) -> None:
+        if tangent is not None:
+            self._found[key] = tangent
+
+
+def pushed(node: Applied, tangents: Sequence[Any], position: Place | None) -> Sequence[Any]:
+    """The tangents of an op's results, by its rule, for those of its operands. NoGradientError if there is no rule."""
+    rule = JVP.get(node.name)
+    if rule is None:
+        if node.name in CONSTANT:
+            return [None] * len(node.outputs)
+        raise missing(node.name, position, "jvp")
+    results = rule(node, *tangents)
+    assert len(results) == len(node.outputs), f"the rule of {node.name} gives {len(results)} tangents"
+    return results
+
+
+def push(graph: Graph, start: int, tangents: Tangents) -> None:
+    """Add the tangents of what the nodes of `graph` make, from node `start` on, to `tangents`, which has those of what
+    they use. The nodes that compute them come between."""
+    with tracing(graph):
+        _push(graph, start, tangents)
+
+
+def _push(graph: Graph, start: int, tangents: Tangents) -> None:
+    rest = graph.nodes[start:]
+    del graph.nodes[start:]
+    for node in rest:
+        before = len(graph.nodes)
+        if node.subgraphs and node.op.name != "custom_gradient":
+            _control(graph, node, tangents)
+        else:
+            graph.nodes.append(node)
+            _apply(node, tangents)
+        if node.position is not None:
+            for made in graph.nodes[before:]:
+                made.position = node.position
+    graph.executable = None
+
+
+def _apply(node: Node, tangents: Tangents) -> None:
+    if node.op.name == "read_variable":
+        tangents.put(node.outputs[0], tangents.get(id(node.params["variable"])))
+        return
+    given = [tangents.get(value) for value in node.inputs]
+    if all(x is None for x in given):
+        return
+    applied = Applied(node.op.name, [*map(wrap, node.inputs)], [*map(wrap, node.outputs)], node.params,
+                      [x is not None for x in given])
+    for value, tangent in zip(node.outputs, pushed(applied, given, node.position), strict=True):
+        tangents.put(value, None if tangent is None else fit(tangent, value.type))
+
+
+def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
+    """Let a node with sub-graphs carry tangents: they are more results, and in loops more state."""
+    active = Activity([v for v in node.inputs if tangents.get(v) is not None], tangents.variables)
+    active.visit([node])
+    results = [k for k, value in enumerate(node.outputs) if value in active]
+    if not results:
+        graph.nodes.append(node)
+        return
+    operands = node.operands
+    loop = node.op.name in ("while_loop", "reduce")
+    starts: list[Value] = []
+    if loop:
+        init = operands[len(operands) - len(node.outputs):]
+        for k in results:
+            found = tangents.get(init[k])
+            starts.append(capture(graph, zero_for(wrap(init[k])) if found is None else found))
+    for name, sub in node.subgraphs.items():
+        _sub(node, name, sub, results, loop, tangents)
+    recaptured(node, [*operands, *starts])
+    made = [Value(graph, node.outputs[k].type, node) for k in results]
+    node.outputs = (*node.outputs, *made)
+    graph.nodes.append(node)
+    for k, value in zip(results, made, strict=True):
+        tangents.put(node.outputs[k], wrap(value))
+
+
+def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, tangents: Tangents) -> None:
+    """One sub-graph, whose results `results` have tangents as results, too."""
+    inner = Tangents()
+    for key, tangent in tangents.variables.items():
+        inner.put(key, tangent)
+    for outer, value in list(sub.captures):
+        found = tangents.get(outer)
+        if found is not None:
+            inner.put(value, wrap(capture(sub, found)))
+    if loop:
+        state = state_of(node, sub)
+        for k in results:
+            inner.put(state[k], wrap(sub.add_input(state[k].type)))
+        if name == "test":
+            return
+    push(sub, 0, inner)
+    with tracing(sub):
+        for k in results:
+            value = sub.outputs[k]
+            found = inner.get(value)
+            sub.outputs.append(capture(sub, fit(zero_for(wrap(value)) if found is None else found, value.type)))
+
+
+def tangent_graph(
+    graph: Graph, wanted: Sequence[int], variables: Sequence[Any]
+) -> tuple[Graph, list[int | None]]:
+    """The graph with more inputs: the tangents of its parameters (inputs, then captures) with the numbers `wanted`, and
+    of variables; and more results: their tangents. Gives which these are, by result; None: zero."""
+    made = copied(graph)
+    made.name = f"{graph.name}_tangent"
+    tangents = Tangents()
+    parameters = made.parameters
+    for i in wanted:
+        hint = parameters[i].hint
+        tangents.put(parameters[i], wrap(made.add_input(parameters[i].type, f"tangent_{hint or i}")))
+    for variable in variables:
+        tangents.put(id(variable), wrap(made.add_input(variable.type, f"tangent_{variable.name}")))
+    push(made, 0, tangents)
+    found: list[int | None] = []
+    for value in list(made.outputs):
+        tangent = tangents.get(value)
+        found.append(None if tangent is None else len(made.outputs))
+        if isinstance(tangent, (GraphTensor, GraphList)):
+            made.outputs.append(tangent.value)
+    return made, found

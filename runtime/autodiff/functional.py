@@ -1,0 +1,229 @@
+"""Derivatives of functions as functions, with the names that JAX has for them.
+
+They run `f` once: eagerly, or in a function that is being traced into its graph; control flow on tensors is converted
+then, as everywhere. They compose with each other and with `rt.function`.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import autograph as ag
+from runtime.autodiff.accumulator import ForwardAccumulator
+from runtime.autodiff.activity import differentiable
+from runtime.autodiff.tape import GradientTape
+from runtime.core import pytree
+from runtime.core.errors import DTypeError, ShapeError, locate
+from runtime.core.graph import user_position
+from runtime.core.op import CAST
+from runtime.core.recording import record, recorders
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor, current_graph
+from runtime.function.variable import Variable
+from runtime.ops.concat_split import concat
+from runtime.ops.creation import one_hot
+from runtime.ops.creation import range as rt_range
+from runtime.ops.shape import reshape, shape, size, stack, transpose
+from runtime.staging.control_flow import map_fn
+
+__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+def _located(error: Exception) -> Exception:
+    locate(error, user_position())
+    return error
+
+
+def _own(x: Any) -> Any:
+    """The value as a tensor that nothing else is: what `f` does to it is told from what it does to what it closes over.
+    DTypeError for an int or bool."""
+    if isinstance(x, Variable):
+        return x
+    x = convert_to_tensor(x)
+    if not differentiable(x.type):
+        raise _located(DTypeError(f"a derivative by an argument of dtype {x.dtype.name} does not exist",
+                                  remedy="Give it as a float, for example rt.cast(x, rt.float32); or say with argnums= "
+                                         "by which arguments to differentiate."))
+    if isinstance(x, EagerTensor) and current_graph() is None:
+        made = EagerTensor.own(x._array)
+        if recorders:
+            record(CAST, [x], [x._array], made, {"dtype": x.dtype})
+        return made
+    return apply(CAST, x, dtype=x.dtype)
+
+
+def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
+    """The arguments, those to differentiate by as tensors of their own; and these, alone or as a tuple."""
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    made = list(args)
+    for i in numbers:
+        if not -len(args) <= i < len(args):
+            raise _located(ValueError(f"argnums has {i}, but there are {len(args)} positional arguments"))
+        made[i] = pytree.map_structure(_own, args[i])
+    return made, made[argnums] if isinstance(argnums, int) else tuple([made[i] for i in numbers])
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that gives `f(...)`, a floating scalar, and its gradient (`jax.value_and_grad`).
+
+    argnums  by which positional arguments: an int, or several; arguments are floating tensors or structures of these,
+             and the gradient has their structure
+    has_aux  `f` gives a pair, of which the second part is only handed on: `((value, aux), gradient)`
+
+    ShapeError if the value is not a scalar; DTypeError for ints. A `TypeError` of `f` is its own.
+    """
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made, sources = _placed(args, argnums)
+        tape = GradientTape(watch_accessed_variables=False)
+        with tape:
+            tape.watch(sources)
+            returned = ag.convert(f)(*made, **kwargs)
+        value, aux = returned if has_aux else (returned, None)
+        value = _scalar(f, value)
+        found = tape.gradient(value, sources, unconnected_gradients="zero")
+        return ((value, aux), found) if has_aux else (value, found)
+
+    return call
+
+
+def _scalar(f: Function, value: Any) -> Any:
+    name = getattr(f, "__name__", "f")
+    if not isinstance(value, (Tensor, int, float)) and not hasattr(type(value), "__tensor__"):
+        raise _located(DTypeError(f"the gradient is of a function that gives a scalar, but {name} gave {value!r}",
+                                  remedy="Return one tensor; has_aux=True hands on a second result."))
+    value = convert_to_tensor(value)
+    if value.type.shape != ():
+        raise _located(ShapeError(
+            f"the gradient is of a function that gives a scalar, but {name} gave {value.type}",
+            remedy="Sum it, with rt.reduce_sum, or take rt.jacrev or rt.jacfwd."))
+    if not differentiable(value.type):
+        raise _located(DTypeError(f"the gradient is of a floating scalar, but {name} gave {value.type}"))
+    return value
+
+
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of `f`; with `has_aux` `(gradient, aux)` (`jax.grad`). See
+    `value_and_grad`."""
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return call
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`f(*primals)`, and the function from cotangents of that to a tuple of cotangents of `primals` (`jax.vjp`).
+
+    With `has_aux` `f` gives a pair, of which the second part comes third.
+    """
+    made, sources = _placed(primals, tuple(range(len(primals))))
+    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    with tape:
+        tape.watch(sources)
+        returned = ag.convert(f)(*made)
+    value, aux = returned if has_aux else (returned, None)
+    value = pytree.map_structure(convert_to_tensor, value)
+
+    def pull(cotangents: Any) -> Any:
+        pytree.assert_same_structure(value, cotangents, check_types=False)
+        return tape.gradient(value, sources, cotangents, unconnected_gradients="zero")
+
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
+    """`f(*primals)` and its tangent for `tangents`, which fit `primals` (`jax.jvp`).
+
+    With `has_aux` `f` gives a pair, of which the second part comes third. TypeError if `primals` or `tangents` is not
+    a list or tuple.
+    """
+    if not isinstance(primals, (list, tuple)) or not isinstance(tangents, (list, tuple)):
+        raise _located(TypeError("primals and tangents are tuples or lists, with one item for each argument of the "
+                                 "function"))
+    made, sources = _placed(tuple(primals), tuple(range(len(primals))))
+    with ForwardAccumulator(sources, tuple(tangents)) as accumulator:
+        returned = ag.convert(f)(*made)
+        value, aux = returned if has_aux else (returned, None)
+        value = pytree.map_structure(convert_to_tensor, value)
+        found = accumulator.jvp(value, unconnected_gradients="zero")
+    return (value, found, aux) if has_aux else (value, found)
+
+
+def jacrev(f: Function, argnums: Argnums = 0) -> Function:
+    """The function that gives the Jacobian of `f`, in reverse mode: for few results (`jax.jacrev`).
+
+    For each tensor of what `f` gives, in its structure, it has the structure of the arguments, with tensors of shape
+    `result.shape + argument.shape`.
+    """
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made, sources = _placed(args, argnums)
+        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        with tape:
+            tape.watch(sources)
+            value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*made, **kwargs))
+        return pytree.map_structure(lambda x: tape.jacobian(x, sources, unconnected_gradients="zero"), value)
+
+    return call
+
+
+def jacfwd(f: Function, argnums: Argnums = 0) -> Function:
+    """The function that gives the Jacobian of `f`, in forward mode: for few arguments (`jax.jacfwd`). As `jacrev`
+    otherwise."""
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made, sources = _placed(args, argnums)
+        flat = pytree.flatten(sources)
+        columns = [_columns(f, made, kwargs, flat, k) for k in range(len(flat))]
+        results = [pytree.pack_sequence_as(sources, [pytree.flatten(column)[i] for column in columns])
+                   for i in range(len(pytree.flatten(columns[0])))]
+        return _packed(columns[0], results)
+
+    return call
+
+
+def _packed(like: Any, results: list[Any]) -> Any:
+    """`results`, which are structures, in place of the leaves of `like`."""
+    parts = iter(results)
+    return pytree.map_structure(lambda _: next(parts), like)
+
+
+def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list[Any], k: int) -> Any:
+    """The Jacobian of `f` by the source with number `k`."""
+    x = convert_to_tensor(sources[k])
+    count = size(x)
+
+    def column(i: Any) -> Any:
+        direction = reshape(one_hot(i, count, dtype=x.dtype), shape(x))
+        with ForwardAccumulator(sources[k], direction) as accumulator:
+            value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*args, **kwargs))
+            return accumulator.jvp(value, unconnected_gradients="zero")
+
+    if current_graph() is None:
+        found = [column(i) for i in range(int(count))]
+        rows = pytree.map_structure(lambda *parts: stack(parts), *found) if found else column(0)
+    else:
+        rows = map_fn(column, rt_range(count))
+
+    def placed(row: Any) -> Any:
+        last = transpose(row, [*range(1, row.ndim), 0])
+        made = reshape(last, concat([shape(row)[1:], shape(x)], 0))
+        if isinstance(made, GraphTensor):
+            made.set_shape((*row.type.shape[1:], *x.type.shape))
+        return made
+
+    return pytree.map_structure(placed, rows)
+
+
+def hessian(f: Function, argnums: Argnums = 0) -> Function:
+    """The function that gives the Hessian of `f`, by forward over reverse mode (`jax.hessian`). For arguments in
+    structures it has their structure twice."""
+    return jacfwd(jacrev(f, argnums), argnums)

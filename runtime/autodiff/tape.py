@@ -1,0 +1,447 @@
+"""`GradientTape`: what was computed, so that it can be differentiated (`tf.GradientTape`).
+
+What is computed eagerly is recorded op by op. In a function that is traced the graph is the record: a tape only knows
+which nodes were added while it did not record.
+"""
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from types import TracebackType
+from typing import Any, Final
+
+from runtime.autodiff.activity import differentiable
+from runtime.autodiff.backward import pulled
+from runtime.autodiff.calls import Entry, GraphCall, call_of
+from runtime.autodiff.cotangents import Cotangents, zero_for
+from runtime.autodiff.rules.registry import CONSTANT, Applied
+from runtime.autodiff.staged_tape import StagedRecord
+from runtime.core import pytree
+from runtime.core.errors import ShapeError, locate
+from runtime.core.graph import Position, user_position
+from runtime.core.op import Op
+from runtime.core.recording import Recorder, recorders, recording
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.trace import convert_to_tensor, current_graph, open_traces
+from runtime.core.types import compatible_shapes
+from runtime.function.variable import Variable
+from runtime.ops.concat_split import concat
+from runtime.ops.creation import one_hot, ones_like, zeros
+from runtime.ops.creation import range as rt_range
+from runtime.ops.reduction import reduce_prod
+from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
+from runtime.staging.control_flow import map_fn
+
+__all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients"]
+
+
+class UnconnectedGradients(Enum):
+    """What the gradient is of a source that the target does not depend on (`tf.UnconnectedGradients`)."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientWarning(UserWarning):
+    """A gradient was asked for that is None, since an int or bool has none. TF2 logs a warning."""
+
+
+class EagerRecord:
+    """What was computed eagerly of what is watched."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.tracked: dict[int, Any] = {}  # by id, what is watched or made of that
+
+    def watch(self, x: Any) -> None:
+        self.tracked[id(x)] = x
+
+    def take(self, entry: Entry) -> None:
+        """Keep what was computed, if it depends on what is watched."""
+        if any(id(x) in self.tracked for x in entry.inputs):
+            self.entries.append(entry)
+            for x in entry.outputs:
+                if differentiable(x.type):
+                    self.tracked[id(x)] = x
+
+    def pull(self, cts: Cotangents, sources: Sequence[Any]) -> None:
+        """Add to `cts`, from the cotangents of targets, those of `sources`."""
+        wanted = {id(x) for x in sources}
+        reached = set(wanted)
+        needed: list[Entry] = []
+        for entry in self.entries:
+            if any(id(x) in reached for x in entry.inputs):
+                needed.append(entry)
+                reached.update(id(x) for x in entry.outputs if id(x) in self.tracked)
+        for entry in reversed(needed):
+            given = [cts.get(id(x)) if id(x) in wanted else cts.pop(id(x)) for x in entry.outputs]
+            if any(ct is not None for ct in given):
+                asked = [id(x) in reached for x in entry.inputs]
+                for x, want, ct in zip(entry.inputs, asked, entry.pull(given, asked), strict=True):
+                    if want:
+                        cts.add(id(x), ct, x)
+
+
+class GradientTape:
+    """Records what is computed inside `with`, for `gradient` (`tf.GradientTape`).
+
+    persistent                gradients can be asked for more than once
+    watch_accessed_variables  watch trainable variables when they are read; else `watch` says what to watch
+
+    Tapes nest: what a tape inside computes, gradients too, those outside record. Inside an `rt.function` a tape
+    records what is traced. A call of an `rt.function` counts as one op.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watches_variables = watch_accessed_variables
+        self._used = self._recording = False
+        self._thread = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._eager = EagerRecord()
+        self._staged = StagedRecord()
+        self._variables: dict[int, Any] = {}
+
+    # Recording.
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        self._thread = threading.get_ident()
+        recorders[self._thread] = (*recorders.get(self._thread, ()), self)
+        open_traces[~id(self)] = None
+        self._recording = True
+        self._staged.start(current_graph())
+
+    def _stop(self) -> None:
+        rest = tuple([r for r in recorders.get(self._thread, ()) if r is not self])
+        if rest:
+            recorders[self._thread] = rest
+        else:
+            recorders.pop(self._thread, None)
+        open_traces.pop(~id(self), None)
+        self._recording = False
+        self._staged.stop(current_graph())
+
+    def computed(
+        self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
+    ) -> None:
+        tracked = self._eager.tracked
+        if op.name in CONSTANT or not any(id(x) in tracked for x in inputs):
+            return
+        given = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
+                 for x, array in zip(inputs, arrays, strict=True)]
+        place = user_position()
+
+        def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+            return pulled(Applied(op.name, given, outputs, params, wanted), cts, place)
+
+        self._eager.take(Entry(given, outputs, pull))
+
+    def read(self, variable: Any, tensor: Any) -> None:
+        if self.wants(variable):
+            self._variables.setdefault(id(variable), variable)
+            self._eager.watch(variable)
+            self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts))
+
+    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+        call = function if isinstance(function, GraphCall) else call_of(function)
+        tapes = [tape for tape in recording() if isinstance(tape, GradientTape)]
+        wanted = tuple([differentiable(x.type) and any(tape.wants(x) for tape in tapes) for x in call.sources(leaves)])
+        if not any(wanted):
+            return None
+        with _alone([recorder for recorder in recording() if not isinstance(recorder, GradientTape)]):
+            entry = call.record(leaves, wanted, order=len(tapes))
+        for tape in tapes:
+            tape.take(entry)
+        return list(entry.outputs)[:len(call.types)]
+
+    def take(self, entry: Entry) -> None:
+        """Keep what was computed, and watch the variables that were read for it."""
+        for x in entry.inputs:
+            if isinstance(x, Variable) and self.wants(x):
+                self._variables.setdefault(id(x), x)
+                self._eager.watch(x)
+        self._eager.take(entry)
+
+    def wants(self, x: Any) -> bool:
+        """Whether a tensor or variable is watched, or made of what is."""
+        if isinstance(x, Variable):
+            return id(x) in self._variables or (self._watches_variables and x.trainable and differentiable(x.type))
+        return id(x) in self._eager.tracked
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is made of a tensor or variable, or a structure of these, from now on.
+
+        TypeError for what is no tensor or variable. Of ints and bools there is a GradientWarning, and no gradient.
+        """
+        for x in pytree.flatten(tensor):
+            if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
+                raise _located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
+                                          "tf.Variable or ExtensionType."))
+            if not differentiable(x.type):
+                _warn(f"The dtype of the watched tensor must be floating (e.g. rt.float32), got {x.type}")
+            elif isinstance(x, Variable):
+                self._variables[id(x)] = x
+            elif isinstance(x, (EagerTensor, EagerList)):
+                self._eager.watch(x)
+                self._staged.watch(x)
+            else:
+                self._staged.watch(_tensor(x))
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that are watched, in the order in which they were read or watched first."""
+        found = dict(self._variables)
+        if self._watches_variables:
+            for variable in self._staged.reads(current_graph(), self._recording):
+                if getattr(variable, "trainable", True):
+                    found.setdefault(id(variable), variable)
+        return tuple(found.values())
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Do not record what is computed inside. ValueError if the tape does not record."""
+        if not self._recording:
+            raise _located(ValueError("Cannot pause recording: the tape does not record"))
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget what was recorded, and go on."""
+        recording = self._recording
+        if recording:
+            self._stop()
+        self._clear()
+        if recording:
+            self._start()
+
+    # Gradients.
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of the sum of `target` by `sources`, in the structure of `sources`.
+
+        target                 a tensor, or a structure of tensors
+        sources                tensors and variables, or a structure of these, that the tape watched
+        output_gradients       cotangents for `target`, in its structure, instead of 1
+        unconnected_gradients  what a source has that `target` does not depend on: None ("none") or zeros ("zero")
+
+        RuntimeError if a tape that is not persistent was used before; ShapeError for `output_gradients` that do not
+        fit; NoGradientError (a LookupError) for an op on the way that has no derivative.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        self._use()
+        targets, flat = _targets(target), _sources(sources)
+        with self._last():
+            found = self._pull(targets, self._seeds(targets, output_gradients), flat)
+        return pytree.pack_sequence_as(sources, _connected(flat, found, unconnected))
+
+    def jacobian(
+        self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of the tensor `target` by `sources`, in their structure: of shape `target.shape + source.shape`.
+
+        As `gradient` otherwise. `parallel_iterations` and `experimental_use_pfor` change nothing.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        self._use()
+        (x,), flat = _targets(target), _sources(sources)
+        with self._last():
+            rows = self._rows(x, flat, lambda i: reshape(one_hot(i, size(x), dtype=x.dtype), shape(x)), size(x))
+        found = [None if row is None else reshape(row, concat([shape(x), shape(source)], 0))
+                 for row, source in zip(rows, flat, strict=True)]
+        for row, source in zip(found, flat, strict=True):
+            _tell_shape(row, (*x.type.shape, *source.type.shape))
+        return pytree.pack_sequence_as(sources, _connected(flat, found, unconnected, x))
+
+    def batch_jacobian(
+        self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:
+        """For each row of `target` its Jacobian by that row of `source`: of shape `[rows, *target.shape[1:],
+        *source.shape[1:]]`, where row i of `target` depends on row i of `source` alone.
+
+        ShapeError if they have no rows, or not equally many.
+        """
+        unconnected = _unconnected(unconnected_gradients)
+        self._use()
+        (x,), (by,) = _targets(target), _sources(source)
+        if not x.ndim or not by.ndim or not compatible_shapes(x.type.shape[:1], by.type.shape[:1]):
+            raise _located(ShapeError(f"Need first dimension of target shape ({x.shape}) and source shape ({by.shape}) "
+                                      "to match."))
+        sizes = shape(x)
+        count = size(x[0]) if None in x.type.shape or x.type.shape[0] else reduce_prod(sizes[1:])
+
+        def seed(i: Any) -> Any:
+            row = reshape(one_hot(i, count, dtype=x.dtype), concat([[1], sizes[1:]], 0))
+            return broadcast_to(row, sizes)
+
+        with self._last():
+            (rows,) = self._rows(x, [by], seed, count)
+        if rows is not None:
+            rows = reshape(transpose(rows, [1, 0, *range(2, rows.ndim)]), concat([sizes, shape(by)[1:]], 0))
+            _tell_shape(rows, (*x.type.shape, *by.type.shape[1:]))
+        return _connected([by], [rows], unconnected, x)[0]
+
+    def _rows(self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: Any) -> list[Any]:
+        """The cotangents of `sources` for each of `count` cotangents of `x`, stacked; None where there is none."""
+        if isinstance(x, EagerTensor):
+            rows = [self._pull([x], [seed(i)], sources) for i in range(int(count))]
+            return [None if column[0] is None else stack(column) for column in zip(*rows, strict=True)]
+        alone = [self._staged.connected([x], [source], self.wants, self._recording) for source in sources]
+        linked = [source for source, is_linked in zip(sources, alone, strict=True) if is_linked]
+        if not linked:
+            return [None] * len(sources)
+
+        def row(i: Any) -> tuple[Any, ...]:
+            found = self._pull([x], [seed(i)], linked)
+            return tuple([zero_for(s) if ct is None else ct for s, ct in zip(linked, found, strict=True)])
+
+        columns = iter(map_fn(row, rt_range(count)))
+        return [next(columns) if is_linked else None for is_linked in alone]
+
+    def _use(self) -> None:
+        if self._used and not self._persistent:
+            raise _located(RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"))
+        if self._recording and not self._persistent:
+            self._stop()
+        self._used = True
+
+    @contextmanager
+    def _last(self) -> Iterator[None]:
+        """What was recorded is not needed afterwards, unless the tape is persistent."""
+        yield
+        if not self._persistent:
+            self._eager = EagerRecord()
+
+    def _seeds(self, targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+        given = [None] * len(targets) if output_gradients is None else pytree.flatten(output_gradients)
+        if len(given) != len(targets):
+            raise _located(ValueError(f"there are {len(targets)} targets, but {len(given)} output_gradients"))
+        seeds = []
+        for x, ct in zip(targets, given, strict=True):
+            if ct is None:
+                seeds.append(ones_like(x))
+                continue
+            seed = convert_to_tensor(ct, dtype=x.dtype)
+            if not compatible_shapes(seed.type.shape, x.type.shape):
+                raise _located(ShapeError(
+                    f"an output gradient has shape {seed.shape}, but its target has shape {x.shape}",
+                    remedy="Give output_gradients in the shapes of the targets."))
+            seeds.append(seed)
+        return seeds
+
+    def _pull(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+        """The cotangents of `sources`: None where there is none."""
+        pairs = [(x, seed) for x, seed in zip(targets, seeds, strict=True) if differentiable(x.type)]
+        for x in targets:
+            if not differentiable(x.type):
+                _warn(f"The dtype of the target tensor must be floating (e.g. rt.float32) when calling "
+                      f"GradientTape.gradient, got {x.type}")
+        if any(isinstance(x, GraphTensor) for x, _ in pairs):
+            return self._staged.pull([x for x, _ in pairs], [s for _, s in pairs], sources, self.wants, self._recording)
+        cts = Cotangents()
+        for x, seed in pairs:
+            if id(x) in self._eager.tracked:
+                cts.add(id(x), seed, None)
+        self._eager.pull(cts, sources)
+        return [cts.get(id(x)) for x in sources]
+
+
+@contextmanager
+def _alone(some: Sequence[Recorder]) -> Iterator[None]:
+    """Only some of those who record in this thread do so inside."""
+    thread = threading.get_ident()
+    before = recorders.pop(thread)
+    if some:
+        recorders[thread] = tuple(some)
+    try:
+        yield
+    finally:
+        recorders[thread] = before
+
+
+def _located(error: Exception) -> Exception:
+    locate(error, user_position())
+    return error
+
+
+def _warn(what: str) -> None:
+    place = user_position() or Position("<unknown>", 0)
+    warnings.warn_explicit(what, GradientWarning, place.filename, place.lineno, registry=_warned)
+
+
+_warned: Final[dict[Any, Any]] = {}
+
+
+def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise _located(ValueError(f"Unknown value for unconnected_gradients: {value!r}")) from None
+
+
+def _tensor(x: Any) -> Any:
+    return x if isinstance(x, (Tensor, EagerList, GraphList)) else convert_to_tensor(x)
+
+
+def _targets(target: Any) -> list[Any]:
+    found = []
+    for x in pytree.flatten(target):
+        if not isinstance(x, Tensor) and not hasattr(type(x), "__tensor__"):
+            raise _located(TypeError(f"a target is a tensor, or a structure of tensors, not {x!r}"))
+        found.append(_tensor(x))
+    return found
+
+
+def _sources(sources: Any) -> list[Any]:
+    found = []
+    for x in pytree.flatten(sources):
+        if not isinstance(x, (Tensor, Variable, EagerList, GraphList)) and not hasattr(type(x), "__tensor__"):
+            raise _located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
+        if not differentiable(x.type):
+            _warn(f"The dtype of the source tensor must be floating (e.g. rt.float32) when calling "
+                  f"GradientTape.gradient, got {x.type}")
+        found.append(x if isinstance(x, Variable) else _tensor(x))
+    return found
+
+
+def _connected(
+    sources: Sequence[Any], found: Sequence[Any], unconnected: UnconnectedGradients, target: Any = None
+) -> list[Any]:
+    """What was found, or for sources without it None or zeros: for a Jacobian, of the shape of `target` and theirs."""
+    if unconnected is UnconnectedGradients.NONE:
+        return list(found)
+    made = []
+    for x, ct in zip(sources, found, strict=True):
+        if ct is None:
+            ct = zero_for(x) if target is None else zeros(concat([shape(target), shape(x)], 0), x.dtype)
+        made.append(ct)
+    return made
+
+
+def _tell_shape(x: Any, known: tuple[int | None, ...]) -> None:
+    if isinstance(x, GraphTensor):
+        x.set_shape(known)

@@ -1,0 +1,187 @@
+"""Derivatives of programs with control flow."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from autodiff.derivatives import check, f64
+
+import runtime as rt
+from runtime.autodiff.rules.registry import VJP
+
+pytestmark = pytest.mark.skipif(not {"sin", "list_get"} <= set(VJP), reason="the rules of ops are not there yet")
+
+
+def straight(x: Any) -> Any:
+    return rt.sin(x) * x + 3.0 * x
+
+
+def counted(x: Any, n: Any) -> Any:
+    for i in rt.range(n):
+        x = rt.sin(x) * x + rt.cast(i, rt.float64)
+    return x
+
+
+def until(x: Any) -> Any:
+    while x < 100.0:
+        x = x * x + 1.0
+    return x
+
+
+def branches_in_loop(x: Any) -> Any:
+    y = x
+    while x < 50.0:
+        if y > 3.0:
+            x = x * 1.5 + y
+        else:
+            x = x + rt.exp(x) * y
+    return x
+
+
+def jumps(x: Any) -> Any:
+    s = 0.0 * x[0]
+    for v in x:
+        if v < 0:
+            continue
+        s = s * v + rt.sin(v)
+        if s > 5.0:
+            break
+    return s
+
+
+def returns(x: Any) -> Any:
+    for i in rt.range(10):
+        x = x * x
+        if x > 4.0:
+            return x * rt.sin(x)
+    return x + 1.0
+
+
+def nested(x: Any, w: Any) -> Any:
+    s = x * 0.0
+    for i in rt.range(4):
+        for _ in rt.range(i):
+            s = rt.sin(s * w + x) * s + x
+            if s > 1.0:
+                s = s * w
+    return s
+
+
+def loops_in_branches(x: Any, w: Any) -> Any:
+    s = x * 0.0
+    for i in rt.range(3):
+        if x > 0.5:
+            for _ in rt.range(i + 1):
+                s = s * s * 0.1 + rt.sin(s * w) + x
+        else:
+            k = 0
+            while k < 2:
+                s = s * w * s + x
+                k += 1
+    return s
+
+
+def growing_list(x: Any) -> Any:
+    kept = []
+    for v in x:
+        if v > 0:
+            kept.append(v * v)
+    s = rt.zeros([], rt.float64)
+    for v in kept:
+        s += rt.sin(v) * s + v
+    return s
+
+
+def recurrent(x: Any, w: Any) -> Any:
+    h = rt.zeros([2, 3], rt.float64)
+    for t in rt.range(rt.shape(x)[0]):
+        h = rt.tanh(h @ w + x[t])
+    return rt.reduce_sum(h)
+
+
+@rt.function
+def item_assignment(x: Any) -> Any:
+    y = x * 2.0
+    for i in rt.range(1, 4):
+        y[i] = y[i - 1] * x[i]
+    return rt.reduce_sum(y)
+
+
+def linear(x: Any) -> Any:
+    s = x
+    for i in rt.range(5):
+        s = s * 2.0 + x
+    return s
+
+
+def never(x: Any) -> Any:
+    y = x * x
+    while y < 0.0:
+        y = y * x
+    return y
+
+
+RNG = np.random.default_rng(1)
+PROGRAMS = [
+    (straight, (1.3,)), (counted, (0.7, 5)), (counted, (0.7, 0)), (until, (1.2,)), (branches_in_loop, (0.2,)),
+    (branches_in_loop, (3.2,)), (jumps, ([1.0, -2, 3, 0.5, 4, 7, 8],)), (returns, (1.2,)), (returns, (0.5,)),
+    (nested, (0.8, 0.3)), (loops_in_branches, (0.8, 0.3)), (loops_in_branches, (0.4, 0.3)),
+    (growing_list, ([1.0, -2, 3, 0.5],)), (recurrent, (RNG.standard_normal((4, 2, 3)), RNG.standard_normal((3, 3)))),
+    (item_assignment, ([1.0, 2, 3, 4],)), (linear, (1.5,)), (never, (1.5,)),
+]
+
+
+def arguments(values: tuple[Any, ...]) -> list[Any]:
+    return [rt.constant(x) if isinstance(x, int) else f64(x) for x in values]
+
+
+@pytest.mark.parametrize("program, values", PROGRAMS, ids=[f"{i}-{p.__name__}" for i, (p, _) in enumerate(PROGRAMS)])
+def test_programs(program: Any, values: tuple[Any, ...]) -> None:
+    check(program, *arguments(values))
+
+
+def test_graphs_are_closed_and_native() -> None:
+    for program, values in PROGRAMS:
+        args = arguments(values)
+        floats = tuple(k for k, x in enumerate(args) if x.dtype is rt.float64)
+        gradient = rt.function(rt.grad(program, floats))
+        graph = gradient.get_concrete_function(*args).graph
+        graph.verify()
+        assert "calls Python" not in gradient.explain_native().replace("nothing calls Python", ""), program.__name__
+
+
+def test_a_loop_whose_rules_touch_nothing_saves_nothing() -> None:
+    graph = rt.function(rt.grad(linear)).get_concrete_function(f64(1.0)).optimized
+    assert "list_append" not in str(graph)
+    graph = rt.function(rt.grad(counted)).get_concrete_function(f64(1.0), rt.constant(3)).optimized
+    assert str(graph).count("list_append") == 2  # x and sin(x)
+
+
+def test_a_branch_not_taken_gives_zero_and_never_nan() -> None:
+    def guarded(x: Any) -> Any:
+        if x > 0.0:
+            y = rt.sqrt(x)
+        else:
+            y = 0.0 * x
+        return y
+
+    for gradient in rt.grad(guarded), rt.function(rt.grad(guarded)), rt.grad(rt.function(guarded)):
+        assert gradient(f64(-1.0)).numpy() == 0
+        assert gradient(f64(4.0)).numpy() == 0.25
+
+
+def test_what_is_invariant_is_not_saved() -> None:
+    args = arguments((np.ones((4, 2, 3)), np.ones((3, 3))))
+    text = str(rt.function(rt.grad(recurrent, (0, 1))).get_concrete_function(*args).optimized)
+    assert text.count("list_append") == 2  # h before, and after tanh
+    v = rt.Variable(np.ones((3, 3)))
+
+    def with_variable(x: Any) -> Any:
+        with rt.GradientTape() as tape:
+            value = recurrent(x, v)
+        return tape.gradient(value, v)
+
+    text = str(rt.function(with_variable).get_concrete_function(args[0]).optimized)
+    assert text.count("list_append") == 2
+    np.testing.assert_allclose(rt.function(with_variable)(args[0]), rt.grad(recurrent, 1)(*args), rtol=1e-9)
