@@ -288,3 +288,42 @@ def _cumulate(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Tens
     return apply_one(op, x, axis=axis_of(op.name, axis, x.ndim), exclusive=exclusive, reverse=reverse)
 
 
+# A recurrence, of which cumulative products have their derivatives.
+
+def _recurrence_kernel(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    if a.shape != b.shape:
+        raise ShapeError(f"a recurrence takes factors and terms of one shape, not {t.shape_text(a.shape)} and "
+                         f"{t.shape_text(b.shape)}")
+    result = np.empty_like(b)
+    steps = range(b.shape[axis])
+    before: Any = b.dtype.type(0)
+    for k in reversed(steps) if reverse else steps:
+        place = along(axis, k)
+        before = a[place] * before + b[place]
+        result[place] = before
+    return result
+
+
+def _recurrence_rule(a: TensorType, b: TensorType, *, axis: int, reverse: bool) -> TensorType:
+    if not t.compatible_shapes(a.shape, b.shape):
+        raise ShapeError(f"a recurrence takes factors and terms of one shape, not {a} and {b}")
+    return _cumulative_rule(b, axis=axis, exclusive=False, reverse=reverse)
+
+
+def _recurrence_errors(node: Any) -> Errors:
+    known = all(None not in value.type.shape for value in node.operands)
+    return () if known else (ShapeError,)
+
+
+def _recurrence_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in INEXACT:
+        for shape, axis in (((4,), 0), ((2, 3), 1), ((3, 2), 0), ((0, 2), 0)):
+            for reverse in (False, True):
+                yield (random_array(rng, dtype, shape, -2, 2), random_array(rng, dtype, shape, -2, 2)), {
+                    "axis": axis, "reverse": reverse}
+
+
+LINEAR_RECURRENCE: Final = Op("linear_recurrence", _recurrence_kernel, _recurrence_rule, agree=slice(0, 2),
+                              samples=_recurrence_samples, errors=_recurrence_errors,
+                              doc="x[k] = a[k] * x[k - 1] + b[k] along an axis, or with `reverse` from its end on; "
+                                  "what comes before is 0.")

@@ -1,0 +1,108 @@
+"""Cotangents of operands that broadcast, and tangents of results to which operands broadcast."""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from runtime.core.graph import Value
+from runtime.core.tensor import GraphTensor
+from runtime.core.types import TensorType, int64
+from runtime.ops.creation import zeros_like
+from runtime.ops.math import cast, floordiv, maximum
+from runtime.ops.op_makers import apply_one
+from runtime.ops.reduction import reduce_sum
+from runtime.ops.shape import RESHAPE, broadcast_to, dim, dims, reshape, squeeze
+
+__all__ = ["broadcast_like", "filled", "reshape_like", "sum_to"]
+
+
+def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] = ()) -> Any:
+    """The cotangent of `x`, of which `ct` is that of `x` broadcast: summed to the shape of `x`.
+
+    Broadcasting was together with the tensors `others`: without them it may have been to any shape. The axes `fixed`
+    did not broadcast. Where only a run knows which axes did, they are cut into two: what repeats is summed.
+    """
+    lead = ct.ndim - x.ndim
+    have, want = ct.type.shape[lead:], x.type.shape
+    places = [a for a in range(len(want)) if a not in fixed]
+    known = [a for a in places if want[a] == 1 and have[a] != 1]
+    if known:
+        ct = reduce_sum(ct, [*range(lead), *(lead + a for a in known)], keepdims=True)
+        ct = squeeze(ct, list(range(lead))) if lead else ct
+    elif lead:
+        ct = reduce_sum(ct, list(range(lead)))
+    unsure = [a for a in places if want[a] is None and have[a] != 1 and not _sets_size(x, a - len(want), others)]
+    return _sum_repeated(ct, x, unsure) if unsure else ct
+
+
+def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
+    """Along each of the axes either all elements summed, or none: as many as `x` has are left."""
+    parts: list[Any] = []
+    repeated = []
+    for a in range(ct.ndim):
+        have = dim(ct, a, int64)
+        if a in axes:
+            want = dim(x, a, int64)
+            repeated.append(len(parts))
+            parts += [floordiv(cast(have, int64), maximum(cast(want, int64), 1)), want]
+        else:
+            parts.append(have)
+    return reduce_sum(reshape(ct, parts), repeated)
+
+
+def _sets_size(x: Any, axis: int, others: Sequence[Any]) -> bool:
+    """Whether what `x` broadcasts to together with `others` has surely its size along an axis, counted from the end."""
+    if not others:
+        return False
+    return all(other.ndim < -axis or other.type.shape[axis] == 1 or same_size(x, other, axis) for other in others)
+
+
+def same_size(x: Any, y: Any, axis: int) -> bool:
+    """Whether two tensors have surely the same size along an axis, counted from the end."""
+    if x is y:
+        return True
+    if not isinstance(x, GraphTensor) or not isinstance(y, GraphTensor):
+        return bool(x.type.shape[axis] == y.type.shape[axis] is not None)
+    found: dict[Value, Value | int] = {}
+    return _origin(x.value, axis, found) == _origin(y.value, axis, found)
+
+
+def _origin(value: Value, axis: int, found: dict[Value, Value | int]) -> Value | int:
+    """The size along an axis if it is known, or the first value to have it: of what is element-wise, an operand."""
+    if value in found:
+        return found[value]
+    assert isinstance(value.type, TensorType)
+    size = value.type.shape[axis]
+    result: Value | int = value if size is None else size
+    node = value.node
+    if size is None and node is not None and node.op.name in ELEMENTWISE:
+        origins = {_origin(x, axis, found) for x in node.inputs if len(x.type.shape) >= -axis}  # type: ignore[union-attr]
+        origins -= {1}
+        if len(origins) == 1:
+            (result,) = origins
+    found[value] = result
+    return result
+
+
+ELEMENTWISE: set[str] = {"cast", "stop_gradient"}
+"""Ops whose results have the shape that their operands broadcast to."""
+
+
+def broadcast_like(x: Any, like: Any) -> Any:
+    """`x` broadcast to the shape of `like`, unless it surely has it."""
+    if x.ndim == like.ndim and all(same_size(x, like, a) for a in range(-x.ndim, 0)):
+        return x
+    return broadcast_to(x, dims(like))
+
+
+def reshape_like(ct: Any, x: Any) -> Any:
+    """`ct` in the shape of `x`, of which it asks only for what is not known of it and does not follow from the rest."""
+    shape = x.type.shape
+    if shape.count(None) == 1 and 0 not in shape:
+        return apply_one(RESHAPE, ct, dims=tuple([-1 if size is None else size for size in shape]))
+    return reshape(ct, dims(x))
+
+
+def filled(x: Any, like: Any) -> Any:
+    """A tangent or cotangent of `like` for an op that needs one: zeros for None."""
+    return zeros_like(like) if x is None else x
