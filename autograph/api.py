@@ -346,14 +346,16 @@ def module_file(obj: Any) -> str:
 
 def set_loop_options(
     *, shape_invariants: Any = None, maximum_iterations: Any = None, parallel_iterations: Any = None,
-    swap_memory: Any = None,
+    swap_memory: Any = None, checkpoint: Any = None,
 ) -> None:
     """Options of the loop whose body this call is in, for when the loop is staged; Python loops ignore them
     (TF2: tf.autograph.experimental.set_loop_options).
 
     `shape_invariants`: pairs of a loop variable and the shape it keeps, `[(x, rt.TensorShape([None]))]`, or a
     mapping from names. `maximum_iterations`: an upper bound of the number of iterations, a Python int or a scalar
-    tensor. `parallel_iterations` and `swap_memory` are taken for TF2's sake and have no effect.
+    tensor. `checkpoint`: derivatives save the state of every so many iterations, or with "sqrt" as many as needs least
+    memory, and run the others again. `parallel_iterations` and `swap_memory` are taken for TF2's sake and have no
+    effect.
     """
 
 

@@ -17,7 +17,9 @@ from runtime import (
     nn,
     random,
 )
+from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.tensor import Tensor
@@ -223,6 +225,7 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
     "data",
     "debugging",
     "divide",
@@ -293,6 +296,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",

@@ -26,6 +26,7 @@ NEED_A_PLACE = {
     "check": "it raises: ops/test_effects.py",
     "check_bound": "it raises: staging/test_staging.py",
     "cond": "its params are graphs: staging/test_staging.py",
+    "custom_gradient": "its param is a graph: autodiff/test_custom_gradient.py",
     "error_part": "it belongs to a try_: staging/control/test_exceptions.py",
     "error_text": "it belongs to a try_: staging/control/test_exceptions.py",
     "iterator_next": "its param is a dataset's iterator: data/test_dataset.py",

@@ -1,23 +1,26 @@
-"""Reverse mode through `cond`: a cond on the same predicate, whose branches pull back through those of the first.
+"""Reverse mode through `cond` and `try_`: a cond on what was taken, whose branches pull back through that.
 
-The first cond also returns what its branches save, which is undefined where the other was taken.
+The node also returns what its sub-graphs save, which is undefined where another was taken; and of `try_` which one was.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 from weakref import WeakSet
 
+import numpy as np
+
 from runtime.autodiff.activity import Activity, variables_read
-from runtime.autodiff.backward import handles, sweep
+from runtime.autodiff.backward import NoGradientError, handles, sweep
 from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.saving import drop_dead, settle
-from runtime.core import trace
+from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphList, GraphTensor
-from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
-from runtime.core.types import Type
+from runtime.core.trace import apply, capture, current_graph, set_outputs, tracing, wrap
+from runtime.core.types import TensorType, Type, int32
 from runtime.ops.control import COND, UNDEFINED
+from runtime.ops.logic import equal
 
 __all__ = ["STACKS", "Targets", "attach", "inner_key", "undefined"]
 
@@ -65,7 +68,7 @@ def attach(back: Graph, captured: dict[Value, Any]) -> None:
     here = current_graph()
     assert here is not None
     back.parent = here
-    pairs = [(trace.capture(here, x), inner) for inner, x in captured.items()]
+    pairs = [(capture(here, x), inner) for inner, x in captured.items()]
     back.captures = []
     for outer, inner in pairs:
         if outer.constant is not None and outer.constant.ndim == 0:  # a constant is in no need of a way in
@@ -82,11 +85,11 @@ class _Branch:
     """One branch, pulled back."""
 
     def __init__(
-        self, name: str, graph: Graph, given: dict[int, Any], targets: Targets, starts: dict[Any, Any],
+        self, graph: Graph, given: dict[int, Any], targets: Targets, starts: dict[Any, Any],
         activity: Activity,
     ) -> None:
         self.graph = graph
-        self.back = Graph(name, graph)
+        self.back = Graph("back", graph)
         self.outside: dict[Value, Any] = {}  # placeholders for what comes from the graph around
         self.results: dict[Any, Any] = {}
         cts = Cotangents()
@@ -133,39 +136,88 @@ class _Branch:
 
 @handles("cond")
 def _cond(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    graphs = {name: node.params[name] for name in ("true", "false")}
-    targets = Targets(graphs.values(), activity)
+    _pull(node, [node.params["true"], node.params["false"]], given, cts, activity)
+
+
+@handles("try_")
+def _try(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    """The path that was taken is pulled back: the body, or a handler. NoGradientError if that of a handler leads on to
+    what the body computed before it raised."""
+    graphs = list(node.subgraphs.values())
+    for handler in graphs[1:]:
+        if any(value in activity for value in handler.inputs):
+            error = NoGradientError(
+                "the gradient goes on from a handler to a variable that the `try` changed before it raised",
+                remedy="Let the handler compute with what there was before the `try`, or use rt.stop_gradient.")
+            locate(error, node.position)
+            raise error
+    _pull(node, graphs, given, cts, activity)
+
+
+def _pull(node: Node, graphs: Sequence[Graph], given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    targets = Targets(graphs, activity)
     live = {k: ct for k, ct in enumerate(given) if ct is not None and node.outputs[k] in activity}
     starts = {key: cts.get(key) for key in targets.types if key in cts}
-    branches = [_Branch(name, graph, live, targets, starts, activity) for name, graph in graphs.items()]
+    branches = [_Branch(graph, live, targets, starts, activity) for graph in graphs]
     keys = [key for key in targets.types if any(key in branch.results for branch in branches)]
     if not keys:
         return
-    for branch in branches:
-        branch.finish(node, keys, targets, starts)
-    results = apply(COND, wrap(node.inputs[0]), **{branch.back.name: branch.back for branch in branches})
+    path = wrap(node.inputs[0]) if node.op is COND else wrap(_path(node, graphs))
+    results = _chosen(node, branches, 0, path, lambda branch: branch.finish(node, keys, targets, starts))
     for key, result in zip(keys, results, strict=True):
         cts.put(key, result)
 
 
+def _chosen(
+    node: Node, branches: Sequence[_Branch], k: int, path: Any, finish: Callable[[_Branch], None]
+) -> tuple[Any, ...]:
+    """The results of the branch that was taken, of those from number `k` on."""
+    here = current_graph()
+    finish(branches[k])
+    if k + 2 == len(branches):
+        finish(branches[k + 1])
+        other = branches[k + 1].back
+    else:
+        other = Graph("false", here)
+        with tracing(other):
+            set_outputs(other, _chosen(node, branches, k + 1, path, finish))
+    branches[k].back.name, other.name = "true", "false"
+    made: tuple[Any, ...] = apply(COND, path if node.op is COND else equal(path, k), true=branches[k].back, false=other)
+    return made
+
+
+def _path(node: Node, graphs: Sequence[Graph]) -> Value:
+    """The result of a `try_` that tells which of its sub-graphs has come to its end, which is added."""
+    for k, graph in enumerate(graphs):
+        with tracing(graph):
+            graph.outputs.append(capture(graph, np.int32(k)))
+    return _added(node, TensorType(int32))
+
+
+def _added(node: Node, type: Type) -> Value:
+    """One more result of a node."""
+    made = Value(next(iter(node.subgraphs.values())).parent, type, node)  # type: ignore[arg-type]
+    node.outputs = (*node.outputs, made)
+    return made
+
+
 def _saved(node: Node, graph: Graph, value: Value) -> Value:
-    """The result of a cond that is `value` if the branch `graph` was taken."""
-    other: Graph = node.params["false" if graph is node.params["true"] else "true"]
+    """The result of a node that is `value` if its sub-graph `graph` was taken."""
+    others = [other for other in node.subgraphs.values() if other is not graph]
     for k, mine in enumerate(graph.outputs):
         if mine is value and value.type.accepts(node.outputs[k].type):
             return node.outputs[k]
-    for k, theirs in enumerate(other.outputs):
-        unused = graph.outputs[k].node
-        if theirs.type == value.type and unused is not None and unused.op is UNDEFINED:
+    for k, mine in enumerate(graph.outputs):
+        if mine.node is not None and mine.node.op is UNDEFINED and node.outputs[k].type == value.type:
             graph.outputs[k] = value
-            if value in STACKS:
-                STACKS.add(node.outputs[k])
-            return node.outputs[k]
+            return _marked(node.outputs[k], value)
     graph.outputs.append(value)
-    other.outputs.append(undefined(other, value.type))
-    assert graph.parent is not None
-    made = Value(graph.parent, value.type, node, value.hint)
-    node.outputs = (*node.outputs, made)
+    for other in others:
+        other.outputs.append(undefined(other, value.type))
+    return _marked(_added(node, value.type), value)
+
+
+def _marked(result: Value, value: Value) -> Value:
     if value in STACKS:
-        STACKS.add(made)
-    return made
+        STACKS.add(result)
+    return result

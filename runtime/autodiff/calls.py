@@ -4,11 +4,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.backward import NoGradientError
 from runtime.autodiff.cotangents import zero_for
+from runtime.autodiff.entries import Entry, Pull
 from runtime.autodiff.forward import tangent_graph
 from runtime.autodiff.reverse import Derivative, derivative, prepared
 from runtime.backends.select import make
@@ -20,19 +21,7 @@ from runtime.core.trace import current_graph
 from runtime.core.types import ListType
 from runtime.optimize import rewrite
 
-__all__ = ["Entry", "GraphCall", "call_of", "called"]
-
-Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
-
-
-class Entry(NamedTuple):
-    """Something that was computed: `pull(cts, wanted)` gives cotangents of the inputs that are wanted for those of the
-    outputs. Inputs are eager tensors and lists, and variables for what was read of them."""
-
-    inputs: Sequence[Any]
-    outputs: Sequence[Any]
-    pull: Pull
-
+__all__ = ["GraphCall", "call_of", "called"]
 
 class GraphCall:
     """A graph that is called as one, and its derivatives, each of which is made when it is first asked for."""

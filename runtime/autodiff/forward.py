@@ -63,15 +63,19 @@ def _push(graph: Graph, start: int, tangents: Tangents) -> None:
     rest = graph.nodes[start:]
     del graph.nodes[start:]
     for node in rest:
-        before = len(graph.nodes)
-        if node.subgraphs and node.op.name != "custom_gradient":
+        first = len(graph.nodes)
+        if node.op.name == "custom_gradient":  # what computes the results is differentiated
+            graph.nodes.append(node)
+            for value, made in zip(node.operands[node.params["count"]:], node.outputs, strict=True):
+                tangents.put(made, tangents.get(value))
+        elif node.subgraphs:
             _control(graph, node, tangents)
         else:
             graph.nodes.append(node)
             _apply(node, tangents)
         if node.position is not None:
-            for made in graph.nodes[before:]:
-                made.position = node.position
+            for new in graph.nodes[first:]:
+                new.position = node.position
     graph.executable = None
 
 
@@ -96,6 +100,9 @@ def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
     if not results:
         graph.nodes.append(node)
         return
+    for handler in node.subgraphs.values() if node.op.name == "try_" else ():
+        if any(value in active for value in handler.inputs):
+            raise missing("try_ whose handler uses what the body changed", node.position, "jvp")
     operands = node.operands
     loop = node.op.name in ("while_loop", "reduce")
     starts: list[Value] = []

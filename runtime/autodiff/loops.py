@@ -15,6 +15,7 @@ import numpy as np
 from runtime.autodiff.activity import Activity, state_of, useful_state
 from runtime.autodiff.backward import handles, sweep
 from runtime.autodiff.branches import STACKS, Targets, attach, inner_key
+from runtime.autodiff.checkpoints import copied_here, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
 from runtime.autodiff.saving import define, drop_dead, inserted, recaptured, settle
 from runtime.core.errors import UnimplementedError, locate
@@ -34,6 +35,20 @@ _COUNT = TensorType(int64)
 
 @handles("while_loop", "reduce")
 def _loop(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    if node.params.get("checkpoint") is not None:
+        segmented(node, activity)
+    if not node.params.get("again"):
+        _pull(node, given, cts, activity)
+        return
+    copy, inner, own, places = copied_here(node, cts, activity)
+    _pull(copy, given, inner, own)
+    for value, place in places.items():
+        cts.put(value, inner.get(place))
+    for key in activity.variables:
+        cts.put(key, inner.get(key))
+
+
+def _pull(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     loop = _Loop(node, given, cts, activity)
     if loop.useful:
         loop.run()
@@ -152,7 +167,7 @@ class _Loop:
         assert graph is not None
         if isinstance(value.type, ListType):
             return _threaded(node, value), None
-        found = _stack_of(node, value)
+        found = _stack_of(node, value) if graph.parent is None else None
         if found is None:
             with tracing(graph), inserted(graph, node):
                 start = list_new([], value.type)
@@ -161,9 +176,9 @@ class _Loop:
                 after = list_append(before, wrap(value))
             add_state(node, start.value, after.value)
             found = len(node.outputs) - 1
-        STACKS.add(node.outputs[found])
         if graph.parent is None:
             return node.outputs[found], None
+        STACKS.add(node.outputs[found])
         operands = node.operands
         return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
 
@@ -230,7 +245,7 @@ def _stack_of(loop: Node, value: Value) -> int | None:
     for k, (start, before, after) in enumerate(zip(init, state_of(loop, body), body.outputs, strict=True)):
         if (isinstance(before.type, ListType) and after.node is not None and after.node.op.name == "list_append"
                 and after.node.inputs[0] is before and after.node.inputs[1] is value
-                and (_is_new(start) or loop.outputs[k] in STACKS)):
+                and _is_new(start)):
             return k
     return None
 
@@ -257,9 +272,6 @@ def _threaded(loop: Node, value: Value) -> Value:
     body: Graph = loop.params["body"]
     graph = body.parent
     assert graph is not None and isinstance(value.type, ListType)
-    for k, after in enumerate(body.outputs):
-        if after is value and loop.outputs[k] in STACKS:
-            return loop.outputs[k]
     with tracing(graph), inserted(graph, loop):
         start = list_new([], value.type.element)
     before = body.add_input(value.type, value.hint)
@@ -270,8 +282,10 @@ def _threaded(loop: Node, value: Value) -> Value:
                    "known shape.")
         locate(error, loop.position)
         raise error
+    STACKS.discard(value)
     made = add_state(loop, start.value, value)
-    STACKS.add(made)
+    if graph.parent is not None:
+        STACKS.add(made)
     return made
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runtime.autodiff import branches, loops  # noqa: F401  they fill the table of control flow
+from runtime.autodiff import branches, custom, loops  # noqa: F401  they fill the table of control flow
 from runtime.autodiff.activity import Activity
 from runtime.autodiff.backward import sweep
 from runtime.autodiff.cotangents import Cotangents, fit
@@ -39,7 +39,8 @@ class Derivative:
     found: tuple[int | None, ...]
 
 
-_BEFORE: Final = [rule for rule in RULES.values() if rule.name not in ("stop_gradient", "known scalars")]
+_AFTER: Final = ("stop_gradient", "custom gradient", "known scalars")
+_BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
 
 
 def prepared(graph: Graph) -> Graph:

@@ -21,6 +21,7 @@ CHEAP: Final = frozenset((
     "stop_gradient", "subtract", "undefined", "where",
     "dim", "expand_dims", "getitem", "range", "reshape", "size", "slice", "split", "squeeze", "stack", "transpose"))
 """Ops that cost about as much as a load from memory, for each element; and views."""
+MEASURES: Final = frozenset(("dim", "list_length", "size"))
 MOST_VALUES: Final = 500
 _ENDLESS: Final = 1 << 60
 
@@ -81,6 +82,7 @@ def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Valu
 
     Afterwards `back` captures that and values that are `available`.
     """
+    _measure_outside(back, source, None, available)
     needed = [outer for outer, _ in back.captures]
     saved, again = _plan(source, needed, available)
     inner = {outer: value for outer, value in back.captures}
@@ -113,6 +115,37 @@ def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Valu
     back.captures = [(outer, value) for outer, value in back.captures if value.node is None]
     back._captured = {id(outer): (outer, value) for outer, value in back.captures}
     return saved
+
+
+def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available: Container[Value]) -> None:
+    """Take sizes where what they are of is made, not in `graph`, which captures it from `around`; `holder` is the node
+    of `around` that it belongs to. So a value of which only the size is needed is not saved."""
+    for node in graph.nodes:
+        if node.subgraphs:
+            operands = node.operands
+            for sub in node.subgraphs.values():
+                _measure_outside(sub, graph, node, ())
+            recaptured(node, operands)
+    outside = {inner: outer for outer, inner in graph.captures}
+    kept: list[Node] = []
+    taken: list[Node] = []
+    for node in graph.nodes:
+        outer = outside.get(node.inputs[0]) if node.op.name in MEASURES else None
+        if not isinstance(outer, Value) or outer in available:
+            kept.append(node)
+            continue
+        (inner,) = node.outputs
+        made = Node(around, node.op, [outer], node.params, inner.type, node.position)
+        taken.append(made)
+        inner.node = None
+        graph.captures.append((made.outputs[0], inner))
+    graph.nodes = kept
+    at = len(around.nodes) if holder is None else around.nodes.index(holder)
+    around.nodes[at:at] = taken
+    if taken:
+        used = {value for node in kept for value in node.inputs} | set(graph.outputs)
+        graph.captures = [pair for pair in graph.captures if pair[1] in used]
+        graph._captured = {id(outer): (outer, inner) for outer, inner in graph.captures}
 
 
 def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -> tuple[list[Value], set[Node]]:

@@ -15,15 +15,16 @@ from typing import Any, Final
 
 from runtime.autodiff.activity import differentiable
 from runtime.autodiff.backward import pulled
-from runtime.autodiff.calls import Entry, GraphCall, call_of
+from runtime.autodiff.calls import GraphCall, call_of
 from runtime.autodiff.cotangents import Cotangents, zero_for
+from runtime.autodiff.entries import Entry, without_tapes
 from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import StagedRecord
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.graph import Position, user_position
 from runtime.core.op import Op
-from runtime.core.recording import Recorder, recorders, recording
+from runtime.core.recording import recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, open_traces
 from runtime.core.types import compatible_shapes
@@ -165,7 +166,7 @@ class GradientTape:
         wanted = tuple([differentiable(x.type) and any(tape.wants(x) for tape in tapes) for x in call.sources(leaves)])
         if not any(wanted):
             return None
-        with _alone([recorder for recorder in recording() if not isinstance(recorder, GradientTape)]):
+        with without_tapes():
             entry = call.record(leaves, wanted, order=len(tapes))
         for tape in tapes:
             tape.take(entry)
@@ -368,19 +369,6 @@ class GradientTape:
                 cts.add(id(x), seed, None)
         self._eager.pull(cts, sources)
         return [cts.get(id(x)) for x in sources]
-
-
-@contextmanager
-def _alone(some: Sequence[Recorder]) -> Iterator[None]:
-    """Only some of those who record in this thread do so inside."""
-    thread = threading.get_ident()
-    before = recorders.pop(thread)
-    if some:
-        recorders[thread] = tuple(some)
-    try:
-        yield
-    finally:
-        recorders[thread] = before
 
 
 def _located(error: Exception) -> Exception:

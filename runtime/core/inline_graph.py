@@ -7,11 +7,11 @@ from typing import Any
 from runtime.core import trace
 from runtime.core.graph import Graph, Node, Value
 
-__all__ = ["copied", "inline"]
+__all__ = ["copied", "copied_node", "copied_subgraph", "inline"]
 
 
 def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """Append the nodes of `graph`, which has no parent, to `into`; effects stay in their order.
+    """Append the nodes of `graph`, whose parent is `into` or around it, if it has one; effects stay in their order.
 
     `inputs` are tensors and lists for the graph's inputs; gives those for its outputs. `graph` stays as it is.
     """
@@ -21,7 +21,7 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
     for x, value in zip(inputs, graph.inputs, strict=True):
         made[value] = trace.capture(into, x)
     for outer, inner in graph.captures:
-        made[inner] = trace.capture(into, outer)
+        made[inner] = trace.capture(into, trace.wrap(outer) if isinstance(outer, Value) else outer)
     for node in graph.nodes:
         _copy(node, into, made)
     return [trace.wrap(made[value]) for value in graph.outputs]
@@ -30,6 +30,17 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
 def copied(graph: Graph) -> Graph:
     """A copy of a graph that has no parent."""
     return _copy_graph(graph, None, {})
+
+
+def copied_node(node: Node, into: Graph, outside: dict[Value, Value]) -> Node:
+    """A copy of a node in a graph, where `outside` has values of that graph for its inputs."""
+    _copy(node, into, dict(outside))
+    return into.nodes[-1]
+
+
+def copied_subgraph(graph: Graph) -> Graph:
+    """A copy of a sub-graph, with the same parent and captures."""
+    return _copy_graph(graph, graph.parent, {outer: outer for outer, _ in graph.captures})
 
 
 def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:

@@ -242,5 +242,6 @@ class _Copy:
                 captured.append(self.made[outer])
                 inner.capture(captured[-1], value, captured[-1].type)
             inner.take_nodes(graph)
-            inner.take_outputs(graph.outputs, [v.type for v in graph.outputs] if name == "test" else results)
+            own = name == "test" or node.op.name == "custom_gradient"
+            inner.take_outputs(graph.outputs, [_wide(v.type) for v in graph.outputs] if own else results)
         self._add(node, [*operands, *captured], params, results)

@@ -16,7 +16,7 @@ from runtime.core.graph import Graph
 from runtime.core.op import Op, Sample
 from runtime.core.types import ListType, TensorType, Type, join_shapes
 
-__all__ = ["COND", "REDUCE", "UNDEFINED", "WHILE_LOOP", "Streaming", "join_types"]
+__all__ = ["COND", "CUSTOM_GRADIENT", "REDUCE", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming", "join_types"]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
 
@@ -78,7 +78,15 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 
 # while_loop([limit,] *state; test, body)
 
-def _while_kernel(*operands: Any, test: Function, body: Function, limited: bool = False) -> tuple[Any, ...]:
+Checkpoint = int | str | None
+"""Derivatives save the state of every so many iterations of a loop, or "sqrt" of their number. The flag `again` is that
+of a loop which they run again instead of saving anything of it."""
+
+
+def _while_kernel(
+    *operands: Any, test: Function, body: Function, limited: bool = False, checkpoint: Checkpoint = None,
+    again: bool = False,
+) -> tuple[Any, ...]:
     state: Sequence[Any] = operands
     if not limited:
         while test(*state)[0]:
@@ -92,7 +100,10 @@ def _while_kernel(*operands: Any, test: Function, body: Function, limited: bool 
     return tuple(state)
 
 
-def _while_rule(*operands: Type, test: Graph, body: Graph, limited: bool = False) -> tuple[Type, ...]:
+def _while_rule(
+    *operands: Type, test: Graph, body: Graph, limited: bool = False, checkpoint: Checkpoint = None,
+    again: bool = False,
+) -> tuple[Type, ...]:
     if limited:
         _need_count("while_loop", operands[0])
         operands = operands[1:]
@@ -118,7 +129,8 @@ class Streaming(Protocol):
 
 
 def _reduce_kernel(
-    *operands: Any, body: Function, test: Function | None = None, stream: Streaming | None = None, sources: int = 1
+    *operands: Any, body: Function, test: Function | None = None, stream: Streaming | None = None, sources: int = 1,
+    checkpoint: Checkpoint = None, again: bool = False,
 ) -> tuple[Any, ...]:
     state: Sequence[Any] = operands[sources:]
     items: Iterable[tuple[Any, ...]]
@@ -140,7 +152,8 @@ def _reduce_kernel(
 
 
 def _reduce_rule(
-    *operands: Type, body: Graph, test: Graph | None = None, stream: Streaming | None = None, sources: int = 1
+    *operands: Type, body: Graph, test: Graph | None = None, stream: Streaming | None = None, sources: int = 1,
+    checkpoint: Checkpoint = None, again: bool = False,
 ) -> tuple[Type, ...]:
     count = len(operands) - sources
     state = _types(body.inputs[len(body.inputs) - count:])
@@ -160,6 +173,25 @@ REDUCE: Final = Op(
     doc="`for item in items: state = body(*item, *state)`, left when `test(*state)` is false after an iteration. "
         "Without `stream` the items are the indices below the first operand; else the tuples that the stream "
         "yields for the first `sources` operands.")
+
+
+# custom_gradient(*arguments, *results; gradient): the results, whose cotangents `gradient` pulls back to the arguments.
+
+def _custom_kernel(*operands: Any, gradient: Function, count: int) -> tuple[Any, ...]:
+    return operands[count:]
+
+
+def _custom_rule(*operands: Type, gradient: Graph, count: int) -> tuple[Type, ...]:
+    for want, have in zip(operands[count:], _types(gradient.inputs), strict=True):
+        if not have.accepts(want):
+            raise ShapeError(f"custom_gradient: a result is {want}, but its cotangent is {have}")
+    return operands[count:]
+
+
+CUSTOM_GRADIENT: Final = Op(
+    "custom_gradient", _custom_kernel, _custom_rule,
+    doc="The operands after the first `count`, with `gradient` as the derivative by these: from cotangents of results "
+        "to cotangents of arguments.")
 
 
 # undefined(): what a variable holds while it is unbound, and a branch's result after it raised.

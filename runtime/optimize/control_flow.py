@@ -22,6 +22,7 @@ SELECT: Final = named("select", "A cond of scalars with short branches that rais
 NEVER: Final = named("no iteration", "A loop that never runs gives the state that it starts with.")
 SINGLE: Final = named("one iteration", "A counted loop that runs once is its body.")
 FIXED: Final = named("fixed state", "State that no iteration changes is what it is at the start.")
+CUSTOM: Final = named("custom gradient", "What has a gradient of its own is what it is. Gradients are taken before.")
 TWINS: Final = named("twins", "Two variables of a loop that start alike and change alike are one.")
 
 MOST_SPECULATED: Final = 8  # nodes of both branches that a select computes
@@ -43,6 +44,9 @@ def visit(b: Builder, old: Node, operands: list[Value]) -> Sequence[Value]:
         return _cond(b, old, operands[0])
     if old.op.name in ("while_loop", "reduce"):
         return _Loop(b, old, operands).results
+    if old.op.name == "custom_gradient" and CUSTOM in b.context.enabled:
+        b.context.fired(CUSTOM, old.op.name, old.position)
+        return operands[old.params["count"]:]
     graphs = {}
     for name, graph in old.subgraphs.items():
         sub = Builder(b.context, graph.name, b)

@@ -108,12 +108,15 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
 def while_loop(
     cond: Function, body: Function, loop_vars: Any, shape_invariants: Any = None, parallel_iterations: int = 10,
     back_prop: bool = True, swap_memory: bool = False, maximum_iterations: Any = None, name: str | None = None,
+    checkpoint_every: int | None = None,
 ) -> Any:
     """`while cond(*loop_vars): loop_vars = body(*loop_vars)` (`tf.while_loop`).
 
     `loop_vars` is a sequence of tensors or structures of them; numbers become tensors. Dimensions that the body
     changes become unknown by themselves; `shape_invariants`, in the structure of `loop_vars`, fixes them.
-    At most `maximum_iterations` iterations. `parallel_iterations`, `back_prop` and `swap_memory` change nothing.
+    At most `maximum_iterations` iterations. `checkpoint_every`: derivatives save the state of every
+    so many iterations alone, and run the others again. `parallel_iterations`, `back_prop` and `swap_memory` change
+    nothing.
     """
     if not callable(cond) or not callable(body):
         raise TypeError(f"'{'body' if callable(cond) else 'cond'}' must be callable.")
@@ -131,7 +134,7 @@ def while_loop(
 
     flat = pytree.flatten(variables)
     names = _names(body, variables, len(flat))
-    options: dict[str, Any] = {"maximum_iterations": maximum_iterations}
+    options: dict[str, Any] = {"maximum_iterations": maximum_iterations, "checkpoint": checkpoint_every}
     if shape_invariants is not None:
         options["shape_invariants"] = dict(zip(names, pytree.flatten(shape_invariants), strict=True))
     result = stage_while(Step(lambda *leaves: call(cond, *leaves)), Step(step), flat, names, options, truth)

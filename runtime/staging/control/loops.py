@@ -520,7 +520,8 @@ def stage_while(
 ) -> tuple[Any, ...]:
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
     loop = _Loop(body_fn, init, names, options)
-    params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph}
+    params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
+              **_checkpoint(options, False)}
     loop.finish()
     limit = options.get("maximum_iterations")
     if limit is None:
@@ -573,5 +574,18 @@ def stage_reduce(
     else:
         test = loop.settle_with_test(make_items, test_fn, truth)
         params |= {"body": loop.graph, "test": test}
+    params |= _checkpoint(options, isinstance(items, Counted))
     loop.finish()
     return loop.apply(REDUCE, operands, runs, **params)
+
+
+def _checkpoint(options: Mapping[str, Any], counted: bool) -> dict[str, Any]:
+    """The option `checkpoint` as a param of the op. StagingError for what it cannot be."""
+    every = options.get("checkpoint")
+    if every is None or (type(every) is int and every > 0) or (every == "sqrt" and counted):
+        return {} if every is None else {"checkpoint": every}
+    if every == "sqrt":
+        raise staging_error('checkpoint="sqrt" is given for a loop whose number of iterations is not known before',
+                            "Give a number of iterations, such as checkpoint=100.")
+    raise staging_error(f'checkpoint is a number of iterations, at least 1, or "sqrt", not {every!r}',
+                        "Give, for example, checkpoint=100.")

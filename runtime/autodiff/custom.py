@@ -1,0 +1,154 @@
+"""Functions with a gradient of their own: `custom_gradient` and `recompute_grad`."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import autograph as ag
+from runtime.autodiff.activity import Activity, differentiable
+from runtime.autodiff.backward import handles
+from runtime.autodiff.cotangents import Cotangents, zero_for
+from runtime.autodiff.entries import Entry, Taking, only, without_tapes
+from runtime.core import pytree
+from runtime.core.errors import locate
+from runtime.core.graph import Graph, Node, user_position
+from runtime.core.inline_graph import inline
+from runtime.core.op import CAST, Op
+from runtime.core.recording import record, recording
+from runtime.core.tensor import EagerTensor, Tensor
+from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
+from runtime.ops.control import CUSTOM_GRADIENT
+
+__all__ = ["custom_gradient"]
+
+
+@handles("custom_gradient")
+def _custom(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    here = current_graph()
+    assert here is not None
+    count = node.params["count"]
+    seeds = [zero_for(wrap(value)) if ct is None else ct for value, ct in zip(node.outputs, given, strict=True)]
+    for value, ct in zip(node.operands[:count], inline(node.params["gradient"], here, seeds), strict=True):
+        if value in activity:
+            cts.add(value, ct, wrap(value))
+
+
+class _Reads:
+    """A recorder of the variables that are read."""
+
+    def __init__(self) -> None:
+        self.variables: dict[int, Any] = {}
+
+    def computed(
+        self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
+    ) -> None:
+        """Ops do not matter."""
+
+    def read(self, variable: Any, tensor: Any) -> None:
+        if getattr(variable, "trainable", True) and differentiable(variable.type):
+            self.variables.setdefault(id(variable), variable)
+
+    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+        for node in function.graph.walk():
+            if node.op.name == "read_variable":
+                self.read(node.params["variable"], None)
+        return None
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """A function with a gradient of its own, as a decorator (`tf.custom_gradient`).
+
+    `f(*args)` gives `(results, gradient)`, where `gradient(*cotangents)` gives, for a cotangent of each result, a
+    cotangent of each positional argument: one alone, or a list. If `f` reads trainable variables, `gradient` takes them
+    as `variables=` and gives `(cotangents of arguments, cotangents of variables)`. Higher derivatives go through
+    `gradient`; forward mode goes through what `f` computes.
+
+    ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
+    """
+    if f is None:
+        return custom_gradient
+    function = f
+
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([x if isinstance(x, Tensor) else convert_to_tensor(x) for x in args])
+        return _eagerly(function, args, kwargs) if current_graph() is None else _staged(function, args, kwargs)
+
+    return call
+
+
+def _eagerly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    reads = _Reads()
+    tapes = [recorder for recorder in recording() if isinstance(recorder, Taking)]
+    with only([*recording(), reads]):
+        results, gradient = f(*args, **kwargs)
+    made: list[Any] = []
+    with without_tapes():
+        for x in map(convert_to_tensor, pytree.flatten(results)):
+            assert isinstance(x, EagerTensor)
+            made.append(EagerTensor.own(x._array))
+            record(CAST, [x], [x._array], made[-1], {"dtype": x.dtype})  # for forward mode
+    variables = list(reads.variables.values())
+    _check_variables(f, gradient, variables)
+
+    def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        seeds = [zero_for(x) if ct is None else ct for x, ct in zip(made, cts, strict=True)]
+        return _pulled(f, gradient, seeds, args, variables)
+
+    for tape in tapes:
+        tape.take(Entry([*args, *variables], made, pull))
+    return pytree.pack_sequence_as(results, made)
+
+
+def _check_variables(f: Callable[..., Any], gradient: Callable[..., Any], variables: Sequence[Any]) -> None:
+    if variables and "variables" not in inspect.signature(gradient).parameters:
+        error = TypeError(f"{getattr(f, '__name__', f)!r} has a custom gradient and reads variables, so its gradient "
+                          "function must accept a 'variables' keyword argument")
+        locate(error, user_position())
+        raise error
+
+
+def _pulled(
+    f: Callable[..., Any], gradient: Callable[..., Any], seeds: Sequence[Any], args: Sequence[Any],
+    variables: Sequence[Any],
+) -> list[Any]:
+    """What the gradient function gives: cotangents of arguments, and of variables."""
+    if variables:
+        found, of_variables = gradient(*seeds, variables=variables)
+        flat = [*pytree.flatten(found), *of_variables]
+    else:
+        flat = pytree.flatten(gradient(*seeds))
+    if len(flat) != len(args) + len(variables):
+        error = ValueError(
+            f"custom_gradient function expected to return {len(args) + len(variables)} gradients, but returned "
+            f"{len(flat)} instead: the gradient of {getattr(f, '__name__', f)!r}")
+        locate(error, user_position())
+        raise error
+    return [None if ct is None or not differentiable(x.type) else convert_to_tensor(ct, dtype=x.dtype)
+            for ct, x in zip(flat, [*args, *variables], strict=True)]
+
+
+def _staged(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    graph = current_graph()
+    assert graph is not None
+    before = len(graph.nodes)
+    results, gradient = ag.convert(f)(*args, **kwargs)
+    reads = _Reads()
+    for node in graph.nodes[before:]:
+        for each in (node, *(inner for sub in node.subgraphs.values() for inner in sub.walk())):
+            if each.op.name == "read_variable":
+                reads.read(each.params["variable"], None)
+    variables = list(reads.variables.values())
+    _check_variables(f, gradient, variables)
+    flat = [convert_to_tensor(x) for x in pytree.flatten(results)]
+    sources = [*args, *[variable.read_value() for variable in variables]]
+    pulled = Graph("gradient", graph)
+    with tracing(pulled):
+        seeds = [add_input(pulled, x.type) for x in flat]
+        converted = ag.convert(gradient)
+        found = _pulled(f, converted, seeds, args, variables)
+        set_outputs(pulled, [zero_for(x) if ct is None else ct for x, ct in zip(sources, found, strict=True)])
+    made = apply(CUSTOM_GRADIENT, *sources, *flat, gradient=pulled, count=len(sources))
+    return pytree.pack_sequence_as(results, list(made))

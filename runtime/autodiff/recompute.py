@@ -1,0 +1,43 @@
+"""`recompute_grad`: memory for time."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import autograph as ag
+from runtime.autodiff.custom import custom_gradient
+from runtime.autodiff.entries import without_tapes
+from runtime.autodiff.tape import GradientTape
+from runtime.core import pytree
+from runtime.core.op import CAST
+from runtime.core.trace import apply
+from runtime.function.variable import Variable
+
+__all__ = ["recompute_grad"]
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that saves nothing but its arguments for its gradient, which runs `f` again (`tf.recompute_grad`).
+
+    The arguments are tensors, positional ones to differentiate by; `f` gives a tensor or a structure of tensors.
+    """
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        @custom_gradient
+        def recomputed(*args: Any) -> Any:
+            def gradient(*cts: Any, variables: Sequence[Variable] = ()) -> Any:
+                own = [apply(CAST, x, dtype=x.dtype) for x in args]
+                with GradientTape() as tape:
+                    tape.watch([x for x in own if x.dtype.is_floating or x.dtype.is_complex])
+                    results = ag.convert(f)(*own, **kwargs)
+                flat = pytree.flatten(results)
+                found = tape.gradient(flat, [*own, *variables], list(cts))
+                return (found[:len(own)], found[len(own):]) if variables else found
+
+            with without_tapes():
+                return ag.convert(f)(*args, **kwargs), gradient
+
+        return recomputed(*args)
+
+    return call
