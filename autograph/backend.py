@@ -37,16 +37,16 @@ from autograph.differential_check import Difference, changed_arguments, check, c
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
 from autograph.state.escaping_values import same_parts
-from autograph.state.heap_snapshot import Heap, fields_of, fill, is_container, parts_in
+from autograph.state.heap_snapshot import Heap, duplicate, fields_of, fill, is_container, parts_in
 from autograph.state.reachability import Held, Reach, cell_is_filled, meet_all, only_atoms
 from autograph.state.reference_rewriting import exchange, outermost, references, variables, was_before
-from autograph.state.statement_state import Remake
+from autograph.state.statement_state import Remake, containers_in
 
 __all__ = [
     "COMPARISONS_TEST", "HEAP_TYPE", "LOGGING_SKIPS_ITSELF", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause",
     "ConversionError", "Difference", "Handler", "Heap", "Held", "Reach", "Remake", "Values", "ambient", "announce",
     "at_end", "backend_of", "cache_entries", "cell_is_filled", "changed_arguments", "check", "compare",
-    "convert_file", "copied", "draws_random_numbers", "drop", "exchange", "fields_in", "fields_of", "fill",
+    "containers_in", "convert_file", "copied", "draws_random_numbers", "drop", "duplicate", "exchange", "fields_in", "fields_of", "fill",
     "format_error", "hide_package", "is_body", "is_container", "is_converted", "is_internal", "is_iterator",
     "is_users_class", "items_of", "keyed", "kind_of", "kinds", "left_alone", "meet_all", "meeting", "name_of",
     "observe", "of_trace", "only_atoms", "operators", "outermost", "parts_in", "path_of", "prune", "put",

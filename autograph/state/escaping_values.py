@@ -5,12 +5,11 @@ the body leaves holds a list or object as it was at the end, then: a copy of it,
 """
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection
 from typing import Any
 
 from autograph.core.backend import ambient
-from autograph.state.heap_snapshot import fill, is_container, parts_in
+from autograph.state.heap_snapshot import duplicate, fill, is_container, parts_in
 
 __all__ = ["Left", "same_parts"]
 
@@ -41,7 +40,7 @@ class Left:
             for key, (value, parts) in self._contents.items():
                 if not (isinstance(value, tuple) or key in self._made) and (
                         not same_parts(parts, parts_in(value)) or any(self._of(part) is not part for _, part in parts)):
-                    self._made[key] = copy.copy(value)
+                    self._made[key] = duplicate(value)
         for key, made in self._made.items():
             fill(made, [(name, self._of(part)) for name, part in self._contents[key][1]])
         backend = ambient.backend

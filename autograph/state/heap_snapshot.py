@@ -6,6 +6,7 @@ item that was given a number or a staged value turns out to be state too: the st
 """
 from __future__ import annotations
 
+import copy
 import dataclasses
 import operator
 from collections.abc import Callable, Collection, Iterator
@@ -17,7 +18,7 @@ from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Held, Reach, cell_is_filled, only_atoms
 
-__all__ = ["Heap", "becomes_state", "fields_of", "fill", "is_container", "parts_in"]
+__all__ = ["Heap", "becomes_state", "duplicate", "fields_of", "fill", "is_container", "parts_in"]
 
 _MISSING: Final = object()
 
@@ -56,15 +57,15 @@ class Heap:
 
     def take_back(
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
-        own: frozenset[str] = frozenset(), sets_up: bool = True,
+        own: Collection[int] = (), sets_up: bool = True,
     ) -> set[str]:
-        """The paths of what has changed, other than `known`; it is changed back. `own`: where the body has objects that
-        were made for it. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
+        """The paths of what has changed, other than `known`; it is changed back. `own`: the ids of the containers that
+        are state as a whole. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
         found: set[str] = set()
         for held, before in self.records:
             path, value, hint, fixed = held
             whole = type(value) is list or hasattr(type(value), "__become__")
-            if path in known and (path in own or whole or kind_of(value) is dict):
+            if id(value) in own or (path in known and (whole or kind_of(value) is dict)):
                 continue
             if whole:
                 now = self._copy(value)
@@ -217,7 +218,10 @@ def fields_of(value: Any) -> list[str] | None:
 
 
 def parts_in(value: Any) -> list[tuple[Any, Any]]:
-    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name."""
+    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name; of a staged
+    value, its leaves."""
+    if hasattr(type(value), "__become__"):
+        return list(enumerate(value.__leaves__()))
     if isinstance(value, dict):
         return list(kind_of(value).items(value))
     if isinstance(value, (list, tuple)):
@@ -226,8 +230,10 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
 
 
 def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
-    """Let a list, dict or object have these parts, as `parts_in` gives them."""
-    if isinstance(value, list):
+    """Let a list, dict, object or staged value have these parts, as `parts_in` gives them."""
+    if hasattr(type(value), "__become__"):
+        value.__become__([part for _, part in parts])
+    elif isinstance(value, list):
         value[:] = [part for _, part in parts]
     elif isinstance(value, dict):
         value.clear()
@@ -235,3 +241,8 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
     else:
         for name, part in parts:
             object.__setattr__(value, name, part)
+
+
+def duplicate(value: Any) -> Any:
+    """Another list, dict, object or staged value with the same parts."""
+    return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)

@@ -266,6 +266,25 @@ def _is_computed(holder: Any, attribute: str) -> bool:
     return False
 
 
+def containers_in(values: Iterable[Any]) -> dict[int, Any]:
+    """By id, the lists, dicts, objects and staged values in `values` that change in place."""
+    found: dict[int, Any] = {}
+    pending, seen = list(values), set[int]()
+    for value in pending:  # grows meanwhile
+        if id(value) not in seen:
+            seen.add(id(value))
+            if is_container(value):
+                found[id(value)] = value
+            if hasattr(type(value), "__wraps__"):
+                pending.append(value.__wraps__())
+            elif type(value) not in _ATOMS:
+                pending += [part for _, part in parts_in(value)]
+    return found
+
+
+_ATOMS = frozenset({int, float, bool, complex, str, bytes, type(None)})
+
+
 def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
     """Note, by their ids, in which variables and items the lists, dicts and objects in `value` are."""
     if is_container(value):
@@ -367,7 +386,7 @@ class Body:
         state.write(values)
         copies = self._copies(before, values)
         heap = Heap(state.reach(), state.names)
-        made = frozenset(name_of(path) for path, old, new in zip(state.paths, before, values) if old is not new)
+        own = containers_in(values)
         outer, _noted.cells = _noted.cells, set()
         around = within.exchanges, within.variables, within.reached
         within.exchanges = []
@@ -388,13 +407,13 @@ class Body:
             for replaced in reversed(within.exchanges):
                 replaced.take_back()
             within.exchanges, within.variables, within.reached = around
-            state.discovered |= heap.take_back(state.names, state.stages, state.root, made, self.sets_up)
+            state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
             if copies is not None:
                 copies.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
-            own = frozenset().union(*(_assigned(function.__code__) for function in functions))
+            assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
-                name for name, cell, value in [*(c for c in cells if c[0] not in own), *beyond]
+                name for name, cell, value in [*(c for c in cells if c[0] not in assigned), *beyond]
                 if name not in state.names and (now := _contents(cell)) is not value
                 and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, self.sets_up))}
             _noted.cells |= outer

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
+from autograph.backend import containers_in
 from runtime.core.array_writes import written_by
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error
@@ -15,9 +16,10 @@ from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.ops.control import COND, UNDEFINED
 from runtime.staging.values.alias_join import Way, settle
-from runtime.staging.values.alias_tracking import after_return, contents_of, given
+from runtime.staging.values.alias_tracking import after_return, given
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
-from runtime.staging.values.flatten import copied, lower, named, passed_on, rebuild_all
+from runtime.staging.values.contents import Contents
+from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.lattice import (
     Conflict,
     Origins,
@@ -43,7 +45,7 @@ __all__ = ["Traced", "stage_cond", "stage_logical"]
 class Traced:
     """A branch: its graph, and what the variables hold after it (None: it raises).
 
-    It starts with copies of `init`, or with what `enter` makes in the graph.
+    It starts with `init`, or with what `enter` makes in the graph.
     """
 
     def __init__(
@@ -53,19 +55,25 @@ class Traced:
         self.body = body
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
-        entry = [copied(value, self.origins) for value in init] if enter is None else enter(self.graph, self.origins)
-        for content in (content for value in entry for content in contents_of(value).values()):
-            self.origins.setdefault(id(content), (content, content))  # an object is no copy: its attributes are state
-        self.entry = entry
         left: Origins = {}
+        for value in init:
+            refuse_cycles(value)
+        with Contents(init) as contents:
+            entry = list(init) if enter is None else list(enter(self.graph, self.origins))
+            for content in containers_in(entry).values():
+                self.origins.setdefault(id(content), (content, content))
+            self.entry = entry
 
-        def begin() -> Sequence[Any]:
-            given(self.origins, left)
-            return entry
+            def begin() -> Sequence[Any]:
+                given(self.origins, left)
+                return entry
 
-        values = trace_body(self.graph, body, begin)
-        with tracing(self.graph):
-            self.values = None if values is None else passed_on(values, names, entry, body)
+            values = trace_body(self.graph, body, begin)
+            if values is None:
+                self.values = None
+            else:
+                with tracing(self.graph):
+                    self.values = contents.left(passed_on(values, names, entry, body), self.origins, left)
         self.way = None if self.values is None else Way(self.values, self.origins, left)
         """None if it raises."""
 

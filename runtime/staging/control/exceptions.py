@@ -84,6 +84,7 @@ class _Try:
         self.final: Values | None = None  # what the body gave, once its end is reached
         self.left: tuple[BaseException | None, Values, Bodies] | None = None
         """What left a body last, and the state there."""
+        self.copies: Origins = {}
         self.around = len(bodies_open())
         self.leaving = Leaving()
         self.kept: tuple[Graph, int, list[Spec]]
@@ -114,7 +115,7 @@ class _Try:
         self.graph, self.origins, self.final = graph, origins, None
         self.kept = graph, 0, []
         self.points: list[Point] = []
-        return [copied(value, origins) for value in self.init]
+        return list(self.init)
 
     def _run(self, *values: Any) -> Values:
         self.own = bodies_open()
@@ -123,7 +124,8 @@ class _Try:
 
     def left_by(self, error: BaseException | None) -> None:
         if error is None or self.left is None or self.left[0] is not error:  # first by the innermost body
-            self.left = error, self.read(), bodies_open()
+            self.copies = {}  # what is in them now: where a body ends, they have again what they had before
+            self.left = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
         """Before a node of `graph` that may raise `errors`: keep what the variables hold here."""
@@ -132,9 +134,10 @@ class _Try:
         if not self.graph.contains(graph) or not any(may_catch(kind, e) for kind in self.kinds for e in errors):
             return
         values, bodies = (self.read(), bodies_open()) if self.final is None else (self.final, self.own)
+        copies: Origins = {}
         if self.left is not None and self.left[0] is raising.cause():
-            values, bodies = self.left[1:]
-        self.points.append(point := Point(values, bodies[self.around:]))
+            (values, bodies), copies = self.left[1:], self.copies
+        self.points.append(point := Point(values, bodies[self.around:], copies))
         values = tuple(point.values)
         specs = [describe(value, point.origins) for value in values]
         where, index, before = self.kept

@@ -37,6 +37,7 @@ from runtime.staging.control.iterated_lists import Over
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import Way, settle
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
+from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.iterables import Counted, Stream
 from runtime.staging.values.lattice import (
@@ -167,42 +168,44 @@ class _Loop:
         leaves = iter(self.inputs)
         left: Origins = {}
         begins: dict[int, Sequence[Any]] = {}
-        began: list[tuple[Any, Any, list[tuple[Any, Any]]]] = []
+        with Contents(self.init) as contents:
 
-        def values() -> list[Any]:
-            self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
-            alias_tracking.began(copy for copy, _ in self.origins.values())
-            alias_tracking.given(self.origins, left, True, begins)
-            began.extend((copy, origin, parts_in(copy)) for copy, origin in self.origins.values())
-            alias_tracking.apart(copy for several in self._places().values() for _, copy in several
-                       if any(copy is not other for _, other in several))
-            self.changes = [alias_tracking.Changes(value) for value in self.entry]
-            with self.over.as_now(self.origins):
-                return [*(item() for item in items), *self.entry]
+            def values() -> list[Any]:
+                self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
+                self.began = list(map(alias_tracking.contents_of, self.entry))
+                alias_tracking.began(copy for copy, _ in self.origins.values())
+                alias_tracking.given(self.origins, left, True, begins)
+                alias_tracking.apart(copy for several in self._places().values() for _, copy in several
+                                     if any(copy is not other for _, other in several))
+                self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
+                self.changes = [alias_tracking.Changes(value) for value in self.entry]
+                with self.over.as_now(self.origins):
+                    return [*(item() for item in items), *self.entry]
 
-        out = trace_body(graph, self.body_fn, values, self.leaving)
-        with tracing(graph):
-            if out is not None:
-                self.over.check(out)
-            self.out: Sequence[Any] | None = (
-                None if out is None else passed_on(out, self.names, self.entry, self.body_fn))
+            out = trace_body(graph, self.body_fn, values, self.leaving)
+            with tracing(graph):
+                if out is not None:
+                    self.over.check(out)
+                    out = passed_on(out, self.names, self.entry, self.body_fn)
+            self.changed = list(map(bool, self.changes)) if out is not None else []
+            self.rewritten = {id(origin) for copy, origin, parts in self.parts
+                              if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
+            self.ended = contents.left(self.entry, self.origins, left)
+            self.out: Sequence[Any] | None = None if out is None else contents.left(out, self.origins, left)
         copies = self._copies()
-        self.way = Way(self.entry if self.out is None else self.out, self.origins, left, self.entry, copies)
-        for value, after in zip(self.entry, self.way.held, strict=True):
+        self.way = Way(self.ended if self.out is None else self.out, self.origins, left, self.began, copies)
+        for began, after in zip(self.began, self.way.held, strict=True):
             begins |= {id(content): [*copies.get(id(content), ())[1:], *after.get(place, ())]
-                       for place, content in alias_tracking.contents_of(value).items()}
-        self.changed = list(map(bool, self.changes)) if self.out is not None else []
-        self.rewritten = {id(origin) for copy, origin, parts in began
-                          if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
-        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values() if value is not origin}
-        """The ids of containers that are others after the loop."""
+                       for place, content in began.items()}
+        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values()
+                           if value is not origin and id(value) in self.origins}
 
     def _copies(self) -> Origins:
         """The copies of lists, dicts and objects that the body begins with, staged lists among them."""
         copies: Origins = {}
-        for value, before in zip(self.entry, self.init, strict=True):
+        for began, before in zip(self.began, self.init, strict=True):
             earlier = alias_tracking.contents_of(before)
-            for place, copy in alias_tracking.contents_of(value).items():
+            for place, copy in began.items():
                 if place in earlier:
                     copies[id(copy)] = copy, earlier[place]
         return copies | {key: pair for key, pair in self.origins.items() if pair[1] is not None}
@@ -248,7 +251,7 @@ class _Loop:
     def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
         """`specs` with the lists staged that a tensor may have been the index of, as they were when it was."""
         made: list[Spec] = []
-        for spec, value in zip(specs, self.entry, strict=True):
+        for spec, value in zip(specs, self.ended, strict=True):
             if isinstance(spec, Nested) and isinstance(value, list):
                 with contextlib.suppress(Conflict):
                     spec = join(spec, describe(value, self.origins))
@@ -306,9 +309,8 @@ class _Loop:
     def _places(self) -> dict[int, list[tuple[int, Any]]]:
         """By id, the containers before the loop, with the variables that have them and what these begin with."""
         places: dict[int, list[tuple[int, Any]]] = {}
-        for i, (before, entry) in enumerate(zip(self.init, self.entry, strict=True)):
+        for i, (before, found) in enumerate(zip(self.init, self.began, strict=True)):
             if not alias_tracking.is_returned(self.names[i]):
-                found = alias_tracking.contents_of(entry)
                 for place, value in alias_tracking.contents_of(before).items():
                     places.setdefault(id(value), []).append((i, found.get(place)))
         return places
@@ -385,7 +387,8 @@ class _Loop:
             return made
 
         self.test = graph
-        going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
+        with Contents(self.init):
+            going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
         with tracing(graph):
             set_outputs(graph, [False if going is None else going])
         return graph

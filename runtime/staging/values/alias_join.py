@@ -42,7 +42,7 @@ class Way:
 
     def __init__(
         self, values: Sequence[Any], origins: Origins | None = None, left: Origins | None = None,
-        entry: Sequence[Any] = (), first: Origins | None = None,
+        entry: Sequence[Mapping[Place, Any]] = (), first: Origins | None = None,
     ) -> None:
         self.origins, self.left, self.first = origins, left or {}, first or {}
         self.made: set[int] = set()
@@ -78,13 +78,14 @@ class Way:
         return original
 
     def _more(
-        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held, entry: Sequence[Any]
+        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held,
+        entry: Sequence[Mapping[Place, Any]],
     ) -> Iterator[Held]:
         """What the variables may have after each further iteration, until one leaves them as an earlier one did, or all
         that one had has come to all others."""
         begins: dict[int, list[tuple[int, Place]]] = {}
-        for i, value in enumerate(entry):
-            for place, content in contents_of(value).items():
+        for i, began in enumerate(entry):
+            for place, content in began.items():
                 if (self.origins or {}).get(id(content), (None, None))[1] is None:
                     begins.setdefault(id(content), []).append((i, place))
         older: dict[int, _Older] = {}
@@ -148,12 +149,13 @@ def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], way
 
 
 class Point:
-    """What variables hold where an error may leave some bodies, of which `bodies[0]` is around the others."""
+    """What variables hold where an error may leave some bodies, of which `bodies[0]` is around the others. `copies`
+    tells what containers of the values are copies of."""
 
-    def __init__(self, values: Sequence[Any], bodies: Bodies) -> None:
+    def __init__(self, values: Sequence[Any], bodies: Bodies, copies: Origins) -> None:
         self.bodies = bodies
         self._inner = copies_in(bodies[1:])
-        self._made: dict[int, tuple[Any, Any]] = {}
+        self._made = dict(copies)
         self.values = list(map(self._now, values))
         self.contents = list(map(contents_of, self.values))
         self.origins: Origins = {id(content): (content, origin_before(self._before(content), bodies))
@@ -207,8 +209,9 @@ def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> l
                 if same is not value:
                     del copies[id(value)]
                     return same
-            for key, part in parts_in(value):
-                put(value, key, one(part, i, (*place, key)))
+            if not hasattr(type(value), "__become__"):
+                for key, part in parts_in(value):
+                    put(value, key, one(part, i, (*place, key)))
         return value
 
     return [one(value, i, ()) for i, value in enumerate(entry)]

@@ -223,8 +223,7 @@ def rebuild_all(
 def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:
     """The value of variable `name` from its leaves.
 
-    Contents of a container with a target go into that; with `copies`, into a new container instead, which is
-    noted there, so that code that is traced never changes the user's containers.
+    Contents of a container with a target go into that. `copies` is told of all containers, and of their targets.
     """
     if isinstance(spec, Static):
         return spec.value
@@ -242,16 +241,14 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
 
 
 def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
-    if spec.target is not None and copies is None:
+    if spec.target is not None:
         spec.target.__become__(leaves)
-        return spec.target
+        return _noted(spec.target, spec.target, copies)
     new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
-    if copies is None:
-        if spec.replaces is not None:
-            exchange((spec.replaces, new))
-            became(spec.replaces, new)
-        return new
-    return _noted(new, spec.replaces if spec.target is None else spec.target, copies)
+    if spec.replaces is not None and copies is None:
+        exchange((spec.replaces, new))
+        became(spec.replaces, new)
+    return _noted(new, spec.replaces, copies) if hasattr(type(new), "__become__") else new
 
 
 def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:
@@ -259,25 +256,18 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
     if isinstance(like, tuple):
         return tuple(children) if type(like) is tuple else type(like)(*children)
     if isinstance(like, list):
-        if target is None or copies is not None:
-            return _noted(children, target, copies)
-        target[:] = children
-        return target
-    if isinstance(like, dict):
-        new = like
-        if target is None or copies is not None:
-            new = copy.copy(like)
-            _noted(new, target, copies)
-        else:
-            new = target
+        new = [] if target is None else target
+        new[:] = children
+    elif isinstance(like, dict):
+        new = copy.copy(like) if target is None else target
         new.clear()
         kind_of(new).update(new, zip(spec.keys, children, strict=True))
         keys_set(new)
-        return new
-    new = copy.copy(like) if target is None or copies is not None else target
-    for key, child in zip(spec.keys, children, strict=True):
-        if getattr(new, key, None) is not child:
-            object.__setattr__(new, key, child)
+    else:
+        new = copy.copy(like) if target is None else target
+        for key, child in zip(spec.keys, children, strict=True):
+            if getattr(new, key, None) is not child:
+                object.__setattr__(new, key, child)
     return _noted(new, target, copies)
 
 

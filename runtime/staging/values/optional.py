@@ -141,6 +141,10 @@ class MaybeObject:
         self.content = content
         self.presence = presence
 
+    def __wraps__(self) -> Any:
+        """For autograph: what the state has where it is there."""
+        return self.content
+
     def checked(self) -> Any:
         """The value, after a check."""
         self.presence.check()

@@ -1,0 +1,59 @@
+"""What is in lists, dicts and objects while a body is traced.
+
+A body changes the containers that it begins with themselves, so all by which it reaches one see the change. When it is
+over they have again what they had before, and what it left in them is kept in copies, which no code of the user's sees.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from autograph.backend import containers_in, duplicate, fill, is_container, parts_in, same_parts
+from runtime.staging.values.lattice import Origins
+from runtime.staging.values.optional import MaybeObject
+
+__all__ = ["Contents"]
+
+
+class Contents(AbstractContextManager["Contents"]):
+    """The containers in some values, with what is in them now, and again after the `with`."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
+        self._left: dict[int, Any] = {}
+
+    def __exit__(self, *_: object) -> None:
+        for value, parts in self._before.values():
+            if not same_parts(parts, parts_in(value)):
+                fill(value, parts)
+
+    def left(self, values: Sequence[Any], origins: Origins, left: Origins) -> list[Any]:
+        """What a body leaves: copies of the containers that it has changed, as they are now, and of what holds these.
+        `origins` tells of a copy what it is a copy of; so does `left`, which has what a container was before."""
+        self._origins, self._was = origins, left
+        return list(map(self._as_left, values))
+
+    def _as_left(self, value: Any) -> Any:
+        if id(value) in self._left:
+            return self._left[id(value)]
+        if isinstance(value, MaybeObject):
+            content = self._as_left(value.content)
+            return value if content is value.content else MaybeObject(content, value.presence)
+        if not (isinstance(value, tuple) or is_container(value)):
+            return value
+        self._left[id(value)] = value  # it may be in itself
+        parts = parts_in(value)
+        others = [(key, self._as_left(part)) for key, part in parts]
+        if isinstance(value, tuple):
+            made = value if same_parts(parts, others) else tuple.__new__(type(value), [part for _, part in others])
+        elif same_parts(self._before.get(id(value), (value, parts))[1], others):
+            made = value
+        else:
+            made = duplicate(value)
+            fill(made, others)
+            if id(value) in self._origins:
+                self._origins[id(made)] = made, self._origins[id(value)][1]
+            self._was[id(made)] = made, self._was.get(id(value), (None, value))[1]
+        self._left[id(value)] = made
+        return made
