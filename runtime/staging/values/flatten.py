@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from autograph.backend import UNBOUND, exchange, fields_of, kind_of, path_of, put
+from autograph.backend import (
+    UNBOUND,
+    duplicate,
+    exchange,
+    fill,
+    is_container,
+    kind_of,
+    parts_in,
+    path_of,
+    put,
+    same_parts,
+)
 from runtime.core.array_writes import remember
 from runtime.core.graph import Position, staging_error
 from runtime.core.op import CAST, CONST
@@ -167,7 +178,7 @@ def _own_name(name: str) -> Any:
 
 
 def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
-    """`value` with copies of its lists and dicts, which are noted in `copies`: what code that is traced may change.
+    """`value` with copies of its lists, dicts and objects as they are now, which are noted in `copies`.
 
     StagingError for a list or dict that contains itself; `inside` are those around it.
     """
@@ -179,18 +190,17 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     known = next((copy for copy, original in copies.values() if original is value), None)
     if known is not None:
         return known
-    if hasattr(type(value), "__leaves__"):
-        changes = hasattr(type(value), "__become__")
-        return _noted(value.__rebuild__(value.__leaves__()), value, copies) if changes else value
-    parts = None if fields_of(value) is not None else parts_of(value)
-    if parts is None:
+    if not (isinstance(value, tuple) or is_container(value)):
         return value
     _refuse_cycle(value, inside)
     inside |= {id(value)}
-    children = [copied(part, copies, inside) for part in parts.values()]
-    if isinstance(value, tuple) and all(a is b for a, b in zip(children, value, strict=True)):
-        return value
-    return _container(Nested(value, tuple(parts), (), value), children, copies)
+    parts = parts_in(value)
+    others = [(key, copied(part, copies, inside)) for key, part in parts]
+    if isinstance(value, tuple):
+        return value if same_parts(parts, others) else tuple.__new__(type(value), [part for _, part in others])
+    made = duplicate(value)
+    fill(made, others)
+    return _noted(made, value, copies)
 
 
 def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
