@@ -209,13 +209,12 @@ def within_text(node: Any) -> bool:
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression or target is `x[i]` or `x[i:j]` with an index that is no constant, so that it may be a
+    """Whether an expression or target is `x[i]` or `x[i:j]`, of what may be a list or has an index that may be a
     tensor."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
     index = node.slice
-    parts = (index.lower, index.upper, index.step) if isinstance(index, gast.Slice) else (index,)
-    return not all(isinstance(getattr(p, "operand", p), (gast.Constant, gast.Tuple, type(None))) for p in parts)
+    return not isinstance(index, gast.Tuple) and not (isinstance(index, gast.Constant) and isinstance(index.value, str))
 
 
 def spreads(node: Any) -> bool:

@@ -15,14 +15,14 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ambient", "announce", "announced", "answered",
-    "backend_of", "deciding", "is_unchangeable", "keyed", "kind_of", "kinds", "plain", "register", "replacing",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ListItems", "ambient", "announce", "announced", "answered",
+    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "kind_of", "kinds", "plain", "register", "replacing",
     "staging_backend",
 ]
 
@@ -220,17 +220,9 @@ class Backend(Protocol):
         """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
         before, or a copy of it as it was at the end."""
 
-    def is_copy(self, value: Any, origin: Any) -> bool:
-        """Whether a list, dict or object with which a body begins is a copy of `origin` whenever the body runs: other
-        iterations of a loop may begin with copies of others."""
-        return False
-
     def may_be_others(self, value: Any) -> bool:
         """Whether a list, dict or object is, for all that is known, one that another name has, too."""
         return False
-
-    def came_back(self, values: Sequence[Any]) -> None:
-        """These lists, in whose places something else was, are there again: what was traced since is taken back."""
 
     # Containers: of Python's, with values or indices of the backend's, and values of its own.
 
@@ -252,6 +244,15 @@ class Backend(Protocol):
         """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
         an item of in `around[i][index] = value`, else None."""
         container[index] = value
+
+    def delete_item(self, container: Any, index: Any) -> None:
+        """`del container[index]` for a list whose items are the backend's."""
+        del container[index]
+
+    def list_operation(self, name: str, left: Any, right: Any) -> Any:
+        """`left + right` or the like, by its name in the module operator, of which one is a list: its items, or what it
+        meets, may be the backend's."""
+        return getattr(operator, name)(left, right)
 
     def list_item(self, value: Any) -> Any:
         """What stands for `value` in a list that a staged comprehension makes."""
@@ -400,6 +401,23 @@ answered: Final[set[BuiltinFunctionType]] = set()
 """Functions of modules in C that a backend answers for while it traces."""
 
 
+class ListItems:
+    """Base of what a backend puts into a list, alone, in the place of all items: only the graph knows these, or how many
+    there are. The list stays the object that it is, for all that refers to it. Instances do not change."""
+
+    __slots__ = ()
+    __autograph__: ClassVar[Backend | None] = None
+
+    def view(self, owner: list[Any]) -> Any:
+        """What does with the list that has this what Python's own methods and operators do with a list."""
+        raise NotImplementedError
+
+
+def has_staged_items(value: Any) -> bool:
+    """Whether the items of a list are a backend's."""
+    return type(value) is list and len(value) == 1 and isinstance(value[0], ListItems)
+
+
 def kind_of(value: Any) -> Any:
     """The type of a value; of a dict, its own methods, whatever a backend has in their place (`kinds`)."""
     cls = type(value)
@@ -410,7 +428,7 @@ def backend_of(value: Any) -> Backend | None:
     """The backend that handles `value`, or None for a plain Python value."""
     cls = type(value)
     if cls in plain:
-        return None
+        return value[0].__autograph__ if cls is list and has_staged_items(value) else None
     found: Backend | None = getattr(cls, "__autograph__", None)
     return found if found is not None or not _foreign else _foreign.get(cls)
 

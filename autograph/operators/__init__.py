@@ -25,7 +25,7 @@ from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call
 from autograph.operators import loop_rotation
-from autograph.operators.containers import eq, extended, ge, gt, imul, item, le, lt, ne
+from autograph.operators.containers import add, delitem, eq, extended, ge, gt, iadd, imul, item, le, lt, mul, ne, spread
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
 from autograph.operators.loop_unrolling import Items, unroll
@@ -36,15 +36,15 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
 
 __all__ = [
-    "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "dict_comp", "each", "element", "eq",
-    "extended", "ge", "gen_exp", "gt", "hasattr", "if_exp", "imul", "in_", "is_bool", "is_none", "is_same", "item",
-    "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "ne", "nested", "not_", "note", "or_",
-    "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spec", "text", "to_delete", "try_",
+    "add", "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "delitem", "dict_comp", "each", "element", "eq",
+    "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "if_exp", "imul", "in_", "is_bool", "is_none", "is_same", "item",
+    "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mul", "ne", "nested", "not_", "note", "or_",
+    "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spec", "spread", "text", "to_delete", "try_",
     "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
-iadd, isub, imatmul = _operator.iadd, _operator.isub, _operator.imatmul
+isub, imatmul = _operator.isub, _operator.imatmul
 itruediv, ifloordiv, imod, ipow = _operator.itruediv, _operator.ifloordiv, _operator.imod, _operator.ipow
 ilshift, irshift, iand, ior, ixor = (
     _operator.ilshift, _operator.irshift, _operator.iand, _operator.ior, _operator.ixor
@@ -392,7 +392,7 @@ def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
             if type(value) is Clause:
                 ag__list = _collect(ag__list, value)
             else:
-                ag__list.append(value if stager is None else stager.list_item(value))
+                call(ag__list.append)(value if stager is None else stager.list_item(value))
 
         cast(Any, if_true).place = ag__element
         if ag__test is None:

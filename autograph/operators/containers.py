@@ -5,29 +5,61 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, staging_backend
+from autograph.core.backend import ambient, backend_of, has_staged_items, staging_backend
 from autograph.core.tracebacks import own_errors
 
-__all__ = ["eq", "extended", "ge", "gt", "imul", "item", "le", "lt", "ne"]
+__all__ = ["add", "delitem", "eq", "extended", "ge", "gt", "iadd", "imul", "item", "le", "lt", "mul", "ne", "spread"]
+
+
+def _imul(value: Any, other: Any) -> Any:
+    value *= other  # a statement, as a tensor has to know that it is in place
+    return value
+
+
+def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
+    python: Callable[[Any, Any], Any] = _imul if name == "imul" else getattr(operator, name)
+
+    @own_errors
+    def apply(left: Any, right: Any, /) -> Any:
+        if ambient.backend is not None and (type(left) is list or type(right) is list):
+            return ambient.backend.list_operation(name, left, right)
+        return python(left, right)
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+add, mul, iadd, imul = map(_arithmetic, ("add", "mul", "iadd", "imul"))
 
 
 @own_errors
-def imul(value: Any, other: Any, /) -> Any:
-    """`value *= other` of an item: a statement, as a backend may have to know that it is in place."""
-    value *= other
-    return value
+def delitem(container: Any, index: Any, /) -> None:
+    """`del container[index]`, in code that a backend traces."""
+    if ambient.backend is not None and has_staged_items(container):
+        ambient.backend.delete_item(container, index)
+    else:
+        del container[index]
+
+
+def spread(items: Any, /) -> Any:
+    """The `items` in `f(*items)` or `a, b = items`, which have to be known."""
+    backend = backend_of(items) if has_staged_items(items) else None
+    return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
 
 
 @own_errors
 def item(container: Any, index: Any, /) -> Any:
     """`container[index]`, in code that a backend traces."""
     if ambient.backend is not None:
+        if has_staged_items(container):
+            return ambient.backend.item(container, index)
         if type(container) in _SEQUENCES:
             bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
             if any(staging_backend(bound) is not None for bound in bounds):
                 return ambient.backend.item(container, index)
         elif type(container) is dict and backend_of(index) is not None:
             return ambient.backend.item(container, index)
+        return ambient.backend.read(container[index])
     return container[index]
 
 
@@ -39,7 +71,7 @@ def extended(made: Any, items: Any, /) -> Any:
     """`[*made, *items]`, of a list that nobody else has, in code that a backend traces."""
     backend = staging_backend(items)
     items = [*items] if backend is None else backend.builtins[list](items)
-    return items if type(made) is list and not made else made + items
+    return items if type(made) is list and not made else add(made, items)
 
 
 def _comparison(name: str) -> Callable[[Any, Any], Any]:

@@ -140,7 +140,6 @@ class _Attempt:
     def take_back(self) -> None:
         for exchange in reversed(self.exchanges):
             exchange.take_back()
-            self.backend.came_back([old for old, _ in exchange.pairs.values()])
         self.snapshot.take_back()
         self.backend.rollback(self.mark)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, replacing, staging_backend
+from autograph.core.backend import ambient, backend_of, has_staged_items, replacing, staging_backend
 from autograph.core.tracebacks import own_errors
 from autograph.operators.containers import item
 
@@ -43,7 +43,7 @@ class _Container:
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
         asks = backend_of if type(self.container) is dict else staging_backend
-        if ambient.backend is not None and asks(index) is not None:
+        if ambient.backend is not None and (asks(index) is not None or has_staged_items(self.container)):
             ambient.backend.put_item(self.container, index, value, self.around)
         else:
             self.container[index] = value

@@ -12,6 +12,7 @@ Python ends its body with `ag__.kept_try`.
 """
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gast
@@ -55,8 +56,30 @@ class _Containers:
             if isinstance(node, gast.Delete):
                 out += [at(gast.Expr(operator_call("read", [load(t.id, t)], t)), node) for t in node.targets
                         if isinstance(t, gast.Name) and getattr(t, "unsure", False)]
-            out.append(self.visit(node))
+                out += self.deleted(node)
+            else:
+                out.append(self.visit(node))
         return out
+
+    def deleted(self, node: Any) -> list[Any]:
+        """`del x[i], y` as a statement for each target."""
+        made = []
+        for target in node.targets:
+            if isinstance(target, gast.Subscript):
+                target.ctx = gast.Load()
+                key = self.key(target.slice)
+                made.append(at(gast.Expr(operator_call("delitem", [self.visit(target.value), key], target)), node))
+            else:
+                made.append(at(gast.Delete([self.visit(target)]), node))
+        return made
+
+    def key(self, index: Any) -> Any:
+        """An index or slice as an argument."""
+        if not isinstance(index, gast.Slice):
+            return self.visit(index)
+        bounds = [at(gast.Constant(None, None), index) if b is None else self.visit(b)
+                  for b in (index.lower, index.upper, index.step)]
+        return operator_call("slice", bounds, index)
 
     def visit(self, node: Any) -> Any:
         """What a node becomes."""
@@ -103,6 +126,14 @@ class _Containers:
             keyword.value = self.visit(keyword.value)
         return node
 
+    def assigned(self, node: Any) -> Any:
+        """`a, b = x`, of what may be a list."""
+        takes = any(isinstance(target, (gast.Tuple, gast.List)) for target in node.targets)
+        self.below(node)
+        if takes and not isinstance(node.value, (gast.Tuple, gast.List, gast.Constant)):
+            node.value = operator_call("spread", [node.value], node.value)
+        return node
+
     def annotated(self, node: Any) -> Any:
         node.target = self.visit(node.target)
         node.value = node.value and self.visit(node.value)
@@ -123,13 +154,7 @@ class _Containers:
                 node.value = operator_call("place", [node.value], node)
             node.slice = self.visit(index)
             return node
-        if isinstance(index, gast.Slice):
-            bounds = [at(gast.Constant(None, None), node) if b is None else self.visit(b)
-                      for b in (index.lower, index.upper, index.step)]
-            key = operator_call("slice", bounds, index)
-        else:
-            key = self.visit(index)
-        return operator_call("item", [node.value, key], node)
+        return operator_call("item", [node.value, self.key(index)], node)
 
     def compare(self, node: Any) -> Any:
         found = compares(node) if len(node.ops) == 1 else False
@@ -157,7 +182,23 @@ class _Containers:
     def operation(self, node: Any) -> Any:
         if percent_text(node):
             return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
-        return self.below(node)
+        name = _OF_LISTS.get(type(node.op))
+        self.below(node)
+        sides = node.left, node.right
+        if name is None or any(isinstance(side, _NO_LISTS) and not _counts(side, node.op) for side in sides):
+            return node
+        return operator_call(name, [node.left, node.right], node)
+
+    def augmented(self, node: Any) -> Any:
+        """`x += y`, `x.a += y`, of what may be a list."""
+        name, target = _OF_LISTS.get(type(node.op)), node.target
+        is_named = isinstance(target, gast.Name) or (isinstance(target, gast.Attribute) and _is_dotted(target.value))
+        if name is None or not is_named or (isinstance(node.value, _NO_LISTS) and not _counts(node.value, node.op)):
+            return self.below(node)
+        found = copy.deepcopy(target)
+        found.ctx = gast.Load()
+        value = operator_call(f"i{name}", [self.visit(found), self.visit(node.value)], node)
+        return at(gast.Assign([self.visit(target)], value, None), node)
 
     def joined(self, node: Any) -> Any:
         made = self.below(node)
@@ -182,6 +223,9 @@ class _Containers:
             return node
         is_text = makes_text(node)
         self.below(node)
+        for argument in node.args:
+            if isinstance(argument, gast.Starred):
+                argument.value = operator_call("spread", [argument.value], argument)
         return operator_call("text", [node], node) if is_text else node
 
     def try_(self, node: Any) -> Any:
@@ -199,11 +243,15 @@ class _Containers:
         return node
 
 
+_OF_LISTS = {gast.Add: "add", gast.Mult: "mul"}
+"""What Python does with lists by operators."""
+_NO_LISTS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
+
 _METHODS: dict[type, Any] = {
     **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),
-    gast.ClassDef: _Containers.class_, gast.AnnAssign: _Containers.annotated, gast.Attribute: _Containers.attribute,
+    gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated, gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
-    gast.BinOp: _Containers.operation, gast.JoinedStr: _Containers.joined,
+    gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }
 
@@ -213,6 +261,16 @@ def _read(node: Any) -> Any:
     if getattr(node, "unsure", False) and isinstance(node.ctx, gast.Load):
         return operator_call("read", [node], node)
     return node
+
+
+def _counts(node: Any, op: Any) -> bool:
+    """Whether a constant says how often a list is to be repeated."""
+    return isinstance(op, gast.Mult) and isinstance(getattr(getattr(node, "operand", node), "value", None), int)
+
+
+def _is_dotted(node: Any) -> bool:
+    """Whether it is `x.y.z`, which may be evaluated twice."""
+    return isinstance(node, gast.Name) or (isinstance(node, gast.Attribute) and _is_dotted(node.value))
 
 
 def _thunk(value: Any) -> Any:

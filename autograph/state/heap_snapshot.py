@@ -31,7 +31,7 @@ class Heap:
         self.reach = reach
         self.records: list[tuple[Held, Any]] = []
         self.others: list[tuple[Held, Other]] = []
-        self.unseen: Held | None = None
+        self.unnamed: Held | None = None
         """What `take_back` found to have changed, but has no name for."""
         for held in reach.held:
             if others and is_other(held.value, held.path in names):
@@ -63,7 +63,7 @@ class Heap:
         are state as a whole. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
         found: set[str] = set()
         for held, before in self.records:
-            path, value, hint, fixed = held
+            path, value, hint = held
             whole = type(value) is list or hasattr(type(value), "__become__")
             if id(value) in own or (path in known and (whole or kind_of(value) is dict)):
                 continue
@@ -73,10 +73,7 @@ class Heap:
                     a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
                 if same or (type(value) is list and not _is_list_of_state(now, stages)):
                     continue
-                if fixed:
-                    self.unseen = held
-                else:
-                    found.add(path or root(value, hint))
+                found.add(path or root(value, hint))
                 _restore(value, before)
                 continue
             now = self._parts(value)
@@ -88,7 +85,7 @@ class Heap:
                 if inner in known:
                     continue
                 if inner is None:
-                    self.unseen = held
+                    self.unnamed = held
                 else:
                     found.add(inner)
                 _put(value, key, old)
@@ -96,7 +93,7 @@ class Heap:
 
     def _name(self, held: Held, key: Any, root: Callable[[Any, str], str]) -> str | None:
         """The path to the part `key` of what is held; None for a key that has no text."""
-        path, value, hint, _ = held
+        path, value, hint = held
         if type(value) is CellType:
             return root(value, hint)
         if type(value) is Globals:
@@ -141,7 +138,7 @@ class Heap:
 
     def changed(self) -> tuple[str, Any] | None:
         """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""
-        found = self.unseen
+        found = self.unnamed
         for held, other in self.others:
             if other.put_back():
                 found = held

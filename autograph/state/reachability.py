@@ -36,8 +36,6 @@ __all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "mee
 _DEPTH: Final = 4  # steps of a path
 MOST: Final = 20_000  # objects that are looked into
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_FIXED: Final = (set, frozenset, deque)
-"""What is in these is not put in the place of something else."""
 
 
 class Held(NamedTuple):
@@ -48,8 +46,6 @@ class Held(NamedTuple):
     value: Any
     hint: str
     """What to call it, if no path leads to it."""
-    fixed: bool
-    """Whether no other can be put in its place where it is."""
 
 
 class _Found(NamedTuple):
@@ -59,7 +55,6 @@ class _Found(NamedTuple):
     value: Any
     depth: int
     hint: str
-    fixed: bool
 
     def item(self, key: Any) -> str | None:
         return self.path and f"{self.path}[{key!r}]"
@@ -79,8 +74,6 @@ class Reach:
         self.held: list[Held] = []
         self.iterators: list[tuple[str, Any]] = []
         """Iterators, with a path to them or what to call them."""
-        self.methods: list[Any] = []
-        """Methods of lists and dicts that were looked up."""
         self.named: list[Globals] = []
         """The globals that functions name."""
         self.shadowed, self.namespace = own.keys(), namespace
@@ -133,9 +126,9 @@ class Reach:
                 for name in sorted(found):  # for the same names in each process
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
 
-    def _meet(self, path: str | None, value: Any, depth: int, hint: str, fixed: bool = False) -> None:
+    def _meet(self, path: str | None, value: Any, depth: int, hint: str) -> None:
         if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
-            self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint, fixed))
+            self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint))
 
     def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
         for value in values:
@@ -158,17 +151,16 @@ class Reach:
     # What each kind of object leads to.
 
     def _hold(self, found: _Found) -> None:
-        self.held.append(Held(found.path, found.value, found.hint, found.fixed))
+        self.held.append(Held(found.path, found.value, found.hint))
 
-    def _fixed_items(self, found: _Found) -> None:
+    def _items(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
         is_tuple = issubclass(kind, tuple)
-        inside = found.fixed or not is_tuple
         if issubclass(kind, (set, deque)):
             self._hold(found)
         items = list(tuple.__iter__(value) if is_tuple else value)
         for i, item in enumerate(() if only_atoms(items) else items):
-            self._meet(found.item(i) if not inside else None, item, found.depth + 1, found.hint, inside)
+            self._meet(found.item(i) if is_tuple else None, item, found.depth + 1, found.hint)
 
     def _list(self, found: _Found) -> None:
         self._hold(found)
@@ -188,19 +180,15 @@ class Reach:
 
     def _method(self, found: _Found) -> None:
         method = found.value
-        if hasattr(type(method.__self__), "__become__"):
-            self.methods.append(method)
-        else:
-            self._meet(found.attribute("__self__"), method.__self__, found.depth, found.hint)
-            self._meet(None, method.__func__, found.depth + 1, found.hint)
+        self._meet(found.attribute("__self__"), method.__self__, found.depth, found.hint)
+        self._meet(None, method.__func__, found.depth + 1, found.hint)
 
     def _method_in_c(self, found: _Found) -> None:
         owner = found.value.__self__
         if is_iterator(owner) or is_other(owner):
             self._meet(found.attribute("__self__"), owner, found.depth, found.hint)
         elif type(owner) in (list, dict):
-            self.methods.append(found.value)
-            self._meet(None, owner, found.depth + 1, found.hint, True)
+            self._meet(None, owner, found.depth + 1, found.hint)
 
     def _partial(self, found: _Found) -> None:
         self._meet_all((found.value.func, found.value.args, found.value.keywords), found.depth + 1, found.hint)
@@ -256,13 +244,13 @@ class Reach:
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
             self._seen[id(cell)] = cell
-            self.held.append(Held(None, cell, name, False))
+            self.held.append(Held(None, cell, name))
             if cell_is_filled(cell):
                 self._meet(None, cell.cell_contents, 1, name)
         if not is_converted(code) and left_alone(fn) is not None:
             return
         if fn.__dict__:
-            self.held.append(Held(None, fn, fn.__name__, True))
+            self.held.append(Held(None, fn, fn.__name__))
         self._meet_all((fn.__defaults__, fn.__kwdefaults__), 1, fn.__name__)
         self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
 
@@ -280,11 +268,11 @@ class Reach:
             self._codes[id(code)] = code
             self._names |= _names(code)
             if _stored(code):
-                self.held.append(Held(None, Globals(namespace, _stored(code)), module, True))
+                self.held.append(Held(None, Globals(namespace, _stored(code)), module))
 
 
 _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
-    ((tuple, *_FIXED), Reach._fixed_items), ((list, bytearray), Reach._list), (dict, Reach._dict),
+    ((tuple, set, frozenset, deque), Reach._items), ((list, bytearray), Reach._list), (dict, Reach._dict),
     (FunctionType, Reach._def), (MethodType, Reach._method),
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),

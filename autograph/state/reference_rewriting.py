@@ -11,7 +11,7 @@ import ctypes
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
@@ -71,11 +71,10 @@ def exchange(*pairs: tuple[Any, Any]) -> None:
 
 
 class taken_back_at(AbstractContextManager[None]):
-    """Exchanges that are made meanwhile are taken back if one of these errors ends it. `came_back` is told of lists
-    that are in their places again."""
+    """Exchanges that are made meanwhile are taken back if one of these errors ends it."""
 
-    def __init__(self, came_back: Callable[[Sequence[Any]], None], *errors: type[BaseException]) -> None:
-        self.came_back, self.errors = came_back, errors
+    def __init__(self, *errors: type[BaseException]) -> None:
+        self.errors = errors
 
     def __enter__(self) -> None:
         self.outer, within.exchanges = within.exchanges, []
@@ -86,7 +85,6 @@ class taken_back_at(AbstractContextManager[None]):
         if kind is not None and issubclass(kind, self.errors):
             for each in reversed(self.made):
                 each.take_back()
-                self.came_back([old for old, _ in each.pairs.values()])
         elif self.outer is not None:
             self.outer += self.made
 

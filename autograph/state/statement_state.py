@@ -13,19 +13,18 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
-from autograph.core.backend import UNBOUND, Backend, ambient, kind_of, replacing
+from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, kind_of, replacing
 from autograph.core.code_cache import inside, per_code
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.slots import drop
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
-from autograph.state.bound_methods import BoundMethod
 from autograph.state.converted_text_bodies import part
 from autograph.state.escaping_values import Left
 from autograph.state.heap_snapshot import Heap, becomes_state, is_container, parts_in
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
-from autograph.state.reference_rewriting import Exchange, exchange, references, taken_back_at, within
+from autograph.state.reference_rewriting import Exchange, references, taken_back_at, within
 
 __all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -153,7 +152,7 @@ class State:
                     return None
             elif replacing(holder) is not None:
                 return name_of(path[:length]) if length > 1 else None
-            elif step == ITEMS or hasattr(type(holder), "__become__"):
+            elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__"):
                 return None
         return name
 
@@ -202,7 +201,7 @@ class State:
             for kind, key in path[1:]:
                 if kind == ".":
                     value = getattr(value, key)
-                elif hasattr(type(value), "__stands_for__"):
+                elif has_staged_items(value) or hasattr(type(value), "__stands_for__"):
                     return UNBOUND  # it is part of what is state as a whole
                 elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may put a value there
                     value = dict.get(value, self.key(kind, key), UNBOUND)
@@ -229,7 +228,7 @@ class State:
         if self.get(path) is value:
             return
         holder = self.get(path[:-1])
-        if holder is UNBOUND or hasattr(type(holder), "__stands_for__"):
+        if holder is UNBOUND or has_staged_items(holder) or hasattr(type(holder), "__stands_for__"):
             return
         kind, key = path[-1]
         if isinstance(holder, tuple):
@@ -384,7 +383,7 @@ class Body:
         beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in closure]
         before = state.read()
         state.write(values)
-        copies = self._copies(before, values)
+        hidden_iterators = self._hide()
         heap = Heap(state.reach(), state.names)
         own = containers_in(values)
         outer, _noted.cells = _noted.cells, set()
@@ -408,8 +407,8 @@ class Body:
                 replaced.take_back()
             within.exchanges, within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
-            if copies is not None:
-                copies.take_back()
+            if hidden_iterators is not None:
+                hidden_iterators.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
             assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
@@ -442,14 +441,11 @@ class Body:
     def begin(self) -> None:
         """Called when the state is what the body begins with."""
 
-    def _copies(self, before: tuple[Any, ...], values: tuple[Any, ...]) -> Exchange | None:
-        """Let all by which the body reaches what `values` are copies of refer to these."""
-        backend = ambient.backend
-        pairs = {key: (old, new) for key, (old, new) in _pairs(before, values)
-                 if backend is None or backend.is_copy(new, old)} | self.state.hidden
-        if not pairs:
+    def _hide(self) -> Exchange | None:
+        """Let all by which the body reaches an iterator that does not tell where it is refer to what says so."""
+        if not self.state.hidden:
             return None
-        copies = Exchange(pairs)
+        copies = Exchange(self.state.hidden)
         for _, value in self.state.reachable():
             copies.of(value)
         copies.cells(self.state.cells.items())
@@ -467,17 +463,6 @@ def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable
         if place.is_left() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
             raise ambient.backend.advanced_unseen(type(place.iterator).__name__, name, filename, line)
-
-
-def _pairs(before: Iterable[Any], values: Iterable[Any]) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """By their ids, the lists, dicts and objects that change in place of `before` and what took their place."""
-    for old, new in zip(before, values):
-        if old is new:
-            continue
-        if is_container(old):
-            yield id(old), (old, new)
-        if type(old) is type(new):
-            yield from _pairs([x for _, x in parts_in(old)], [x for _, x in parts_in(new)])
 
 
 class Snapshot:
@@ -524,19 +509,6 @@ def staged(
     run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
 ) -> tuple[Any, ...]:
     """Write the state that `run` gives; what it gives before that is returned."""
-    bound: list[tuple[Any, BoundMethod]] = []
-    try:
-        return _staged(state, backend, functions, run, bound)
-    finally:
-        if unchanged := [(made, method) for method, made in bound if made.__self__ is method.__self__]:
-            exchange(*unchanged)
-
-
-def _staged(
-    state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
-    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]], bound: list[tuple[Any, BoundMethod]],
-) -> tuple[Any, ...]:
-    """`bound` takes methods in whose places others are put."""
     tried: set[frozenset[str]] = set()
     found: list[str] = []
     all_found: list[str] = []
@@ -550,19 +522,15 @@ def _staged(
             names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
             variables = State(names, backend.stages, *functions, held=held, roots=roots)
         before = Snapshot(variables, functions)
-        if methods := [(method, BoundMethod(method)) for method in before.heap.reach.methods]:
-            bound += methods
-            exchange(*methods)
-            before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
             try:
-                with taken_back_at(backend.came_back, Restage, Remake, Turn):
+                with taken_back_at(Restage, Remake, Turn):
                     values = run(variables, names)
             except Turn:  # `run` stages the loop turned from now on
                 rollback(mark)
                 before.take_back()
-                with taken_back_at(backend.came_back, Restage, Remake):
+                with taken_back_at(Restage, Remake):
                     values = run(variables, names)
         except Restage:
             rollback(mark)

@@ -8,12 +8,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from autograph.backend import has_staged_items
+
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def is_nested(structure: Any) -> bool:
     """Whether it is a list, tuple, named tuple or mapping (`tf.nest.is_nested`)."""
-    return isinstance(structure, (list, tuple, Mapping))
+    return isinstance(structure, (list, tuple, Mapping)) and not has_staged_items(structure)
 
 
 def flatten(structure: Any) -> list[Any]:

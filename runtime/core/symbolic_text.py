@@ -19,7 +19,7 @@ from runtime.core.graph import Value, staging_error
 from runtime.core.types import ListType, TensorShape, TensorType, dtype_of
 
 __all__ = [
-    "COMPARISONS", "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional",
+    "COMPARISONS", "ITEMS", "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional",
     "placeholder", "repr_of", "show", "show_tensor", "staged", "text_of",
 ]
 
@@ -205,7 +205,10 @@ def show(x: Any, spec: str = "") -> str:
     The spec `!r` is for elements of containers: arrays by `repr`.
     """
     if not hasattr(x, "dtype"):
-        text = "[" + ", ".join([show(item, "!r") for item in x]) + "]"
+        items = ", ".join([show(item, "!r") for item in x])
+        if spec == ITEMS:
+            return items
+        text = f"[{items}]"
         return format(text, "" if spec == "!r" else spec)
     if x.ndim:
         return repr(x) if spec == "!r" else format(x, spec)
@@ -229,6 +232,8 @@ _TEXT: Final = "!text"
 _QUOTED: Final = "!quoted"
 _TEXTS: Final = (_TEXT, _QUOTED)
 """The specs for a text, and for `repr` of it."""
+ITEMS: Final = "!items"
+"""The spec for the items of a list, without the brackets around them."""
 REPR: Final = "!repr"
 """The spec for `repr` of a tensor."""
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from autograph.backend import Backend, ambient, at_end, of_trace
+from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
 from runtime.core.array_writes import written_by
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.core.graph import Graph, Value, user_position
@@ -295,6 +295,8 @@ def _convert(value: Any) -> Any:
         return to_tensor(value)
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value
+    if has_staged_items(value):
+        return value[0].view(value).__tensor__()
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return OPERATORS["stack"]([_convert(item) for item in value])
     return value

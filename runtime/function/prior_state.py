@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from autograph.backend import UNBOUND, Heap, Held, Reach, cell_is_filled, fields_in, put
+from autograph.backend import UNBOUND, Heap, Held, Reach, cell_is_filled, fields_in, has_staged_items, put
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
@@ -84,6 +84,9 @@ class Outside:
 
     def leave(self) -> None:
         """Put in the place of each value of the graph, which objects from before have, what says so when it is used."""
+        for held, before in self.heap.records:
+            if id(held.value) not in self.numbers and has_staged_items(held.value):
+                held.value[:] = before
         leaving = _Leaving(self.existed)
         for held, key, new in list(self.heap.changes()) if self.leaks else ():
             if id(held.value) in self.numbers or new is UNBOUND:

@@ -7,14 +7,14 @@ leads to itself, is made once in each call.
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 __all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part", "Recipe",
-           "Tuple", "Values", "constant", "is_constant", "reduced"]
+           "Run", "Tuple", "Values", "constant", "is_constant", "reduced", "spread"]
 
 
 class Values:
@@ -67,6 +67,18 @@ def is_constant(parts: Sequence[Part]) -> bool:
     return all(isinstance(part, Recipe) and part.constant for part in parts)
 
 
+class Run(list[Any]):
+    """The items that the only one of a list stood for."""
+
+
+def spread(items: Iterable[Any]) -> list[Any]:
+    """The items of a list, with those that one stood for in its place."""
+    found: list[Any] = []
+    for item in items:
+        found += item if type(item) is Run else [item]
+    return found
+
+
 class List(Recipe):
     """A list."""
 
@@ -75,7 +87,7 @@ class List(Recipe):
     def make(self, values: Values) -> Any:
         new: list[Any] = []
         values.made[id(self)] = new
-        new += [part(values) for part in self.parts]
+        new += spread(part(values) for part in self.parts)
         return new
 
 

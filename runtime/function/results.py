@@ -10,7 +10,16 @@ from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 
-from autograph.backend import UNBOUND, cell_is_filled, fields_in, fill, is_internal, is_iterator, put, take_out
+from autograph.backend import (
+    UNBOUND,
+    cell_is_filled,
+    fields_in,
+    fill,
+    is_internal,
+    is_iterator,
+    put,
+    take_out,
+)
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position
@@ -32,20 +41,21 @@ from runtime.function.reconstruction import (
     Object,
     Part,
     Recipe,
+    Run,
     Tuple,
     Values,
     constant,
     is_constant,
     reduced,
+    spread,
 )
 from runtime.function.signature import Call, children, keys_in_order, rebuild
-from runtime.staging.containers.row_table import Row
+from runtime.staging.containers.row_table import Row, RowItems
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict_presence_class import keys_set
-from runtime.staging.values.iterables import Staged
-from runtime.staging.values.list import StagedList, to_python
+from runtime.staging.values.iterables import Staged, viewed
+from runtime.staging.values.list import StagedItems, to_python
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
-from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Chosen, choose, chosen_from
 
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
@@ -89,10 +99,12 @@ def plan(returned: Any, outputs: list[Any], fn: Any, outside: Outside) -> Pack:
 def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
     """Let a list, dict or object of the caller's have these parts."""
     parts = [(key, part) for key, part in parts if part is not UNBOUND]
-    if isinstance(container, (list, dict)):
+    if isinstance(container, list):
+        container[:] = spread(part for _, part in parts)
+        return
+    if isinstance(container, dict):
         fill(container, parts)
-        if isinstance(container, dict):
-            keys_set(container)
+        keys_set(container)
         return
     for key in fields_in(container) or {}:
         if all(key != name for name, _ in parts):
@@ -287,12 +299,13 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
         return _take(outputs, returned)
     if isinstance(returned, str):
         return _plan_text(returned, outputs)
-    if isinstance(returned, StagedRecords):
-        return _plan_records(returned, plan)
-    if isinstance(returned, StagedList):
-        return _plan_list(returned, outputs)
+    if isinstance(returned, StagedItems):
+        return _plan_items(returned, outputs)
+    if isinstance(returned, RowItems):
+        return _plan_row(returned.view(returned.owner or [returned]), outputs)
     if isinstance(returned, Row):
-        return _plan_row(returned, outputs)
+        row = _plan_row(returned, outputs)
+        return lambda values: [*row(values)]
     if isinstance(returned, Chosen):
         return _plan_chosen(returned, outputs, plan)
     if isinstance(returned, EagerTensor):
@@ -353,19 +366,24 @@ def _plan_text(returned: str, outputs: list[Any]) -> Part | None:
     return pack
 
 
-def _plan_list(returned: StagedList, outputs: list[Any]) -> Part:
-    take = _take(outputs, *returned.__leaves__())
+def _plan_items(returned: StagedItems, outputs: list[Any]) -> Part:
+    takes = [_take(outputs, leaf) for leaf in returned.leaves]
 
     def pack(values: Values) -> Any:
-        value = take(values)
-        return to_python(value.items) if isinstance(value, EagerList) else StagedList(value)
+        columns = [take(values) for take in takes]
+        if not all(isinstance(column, EagerList) for column in columns):
+            return returned.holding(columns)
+        found = [to_python(column.items) for column in columns]
+        if returned.structure is None:
+            return Run(found[0])
+        return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
 
     return pack
 
 
 def _plan_row(returned: Row, outputs: list[Any]) -> Part:
     take, items = _take(outputs, returned.whole()), range(len(returned))
-    return lambda values: [take(values)[i] for i in items]
+    return lambda values: Run([take(values)[i] for i in items])
 
 
 def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
@@ -381,21 +399,9 @@ def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Par
     return pack
 
 
-def _plan_records(returned: StagedRecords, plan: Callable[[Any], Part]) -> Part:
-    columns = [plan(column) for column in returned.columns]
-    structure = returned.structure
-
-    def pack(values: Values) -> Any:
-        lists = [column(values) for column in columns]
-        if any(isinstance(column, StagedList) for column in lists):
-            return StagedRecords(lists, structure)
-        return [pytree.pack_sequence_as(structure, row) for row in zip(*lists, strict=True)]
-
-    return pack
-
-
 def result_specs(returned: Any) -> Any:
     """The structure of a result with TensorSpecs for its tensors."""
+    returned = viewed(returned)
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content)
     if isinstance(returned, Tensor):

@@ -46,7 +46,7 @@ def as_bytes(text: str) -> Any:
 
 def _records_kernel(*columns: Any, record: Template, order: tuple[int, ...]) -> Any:
     records = [record.render([row[k] for k in order]) for row in zip(*columns, strict=True)]
-    return np.frombuffer(f"[{', '.join(records)}]".encode(), np.uint8)
+    return np.frombuffer(", ".join(records).encode(), np.uint8)
 
 
 def _records_rule(*types: Type, record: Template, order: tuple[int, ...]) -> TensorType:
@@ -54,7 +54,7 @@ def _records_rule(*types: Type, record: Template, order: tuple[int, ...]) -> Ten
 
 
 _RECORDS: Final = Op("render_records", _records_kernel, _records_rule,
-                     doc="A list of records, one column for each part, as Python shows it, as UTF-8. `record` is the"
+                     doc="The items of a list of records, one column for each part, as Python shows them, as UTF-8. `record` is the"
                          " text of one; its holes take the columns in `order`.")
 
 
@@ -69,7 +69,7 @@ class _Part:
 
 
 def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> str:
-    """The text of a list of records in the graph that is traced; `pack` makes one of its parts."""
+    """The text of the items of a list of records in the graph that is traced; `pack` makes one of its parts."""
     pieces = repr(pack(map(_Part, range(len(columns))))).split("\0")
     record = Template(tuple(pieces[::2]), (Hole("!r"),) * (len(pieces) // 2))
     made = apply(_RECORDS, *columns, record=record, order=tuple(map(int, pieces[1::2])))

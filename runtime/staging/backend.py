@@ -4,7 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Body, Clause, Handler, Values, announce, draws_random_numbers
+from autograph.backend import (
+    Body,
+    Clause,
+    Handler,
+    ListItems,
+    Values,
+    announce,
+    draws_random_numbers,
+    has_staged_items,
+)
 from runtime.core import trace
 from runtime.core.array_writes import set_item
 from runtime.core.config import settings
@@ -18,7 +27,7 @@ from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.dict_lookup import item_of, method_of_dict, put_item_of
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
-from runtime.staging.containers.sequence_methods import item_at, method_of_sequence, put_item_at
+from runtime.staging.containers.sequence_methods import item_at, list_operation, method_of_sequence, put_item_at
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try, stops
@@ -27,13 +36,13 @@ from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import given, looks, percent
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, says
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import came_back, is_copy, leaves, may_be_others
+from runtime.staging.values.alias_tracking import leaves, may_be_others
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, in_body, rollback
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.dict_presence_class import keys_set
 from runtime.staging.values.generators import StagedGenerator, known_items
-from runtime.staging.values.iterables import Staged, Unusable, as_iterable
-from runtime.staging.values.list import StagedList
+from runtime.staging.values.iterables import Staged, Unusable, as_iterable, viewed
+from runtime.staging.values.list import is_staged_list, shown
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.poisoned_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.select import Chosen
@@ -95,7 +104,7 @@ class Staging:
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
             return False
-        if isinstance(value, (GraphTensor, MaybeObject, Row, Chosen)):
+        if isinstance(value, (GraphTensor, ListItems, MaybeObject, Row, Chosen)) or has_staged_items(value):
             return True
         if isinstance(value, StagedText):
             return current_graph() is not None and value.may_be_empty()
@@ -129,6 +138,7 @@ class Staging:
     ) -> Values:
         if isinstance(iterable, Maybe):
             iterable = iterable.__tensor__() if isinstance(iterable, MaybeTensor) else iterable.checked()
+        iterable = viewed(iterable)
         items = as_iterable(iterable)
         if items is not None:
             return stage_reduce(items, body_fn, test_fn, init, names, options, truth)
@@ -204,9 +214,6 @@ class Staging:
 
     def leaves(self, value: Any, origin: Any) -> None:
         leaves(value, origin)
-
-    def is_copy(self, value: Any, origin: Any) -> bool:
-        return is_copy(value, origin)
 
     def may_be_others(self, value: Any) -> bool:
         return may_be_others(value)
@@ -290,21 +297,26 @@ class Staging:
     def item(self, container: Any, index: Any) -> Any:
         if type(container) is dict:
             return item_of(container, index)
-        return container[index] if isinstance(index, str) else item_at(container, index)
+        if has_staged_items(container):
+            return shown(viewed(container)[index])
+        return container[index] if isinstance(index, str) else shown(item_at(container, index))
 
     def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
         if type(container) is dict:
             put_item_of(container, index, value)
-        elif isinstance(index, str):
-            container[index] = value
+        elif isinstance(index, str) or has_staged_items(container):
+            viewed(container)[index] = value
         else:
             put_item_at(container, index, value, around)
 
+    def delete_item(self, container: Any, index: Any) -> None:
+        del viewed(container)[index]
+
+    def list_operation(self, name: str, left: Any, right: Any) -> Any:
+        return list_operation(name, left, right)
+
     def compare(self, name: str, left: Any, right: Any) -> Any:
         return compare(name, left, right)
-
-    def came_back(self, values: Sequence[Any]) -> None:
-        came_back(values)
 
     def looks(self, fn: Any) -> bool:
         return looks(fn)
@@ -367,7 +379,7 @@ class Staging:
             raise staging_error("an item of this list is None, and a list that is made while the graph runs holds "
                                 "tensors", "Make it a `for` statement if nobody needs the list, or give each item "
                                 "a value.")
-        return convert_to_tensor(value) if isinstance(value, StagedList) else value
+        return convert_to_tensor(value) if is_staged_list(value) else value
 
     def no_meaning(self, what: str, remedy: str) -> Exception:
         return staging_error(what, remedy)
@@ -392,7 +404,7 @@ class Staging:
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
         if isinstance(target, Tensor) or not (isinstance(target, str) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
-        target[index] = value
+        viewed(target)[index] = value
         return target
 
 
@@ -405,6 +417,6 @@ BACKEND: Final = Staging()
 trace.backend = BACKEND
 Tensor.__autograph__ = BACKEND
 MaybeObject.__autograph__ = BACKEND
-Staged.__autograph__ = BACKEND
+ListItems.__autograph__ = Staged.__autograph__ = BACKEND
 StagedText.__autograph__ = BACKEND
 announce(BACKEND)

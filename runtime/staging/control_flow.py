@@ -23,7 +23,7 @@ from runtime.ops.shape import dim, stack
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
-from runtime.staging.values.iterables import Counted
+from runtime.staging.values.iterables import Counted, viewed
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.truthiness import truth
 
@@ -319,19 +319,19 @@ def _collected(
     leaves = pytree.flatten(like)
     types = [x.type if isinstance(x, Tensor) else x for x in leaves]
     done = [[pytree.flatten(result)[k] for result in first] for k in range(len(leaves))]
-    lists = [StagedList.from_items(items, type) for items, type in zip(done, types, strict=True)]
+    lists = [StagedList.from_items(items, type).owner for items, type in zip(done, types, strict=True)]
 
     def body(item: Any, acc: Any, *lists: Any) -> tuple[Any, ...]:
         result, acc = step(item, acc)
         pytree.assert_same_structure(like, result)
         for list_, x in zip(lists, pytree.flatten(result), strict=True):
-            list_.append(convert_to_tensor(x))
+            viewed(list_).append(convert_to_tensor(x))
         return acc, *lists
 
     names = ("acc", *(f"result {k}" for k in range(len(lists))))
     acc, *lists = stage_reduce(rows, Step(body), None, (acc, *lists), names, {}, truth)
     columns = []
-    for list_ in lists:
+    for list_ in map(viewed, lists):
         if reverse:
             list_.reverse()
         column = convert_to_tensor(list_)

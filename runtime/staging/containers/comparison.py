@@ -8,8 +8,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from autograph.backend import operators
+from autograph.backend import has_staged_items, operators
 from runtime.staging.containers.heapq_bisect import compare_items
+from runtime.staging.values.iterables import viewed
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.truthiness import maybe_truth, truth
@@ -30,6 +31,9 @@ _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def compare(name: str, left: Any, right: Any) -> Any:
     """`left < right` or the like, by its name in `operator`. Of containers the first parts that differ decide: a bool,
     or a bool scalar tensor; of others their own methods do."""
+    if left is right and has_staged_items(left):
+        return name in ("eq", "le", "ge")
+    left, right = viewed(left), viewed(right)
     if _are_staged_lists(left, right):
         return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
@@ -55,6 +59,9 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 def equals(value: Any, item: Any) -> Any:
     """Whether an item equals a value, as Python asks it of items: a bool, or a bool scalar tensor. The parts of
     containers are compared one by one, up to two that differ."""
+    if value is item and has_staged_items(value):
+        return True
+    value, item = viewed(value), viewed(item)
     for one, other in ((value, item), (item, value)):
         if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
             return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)

@@ -1,8 +1,8 @@
 """Lists of lists that tensors are the indices of: `g[y][x]`, and `g[y][x] = v`.
 
 A tensor that is the index of a list of rows gives a `ChosenRow`, which is one of these, for the graph to tell. To read
-its items stacks those of all rows. To set one needs rows that the graph can choose from: they become `StoredRow`s,
-which are parts of one tensor of rank 2, and wherever a row was, in the list and by other names, is its `StoredRow`.
+its items stacks those of all rows. To set one needs rows that the graph can choose from: their items become parts of
+one tensor of rank 2.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from autograph.backend import Remake, exchange, operators, was_before
+from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
 from runtime.core.symbolic_text import REPR
@@ -21,11 +21,11 @@ from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.shape import reshape
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.alias_tracking import became, is_given, origin_of
+from runtime.staging.values.alias_tracking import is_given, origin_of
 from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.iterables import normalised_index, stacked
+from runtime.staging.values.iterables import Unusable, normalised_index, stacked, viewed
 
-__all__ = ["ChosenRow", "Row", "are_rows", "remake_before", "replace", "store"]
+__all__ = ["ChosenRow", "Row", "RowItems", "are_rows", "remake_before", "store"]
 
 
 class _Table:
@@ -195,31 +195,81 @@ class Row:
 Sequence.register(Row)  # for `match`
 
 
+class RowItems(ListItems, Unusable):
+    """What a list has in it, alone, whose items are a row of a table."""
+
+    __slots__ = ("owner", "place", "table")
+
+    __stands_for__ = list
+
+    def __init__(self, table: _Table, place: int, owner: list[Any] | None = None) -> None:
+        self.table, self.place, self.owner = table, place, owner
+
+    def view(self, owner: list[Any]) -> StoredRow:
+        if self.owner is None:  # of a copy that `copy.deepcopy` has made
+            self.owner = owner
+        if owner is not self.owner:
+            raise staging_error(
+                "a list that is a row of a list of lists, which a tensor was the index of, was copied by code that is"
+                " not converted", "Copy it in converted code: row[:].")
+        return StoredRow(owner)
+
+    def __repr__(self) -> str:
+        return ", ".join([format(x, REPR) for x in StoredRow(self.owner or [self])])
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __deepcopy__(self, memo: Any) -> RowItems:
+        return RowItems(_Table(self.table.tensor), self.place)
+
+    def refuse(self) -> NoReturn:
+        raise staging_error(
+            "the items of a list that is a row of a list of lists are part of a tensor here, as a tensor was the index"
+            " of these", "Use the list in converted code.")
+
+
+def _items_of(row: Any) -> RowItems | None:
+    """What a list that is a row of a table has in it; None for others."""
+    return row[0] if has_staged_items(row) and isinstance(row[0], RowItems) else None
+
+
 class StoredRow(Row):
-    """A row of a table: what a list became."""
+    """The list `owner` whose items are a row of a table."""
 
-    __slots__ = ("place", "table")
+    __slots__ = ("owner",)
 
-    def __init__(self, table: _Table, place: int) -> None:
-        self.table, self.place = table, place
+    def __init__(self, owner: list[Any]) -> None:
+        self.owner = owner
+
+    @property
+    def _table(self) -> _Table:
+        return self.owner[0].table  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
-        width = self.table.tensor.type.shape[1]
+        width = self._table.tensor.type.shape[1]
         assert width is not None
         return width
 
     def _get(self, i: Any) -> Any:
-        return getitem(self.table.tensor, (self.place, i))
+        return getitem(self._table.tensor, (self.owner[0].place, i))
 
     def _set(self, i: Any, value: Any) -> None:
-        self.table.set((self.place, i), value)
+        self._table.set((self.owner[0].place, i), value)
 
     def whole(self) -> Tensor:
-        return getitem(self.table.tensor, self.place)
+        return getitem(self._table.tensor, self.owner[0].place)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("append", "clear", "extend", "insert", "pop", "remove") and not (
+                in_body() and was_before(self.owner)):
+            self.owner[:] = [*self]  # it is no row any more
+            return getattr(self.owner, name)
+        return super().__getattr__(name)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
-        return self.table.tensor.dtype
+        return self._table.tensor.dtype
 
 
 class ChosenRow(Row):
@@ -231,7 +281,7 @@ class ChosenRow(Row):
         self.rows, self.at = rows, at
 
     def __len__(self) -> int:
-        return len(self.rows[0])
+        return len(viewed(self.rows[0]))
 
     def _get(self, i: Any) -> Any:
         table, place = self._stored()
@@ -239,8 +289,7 @@ class ChosenRow(Row):
 
     def _set(self, i: Any, value: Any) -> None:
         if self._stored()[0] is None:
-            made = store(self.rows)
-            self.rows = tuple([made.get(id(row), row) for row in self.rows])
+            store(self.rows)
         table, place = self._stored()
         assert table is not None
         table.set((place, i), value)
@@ -253,21 +302,22 @@ class ChosenRow(Row):
 
     def _stored(self) -> tuple[_Table | None, Any]:
         """The table that all of the rows are in, if they are, and where in it, or among the rows, this one is."""
-        first = self.rows[0]
-        if not all(isinstance(row, StoredRow) and row.table is first.table for row in self.rows):
+        rows = [items for row in self.rows if (items := _items_of(row)) is not None]
+        if len(rows) < len(self.rows) or not all(items.table is rows[0].table for items in rows):
             return None, self.at
-        places = [row.place for row in self.rows]
-        return first.table, self.at if places == list(range(len(places))) else gather(places, self.at)
+        places = [items.place for items in rows]
+        return rows[0].table, self.at if places == list(range(len(places))) else gather(places, self.at)
 
 
 def _stack(rows: Sequence[Any]) -> Tensor:
-    return reshape(stacked([x for row in rows for x in row]), [len(rows), len(rows[0])])
+    return reshape(stacked([x for row in rows for x in viewed(row)]), [len(rows), len(viewed(rows[0]))])
 
 
 def are_rows(sequence: Sequence[Any]) -> bool:
     """Whether a list or tuple holds rows of one length, of numbers."""
-    rows = all(isinstance(row, Row) or (type(row) is list and all(map(_is_scalar, row))) for row in sequence)
-    return rows and len({len(row) for row in sequence}) == 1 and len(sequence[0]) > 0
+    rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and all(map(_is_scalar, row)))
+               for row in sequence)
+    return rows and len({len(viewed(row)) for row in sequence}) == 1 and len(viewed(sequence[0])) > 0
 
 
 def _is_scalar(x: Any) -> bool:
@@ -289,15 +339,8 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
                 " before it, and an item is set", "Make all of them before that statement, or in it.")
 
 
-def replace(pairs: Sequence[tuple[list[Any], Any]]) -> None:
-    """Let what stands for lists take their places, wherever these are."""
-    exchange(*pairs)
-    for old, new in pairs:
-        became(old, new)
-
-
-def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
-    """Make these rows parts of one table; by the ids of those that are lists, what is in their places from now on.
+def store(rows: Sequence[Any]) -> None:
+    """Make these lists rows of one table.
 
     In a body of a staged statement that is done before the statement, which then is staged again.
     """
@@ -308,11 +351,5 @@ def store(rows: Sequence[Any]) -> dict[int, StoredRow]:
             " known only when the graph runs", "Keep their indices, or copies of them: row[:].")
     remake_before(distinct, store)
     table = _Table(_stack(distinct))
-    made = {}
     for k, row in enumerate(distinct):
-        if isinstance(row, StoredRow):
-            row.table, row.place = table, k
-        else:
-            made[id(row)] = StoredRow(table, k)
-    replace([(row, made[id(row)]) for row in distinct if id(row) in made])
-    return made
+        row[:] = [RowItems(table, k, row)]

@@ -8,14 +8,13 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from autograph.backend import operators
+from autograph.backend import has_staged_items, operators
 from runtime.core.symbolic_text import REPR
 from runtime.core.tensor import Tensor
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
-from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before, replace
-from runtime.staging.values.alias_tracking import copy_of
-from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, weak_int
+from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
+from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, viewed, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.select import (
     Chosen,
@@ -43,13 +42,17 @@ def _is_in(x: Any, value: Any) -> Any:
 _RESIZES: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
 
 
+def _has_known_items(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and not has_staged_items(x)
+
+
 class _Row(ChosenRow):
     """Of lists of numbers of one length, what has more methods as long as no tensor has taken their places."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name in _RESIZES and all(type(x) is list for x in self.rows):
+        if name in _RESIZES and all(type(x) is list and _has_known_items(x) for x in self.rows):
             return _Resizing(_SomeLength(self.rows, self.at), name)
         return super().__getattr__(name)
 
@@ -75,7 +78,7 @@ class _OfItems(Chosen):
 
     def __getitem__(self, index: Any) -> Any:
         one_of, at = chosen_from(self)
-        if isinstance(index, slice) or not all(isinstance(one, (list, tuple)) for one in one_of):
+        if isinstance(index, slice) or not all(map(_has_known_items, one_of)):
             return use(self, operators.item, index)
         lengths = [len(one) for one in one_of]
         kind = "tuple" if isinstance(one_of[0], tuple) else "list"
@@ -111,21 +114,22 @@ class _OfItems(Chosen):
 def _all_staged(x: Chosen, grow: bool = False) -> None:
     """Make staged lists of all of the lists that hold something, if some are, or if they are to `grow`."""
     one_of, _ = chosen_from(x)
-    lists = [one for one in one_of if type(one) is list]
-    if lists and (any(isinstance(one, StagedList) for one in one_of) or (grow and any(lists))):
-        made = _staged(one_of)
-        x._ag_one_of = tuple([made.get(id(one), one) for one in one_of])
+    lists = [one for one in one_of if type(one) is list and not has_staged_items(one)]
+    if lists and (any(isinstance(viewed(one), StagedList) for one in one_of) or (grow and any(lists))):
+        _stage(one_of)
 
 
-def _staged(values: Sequence[Any]) -> dict[int, StagedList]:
+def _stage(values: Sequence[Any]) -> None:
     distinct = list({id(one): one for one in values}.values())
-    lists = [one for one in distinct if type(one) is list]
-    remake_before(lists, _staged, alone=any(lists))
-    made = {id(one): StagedList.from_items(one) for one in lists if one}
-    first = next(one for one in (*made.values(), *distinct) if isinstance(one, StagedList))
-    made |= {id(one): StagedList.from_items(one, first.element) for one in lists if not one}
-    replace([(one, made[id(one)]) for one in lists])
-    return made
+    lists = [one for one in distinct if type(one) is list and not has_staged_items(one)]
+    remake_before(lists, _stage, alone=any(lists))
+    for one in lists:
+        if one:
+            one[:] = StagedList.from_items(one).owner
+    element = next(view.element for view in map(viewed, distinct) if isinstance(view, StagedList))
+    for one in lists:
+        if not one:
+            one[:] = StagedList.from_items(one, element).owner
 
 
 class _Sequence(_OfItems):
@@ -135,7 +139,7 @@ class _Sequence(_OfItems):
 
     def __len__(self) -> int:
         one_of, _ = chosen_from(self)
-        lengths = {len(one) for one in one_of}
+        lengths = {len(viewed(one)) for one in one_of}
         if len(lengths) > 1:
             raise unknown(self, "some have changed their length")
         return lengths.pop()
@@ -161,19 +165,13 @@ class _SomeLength(_OfItems, Staged):
         return _length(self) != 0
 
     def __iterable__(self) -> Counted:
-        return Counted(_length(self), lambda i: _as_now(self)[i])
+        return Counted(_length(self), lambda i: self[i])
 
     def __len__(self) -> int:
         raise unknown(self, "its length is, too", "Use len() in converted code.")
 
     def __iter__(self) -> Iterator[Any]:
         raise unknown(self, "it cannot be iterated over here", "Loop over it in converted code.")
-
-
-def _as_now(x: _SomeLength) -> _SomeLength:
-    """`x` in the body that has just begun, which has copies of what it changes."""
-    one_of, at = chosen_from(x)
-    return _SomeLength([copy_of(one) for one in one_of], at)
 
 
 def _length(x: Chosen) -> Any:
@@ -257,5 +255,6 @@ def of_items(values: Sequence[Any], at: Any) -> Any:
         return None
     if are_rows(values):
         return _Row(tuple(values), at)
-    known = not any(isinstance(value, Staged) for value in values)
-    return (_Sequence if known and len({len(value) for value in values}) == 1 else _SomeLength)(values, at)
+    views = [*map(viewed, values)]
+    known = not any(isinstance(view, Staged) for view in views)
+    return (_Sequence if known and len({len(view) for view in views}) == 1 else _SomeLength)(values, at)

@@ -5,10 +5,11 @@ Staged lists do what is here as Python's do, but for their items, which they hav
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import exchange
+from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.graph import staging_error
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices
@@ -28,7 +29,7 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import are_rows, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
-from runtime.staging.values.alias_tracking import became, is_carried
+from runtime.staging.values.alias_tracking import is_carried
 from runtime.staging.values.flatten import staged_list
 from runtime.staging.values.iterables import (
     StagedRange,
@@ -36,20 +37,22 @@ from runtime.staging.values.iterables import (
     indexable,
     normalised_index,
     stages_within,
+    viewed,
     weak_int,
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
-from runtime.staging.values.list import StagedList, fold
+from runtime.staging.values.list import StagedList, StagedSequence, fold, shown
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose, either, is_number, makers, replaced
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["item_at", "method_of_sequence", "put_item_at"]
+__all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     """`sequence * count`, or `sequence *= count`, of a list, tuple or staged list, which is repeated; NotImplemented
     where it is arithmetic, or nothing, since the count is no integer scalar."""
+    sequence = viewed(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
     if not isinstance(sequence, (list, tuple, StagedList, StagedRecords)) or not _counts(count):
@@ -58,7 +61,7 @@ def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     if isinstance(sequence, (StagedList, StagedRecords)):
         repeated = _repeated(sequence, count if known is None else known)
         if in_place:
-            sequence.__become__(repeated.__leaves__())
+            sequence.owner[:] = repeated.owner
         return sequence if in_place else repeated
     if known is not None or not sequence:
         known = known or 0
@@ -68,10 +71,11 @@ def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
         return sequence
     remedy = "Make an item for each place: [[0] * 2 for _ in range(n)]." if isinstance(sequence[0], list) else ""
     repeated = _repeated(_staged(sequence, "repeated", "how often it is repeated", remedy), count)
-    if in_place:
-        exchange((sequence, repeated))
-        became(sequence, repeated)
-    return repeated
+    if not in_place:
+        return repeated
+    kept: list[Any] = sequence
+    kept[:] = repeated.owner
+    return kept
 
 
 def _counts(x: Any) -> bool:
@@ -116,6 +120,20 @@ def _repeated_column(items: StagedList, count: Any) -> StagedList:
 
 # Items and slices of Python's own lists, tuples and ranges, at a place that only the graph knows.
 
+def list_operation(name: str, left: Any, right: Any) -> Any:
+    """`left + right`, `left * right`, `left += right` or `left *= right`, by its name in `operator`, of which one is a
+    Python list, whose items may be staged."""
+    one, other = viewed(left), viewed(right)
+    if name in ("iadd", "imul") and type(left) is list:
+        if name == "imul" and isinstance(other, Tensor):
+            return shown(repeat(one, other, in_place=True))
+        if one is left and isinstance(other, StagedSequence):
+            left[:] = (left + other).owner
+            return left
+    made = getattr(operator, name)(one, other)
+    return left if made is one else shown(made)
+
+
 def item_at(sequence: Any, place: Any) -> Any:
     """`sequence[place]`, also of a slice. The error of Python's own, which wants an int, for items that are of several
     types, or could change."""
@@ -139,7 +157,8 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
     (`runtime.staging.control.loops`)."""
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
-        store(around)[id(sequence)][place] = value
+        store(around)
+        viewed(sequence)[place] = value
         return
     numbers = all(map(is_number, (*sequence, value)))
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
@@ -255,6 +274,11 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
 def method_of_sequence(method: Any) -> Any:
     """What to call in place of a method, written in C, of a Python list or tuple."""
     sequence, found = method.__self__, _METHODS.get(method.__name__)
+    if has_staged_items(sequence):
+        return lambda *args, **kwargs: shown(getattr(viewed(sequence), method.__name__)(*map(viewed, args), **kwargs))
+    if method.__name__ == "extend" and type(sequence) is list:
+        return lambda items: (list_operation("iadd", sequence, items), None)[1] if has_staged_items(items) else method(
+            items)
     if found is None or type(sequence) not in (list, tuple):
         return method
 

@@ -150,7 +150,7 @@ def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> No
     if isinstance(items, list):
         items[:] = found
     else:
-        items.__become__(found.__leaves__())
+        items.owner[:] = found.owner
 
 
 # min and max

@@ -5,15 +5,13 @@ raises where a list has another length and the loop goes on.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime.core.errors import UnimplementedError
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import list_length
 from runtime.ops.logic import equal, logical_not, logical_or
-from runtime.staging.values.lattice import Origins
 
 __all__ = ["Over"]
 
@@ -26,19 +24,9 @@ class Over:
         self.test = test
         self.began: list[tuple[Any, Sequence[Any]]] = []
 
-    @contextmanager
-    def as_now(self, origins: Origins) -> Iterator[None]:
-        """The lists are what the copies of them are with which the body begins."""
-        self.began = [(copy, copy.__leaves__()) for copy, origin in origins.values()
-                      if any(origin is x for x in self.lists)]
-        before = [(x, x.__leaves__()) for x in self.lists]
-        for copy, leaves in self.began:
-            origins[id(copy)][1].__become__(leaves)
-        try:
-            yield
-        finally:
-            for x, leaves in before:
-                x.__become__(leaves)
+    def begin(self) -> None:
+        """An iteration begins."""
+        self.began = [(x, x.__leaves__()) for x in self.lists]
 
     def check(self, state: Sequence[Any]) -> None:
         """After an iteration, with the state that it leaves."""

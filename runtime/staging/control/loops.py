@@ -179,8 +179,8 @@ class _Loop:
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
                 self.changes = [alias_tracking.Changes(value) for value in self.entry]
-                with self.over.as_now(self.origins):
-                    return [*(item() for item in items), *self.entry]
+                self.over.begin()
+                return [*(item() for item in items), *self.entry]
 
             out = trace_body(graph, self.body_fn, values, self.leaving)
             with tracing(graph):

@@ -26,7 +26,6 @@ from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
 from runtime.ops.shape import dim
 from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
 from runtime.staging.python.introspection import ASKED
-from runtime.staging.values.alias_tracking import check_moved
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import (
     StagedGenerator,
@@ -51,9 +50,10 @@ from runtime.staging.values.iterables import (
     StagedReversed,
     StagedZip,
     stages,
+    viewed,
     weak_int,
 )
-from runtime.staging.values.list import StagedList, collect, fold
+from runtime.staging.values.list import StagedList, collect, fold, shown
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.poisoned_iterators import leaving
 from runtime.staging.values.strings import any_text, length_of_text
@@ -134,6 +134,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
+    x = viewed(x)
     if isinstance(x, StagedText):
         return any_text(x)
     if not stages(x):
@@ -200,8 +201,6 @@ def _len(x: Any) -> Any:
         return _length(x)
     if isinstance(x, StagedText):
         return length_of_text(x)
-    if type(x) is builtins.list:
-        check_moved(x)
     return builtins.len(x)
 
 
@@ -354,12 +353,13 @@ def _quantifier(
 
 
 def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
-    """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked."""
+    """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked, and for
+    lists with staged items."""
 
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(type(arg) is MaybeObject for arg in args):
-            return replacement(*args, **kwargs)
+            return shown(replacement(*map(viewed, args), **kwargs))
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 
     return called

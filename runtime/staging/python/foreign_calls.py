@@ -8,6 +8,7 @@ from __future__ import annotations
 import _operator
 import builtins
 import contextlib
+import copy
 import functools
 import io
 import itertools
@@ -29,7 +30,17 @@ from types import (
 )
 from typing import Any, Final, NoReturn
 
-from autograph.backend import LOGGING_SKIPS_ITSELF, keyed, kinds, left_alone, only_atoms, operators, rule_of_library
+from autograph.backend import (
+    LOGGING_SKIPS_ITSELF,
+    ListItems,
+    has_staged_items,
+    keyed,
+    kinds,
+    left_alone,
+    only_atoms,
+    operators,
+    rule_of_library,
+)
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText, makes_text, staged
 from runtime.core.tensor import GraphTensor
@@ -39,7 +50,8 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.iterables import Unusable
+from runtime.staging.values.iterables import Unusable, viewed
+from runtime.staging.values.list import shown
 
 __all__ = ["given", "looks", "percent"]
 
@@ -93,7 +105,7 @@ _FRAMES: Final = 2
 def looks(fn: Any) -> bool:
     """Whether `given` has something to say of a callee that runs as it is."""
     kind = type(fn)
-    if any(fn is each for each in _CALL):
+    if fn is copy.copy or any(fn is each for each in _CALL):
         return True
     if kind is FunctionType:
         rule = left_alone(fn)
@@ -132,6 +144,8 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
+    if fn is copy.copy and len(args) == 1 and has_staged_items(args[0]):
+        return lambda items: shown(viewed(items).copy())
     cls = fn.__objclass__ if type(fn) in _MEMBERS else None
     if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])
@@ -307,6 +321,10 @@ def _check(fn: Any, held: list[Any]) -> None:
                 f" compared, and be part of other text, but not be given to {_name(fn)!r}, which is called while the"
                 " function is traced",
                 f"Ask the tensor itself, such as `x == 1`; or {_LATER.format(_name(fn))}")
+        if isinstance(value, ListItems):
+            raise staging_error(
+                f"{_name(fn)!r} is called while the function is traced, and the items of a list that it is given are"
+                " known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
         if writes and isinstance(value, GraphTensor):
             raise staging_error(
                 f"{_name(fn)!r} is called while the function is traced, and the value of a tensor that it is given is"

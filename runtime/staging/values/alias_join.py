@@ -17,7 +17,6 @@ from runtime.staging.values.alias_tracking import (
     may_be,
     may_be_before,
     may_be_which,
-    now,
     origin_before,
     originals_of,
     take_part,
@@ -253,7 +252,7 @@ def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:
     """The container from outside of the bodies that variable `i` has in that place, whichever way was taken."""
     found = [(way, way.held[i][place]) for way in ways if place in way.held[i]]
     first = found[0][1][0] if found else None
-    return now(first) if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
+    return first if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
                              for way, may_be in found) else None
 
 

@@ -20,13 +20,12 @@ from autograph.backend import fields_of, is_container, kind_of, of_trace, parts_
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
-from runtime.staging.values.iterables import Unusable
+from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
-    "Bodies", "Changes", "after_return", "apart", "became", "began", "bodies_open", "came_back", "check_moved",
-    "contents_of", "copies_in", "copy_of", "given", "holding", "is_apart", "is_carried", "is_copy", "is_given",
-    "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which", "now",
+    "Bodies", "Changes", "after_return", "apart", "began", "bodies_open", "contents_of", "copies_in", "copy_of", "given", "holding", "is_apart", "is_carried", "is_copy", "is_given",
+    "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which",
     "origin_before", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
 
@@ -79,7 +78,6 @@ class _Body:
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    grown: list[tuple[list[Any], list[Any], _Moved, Any]] = field(default_factory=list)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
     apart: list[Any] = field(default_factory=list)
@@ -114,23 +112,15 @@ class holding(AbstractContextManager[Any]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         body, _open.bodies = _open.bodies[-1], self.outer
-        used = [moved for old, _, moved, _ in body.grown if len(old) > 1 and old[0] is moved]
-        if body.grown and self.alone:
-            used += [item for held in contents_of(self.returned).values() if type(held) is list for item in held]
-        if self.alone or exc is not None:
-            for old, items, _, _ in reversed(body.grown):
-                old[:] = items
         if exc is not None:
             return
-        check_moved(used)
         for element in body.elements:
             start = body.start.get(id(element.value))
             again = element.is_put and start is not None and not _same(_contents(element.value), start[1])
             if again or element.is_changed():
                 _refuse(element)
         for relation in body.relations:
-            if any(relation.changes) or any(
-                    old is relation.value or old is relation.other for old, *_ in body.grown):
+            if any(relation.changes):
                 refuse_change(relation.value, relation.name, relation.place)
         if self.outer and not self.alone:
             self.outer[-1].elements += [element for element in body.elements if element.is_put]
@@ -143,53 +133,20 @@ class after_return(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         self.body = _open.bodies[-1] if _open.bodies else _Body()
-        self.grown = len(self.body.grown)
         self.kept = [relation for relation in self.body.relations
                      if not is_returned(relation.name) or any(relation.changes)]
 
     def __exit__(self, *_: object) -> None:
-        now = {id(old): new for old, _, _, new in self.body.grown[self.grown:]}
         for i, relation in enumerate(self.body.relations):
             if not any(relation is kept for kept in self.kept):
-                value, other = (now.get(id(held), held) for held in (relation.value, relation.other))
-                changes = Changes(value), Changes(other)
-                self.body.relations[i] = _Relation(value, other, changes, relation.name, relation.place)
+                changes = Changes(relation.value), Changes(relation.other)
+                self.body.relations[i] = _Relation(
+                    relation.value, relation.other, changes, relation.name, relation.place)
 
 
 def is_returned(name: str) -> bool:
     """Whether a variable is what conversion made of `return`."""
     return re.fullmatch(r"return_\d*", name) is not None
-
-
-class _Moved(Unusable):
-    """What is in a list that became a staged list: code that has still the list itself, as the items of a Python loop
-    or the arguments of a call that were evaluated before, would see what was in it before."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: Position | None) -> None:
-        self.place = place
-
-    def refuse(self) -> NoReturn:
-        error = StagingError(
-            "a list that changes its length in this statement is used by one who had it before, and sees it as it was",
-            remedy="Get the list from its variable after the statement.")
-        locate(error, self.place)
-        raise error
-
-    def _refuse(self, *_: Any) -> NoReturn:
-        self.refuse()
-
-    __truth__ = __getattr__ = __call__ = __index__ = __int__ = __float__ = __bool__ = __eq__ = __ne__ = _refuse
-    __str__ = __format__ = _refuse
-    __hash__ = object.__hash__
-
-
-def check_moved(values: Iterable[Any]) -> None:
-    """StagingError if one of the values stands for the items of a list that became a staged list."""
-    for value in values:
-        if type(value) is _Moved:
-            value.refuse()
 
 
 def began(values: Iterable[Any]) -> None:
@@ -282,27 +239,6 @@ def leaves(value: Any, origin: Any) -> None:
         body.copies.setdefault(id(value), (value, body.copies.get(id(origin), (None, origin))[1]))
 
 
-def became(old: Any, new: Any) -> None:
-    """The staged list `new` took the place of `old`, which the body that is open may have been given as a copy."""
-    if _open.bodies:
-        body = _open.bodies[-1]
-        if id(old) in body.copies:
-            body.copies[id(new)] = new, body.copies[id(old)][1]
-        moved = _Moved(user_position())
-        body.grown.append((old, list(old), moved, new))
-        old[:] = [moved]
-
-
-def came_back(values: Sequence[Any]) -> None:
-    """Lists that became staged lists are there again, with what was in them."""
-    if _open.bodies:
-        grown = _open.bodies[-1].grown
-        for old, items, *_ in reversed(grown):
-            if any(old is value for value in values):
-                old[:] = items
-        grown[:] = [entry for entry in grown if not any(entry[0] is value for value in values)]
-
-
 def origin_of(value: Any) -> Any:
     """What the body that is open was given a copy of, by `value`; None if it was given none."""
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
@@ -317,12 +253,6 @@ def copy_of(value: Any) -> Any:
     """What the body that is open was given as a copy of `value`, else `value`."""
     copies = _open.bodies[-1].copies.values() if _open.bodies else ()
     return next((copy for copy, origin in copies if origin is value), value)
-
-
-def now(value: Any) -> Any:
-    """The staged list that took the place of a list in the body that is open, else `value`."""
-    grown = _open.bodies[-1].grown if _open.bodies else ()
-    return next((new for old, _, _, new in grown if old is value), value)
 
 
 def originals_of(value: Any) -> Iterator[Any]:
@@ -430,7 +360,8 @@ def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value)
+    return a is b or (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value) or (
+        isinstance(a, StagedItems) and a.same(b))
 
 
 def _is_index(a: Any, b: Any) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 from autograph.backend import (
     UNBOUND,
     duplicate,
-    exchange,
     fill,
     is_container,
     kind_of,
@@ -32,9 +31,9 @@ from runtime.core.types import ListType, Type, Weak
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
 from runtime.ops.strings import as_bytes
-from runtime.staging.values.alias_tracking import became
 from runtime.staging.values.body_tracing import Branch, line_of
 from runtime.staging.values.dict_presence_class import keys_set
+from runtime.staging.values.iterables import viewed
 from runtime.staging.values.lattice import (
     Custom,
     Leaf,
@@ -48,7 +47,7 @@ from runtime.staging.values.lattice import (
     leaf_types,
     parts_of,
 )
-from runtime.staging.values.list import StagedList
+from runtime.staging.values.list import StagedItems, StagedList, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Chosen, index_of
@@ -77,7 +76,8 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
         elif isinstance(spec.like, Chosen):
             leaves = [index_of(value, spec.like)]
         else:
-            leaves = (staged_list(spec, value) if isinstance(value, list) else value).__leaves__()
+            staged = is_staged_list(value) or not isinstance(value, list)
+            leaves = (viewed(value) if staged else staged_list(spec, value)).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf)
 
@@ -85,7 +85,7 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
 def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
     """The items of a Python list as the staged list that `spec` describes."""
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
-    if isinstance(spec.like, StagedRecords):
+    if spec.like.structure is not None:
         return StagedRecords.from_items(items, spec.like.structure, types)
     return StagedList.from_items(items, types[0])
 
@@ -251,14 +251,15 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
 
 
 def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
-    if spec.target is not None:
-        spec.target.__become__(leaves)
-        return _noted(spec.target, spec.target, copies)
-    new = StagedList(leaves[0]) if spec.like is StagedList else spec.like.__rebuild__(leaves)
-    if spec.replaces is not None and copies is None:
-        exchange((spec.replaces, new))
-        became(spec.replaces, new)
-    return _noted(new, spec.replaces, copies) if hasattr(type(new), "__become__") else new
+    if isinstance(spec.like, StagedItems):
+        new = [] if spec.target is None else spec.target
+        new[:] = [spec.like.holding(leaves)]
+    elif spec.target is not None:
+        new = spec.target
+        new.__become__(leaves)
+    else:
+        new = spec.like.__rebuild__(leaves)
+    return _noted(new, spec.target, copies) if is_container(new) else new
 
 
 def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any:

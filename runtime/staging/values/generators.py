@@ -23,8 +23,9 @@ from runtime.staging.values.iterables import (
     as_iterable,
     counted,
     is_staged,
+    viewed,
 )
-from runtime.staging.values.list import StagedList, collect
+from runtime.staging.values.list import StagedList, StagedSequence, collect
 
 __all__ = [
     "StagedGenerator", "all_at_once", "any_of", "can_be_enumerated", "collected", "enumerated", "filtered", "first_of",
@@ -148,7 +149,7 @@ def _fail(what: str, remedy: str = _REMEDY) -> NoReturn:
 
 
 def _list_of(clause: Clause) -> Any:
-    return operators.list_comp(*clause)
+    return viewed(operators.list_comp(*clause))
 
 
 def all_at_once(clause: Clause) -> Any:
@@ -176,7 +177,8 @@ def listed(iterable: Any) -> Any:
     """`list` of what is staged: a Python list of what is there in a known number, else a staged list."""
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
-    if isinstance(iterable, StagedList):
+    iterable = viewed(iterable)
+    if isinstance(iterable, StagedSequence):
         return iterable.copy()
     found = as_iterable(iterable)
     if isinstance(found, Counted) and isinstance(found.length, int):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from autograph.backend import Backend, backend_of
+from autograph.backend import Backend, backend_of, has_staged_items
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories
@@ -33,7 +33,7 @@ from runtime.ops.shape import dim
 
 __all__ = [
     "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream", "as_iterable",
-    "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "weak_int",
+    "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "viewed", "weak_int",
 ]
 
 
@@ -208,11 +208,17 @@ def stages_within(value: Any) -> bool:
     return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
 
 
+def viewed(x: Any) -> Any:
+    """A list with staged items as what does with it what Python's methods do; anything else as it is."""
+    return x[0].view(x) if has_staged_items(x) else x
+
+
 def as_iterable(x: Any) -> Iterable_ | None:
     """How a staged `for` runs over `x`; None for a Python iterable.
 
     TypeError for a scalar, as Python says it.
     """
+    x = viewed(x)
     if isinstance(x, Staged):
         return x.__iterable__()
     if not isinstance(x, Tensor) and hasattr(type(x), "__tensor__"):

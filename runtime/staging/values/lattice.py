@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.backend import UNBOUND, fields_of, is_container, kind_of
+from autograph.backend import UNBOUND, ListItems, fields_of, is_container, kind_of
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.errors import DTypeError, subject
@@ -27,9 +27,9 @@ from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.trace import constant_array
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
 from runtime.staging.values.ambiguous_functions import made_anew
-from runtime.staging.values.list import StagedList
+from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import one_of_both, same_objects
 
 __all__ = [
@@ -85,15 +85,14 @@ class Nested:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Custom:
-    """An object with `__leaves__`. `like` is an instance, or the class StagedList.
+    """An object with `__leaves__` like `like`, or a list with such items.
 
-    `target`: the object that takes the new leaves, if it changes in place. `replaces`: the list that it was.
+    `target`: the object or list that takes the new leaves, if it changes in place.
     """
 
     like: Any
     children: tuple[Spec, ...]
     target: Any = None
-    replaces: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Custom) and self.alike(other) and self.children == other.children
@@ -103,7 +102,7 @@ class Custom:
 
     @property
     def kind(self) -> type:
-        return self.like if isinstance(self.like, type) else type(self.like)
+        return type(self.like)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +172,7 @@ def type_of(value: Any) -> Type | None:
             return type_of_array(*constant_array(value))
         except (TypeError, ValueError):
             return None
-    if hasattr(type(value), "__tensor__") and not hasattr(type(value), "__leaves__"):
+    if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
         return TensorType(as_dtype(value.dtype), tuple(value.shape))
     return None
 
@@ -196,10 +195,9 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
-        leaves = tuple(map(Static, value.__leaves__()))
-        if not hasattr(type(value), "__become__"):
-            return Custom(value, leaves)
-        return Custom(value, leaves, None, target) if type(target) is list else Custom(value, leaves, target)
+        return Custom(value, tuple(map(Static, value.__leaves__())), target if is_container(value) else None)
+    if is_staged_list(value):
+        return Custom(value[0], tuple(map(Static, value[0].__leaves__())), target)
     parts = parts_of(value)
     if parts is None:
         return Static(value)
@@ -282,7 +280,7 @@ def targets(specs: Iterable[Spec]) -> Iterator[Any]:
         if isinstance(spec, Optional):
             yield from targets([spec.child])
         elif isinstance(spec, (Nested, Custom)):
-            yield spec.target if isinstance(spec, Nested) or spec.replaces is None else spec.replaces
+            yield spec.target
             yield from targets(spec.children)
 
 
@@ -378,13 +376,13 @@ def _apart(spec: Spec) -> Spec:
     if isinstance(spec, Nested):
         return dataclasses.replace(spec, children=tuple(map(_apart, spec.children)), target=None)
     if isinstance(spec, Custom):
-        return dataclasses.replace(spec, target=None, replaces=None)
+        return dataclasses.replace(spec, target=None)
     return spec
 
 
 def _settled(spec: Nested | Custom) -> Spec:
     """An immutable container whose parts all stay what they are stays itself."""
-    changes = isinstance(spec.like, type) or is_container(spec.like)
+    changes = isinstance(spec.like, StagedItems) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
     own: Sequence[Any] = (list((parts_of(spec.like) or {}).values()) if isinstance(spec, Nested)
@@ -432,21 +430,18 @@ def _fits(wide: Type, narrow: Type) -> bool:
 
 def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
     return (isinstance(spec, Nested) and type(spec.like) is list) or (
-        isinstance(spec, Custom) and issubclass(spec.kind, (StagedList, StagedRecords)))
+        isinstance(spec, Custom) and isinstance(spec.like, StagedItems))
 
 
 def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     """Lists of different lengths, or staged ones, as a staged list."""
-    origin, other = (spec.replaces if isinstance(spec, Custom) and spec.replaces is not None else spec.target
-                     for spec in (a, b))
-    same = origin if origin is other else None
-    target, replaces = (None, same) if type(same) is list else (same, None)
+    target = _target(a, b)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
-        return Custom(StagedList, (_elements(a, b, a.children, b.children),), target, replaces)
+        return Custom(StagedItems(), (_elements(a, b, a.children, b.children),), target)
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
-    return Custom(StagedRecords((), structure), tuple(leaves), target, replaces)
+    return Custom(StagedStructures((), structure), tuple(leaves), target)
 
 
 def with_staged_lists(spec: Spec) -> Spec:
@@ -466,7 +461,7 @@ def with_staged_lists(spec: Spec) -> Spec:
 def _structure(spec: Nested | Custom) -> Any:
     """The structure of the elements, if they are no tensors."""
     if isinstance(spec, Custom):
-        return getattr(spec.like, "structure", None)
+        return spec.like.structure
     return next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
 
 
@@ -520,7 +515,7 @@ def text(spec: Spec) -> str:
     if isinstance(spec, Optional):
         return text(spec.child)
     if isinstance(spec, Custom):
-        return spec.kind.__name__
+        return "a list" if isinstance(spec.like, StagedItems) else spec.kind.__name__
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value

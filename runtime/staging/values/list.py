@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from autograph.backend import ListItems, has_staged_items
 from runtime.core import trace
 from runtime.core.array_writes import element_of, put_in, with_memories, written_back
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import Position, staging_error
-from runtime.core.symbolic_text import describe, is_for_text, placeholder
+from runtime.core.symbolic_text import ITEMS, describe, is_for_text, placeholder
 from runtime.core.tensor import OPERATORS, EagerTensor, GraphList, Tensor
 from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
@@ -29,15 +30,93 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.logic import greater
-from runtime.staging.values.iterables import Counted, Staged, as_iterable
+from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, viewed
 
-__all__ = ["StagedList", "StagedSequence", "branch", "collect", "fold", "fold_while", "to_python"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "StagedItems", "StagedList", "StagedSequence", "branch", "collect", "fold", "fold_while", "is_staged_list", "shown",
+    "to_python",
+]
+
+
+class StagedItems(ListItems, Unusable):
+    """What a list of tensors has in it, alone, that grows or shrinks in a loop or branch on tensors: a list value of
+    the graph."""
+
+    __slots__ = ("leaves",)
+
+    structure: Any = None
+    """What the items are like, if they are no tensors."""
+
+    def __init__(self, leaves: Sequence[ListValue] = ()) -> None:
+        self.leaves = tuple(leaves)
+
+    def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
+        """The like of it with these values."""
+        return type(self)(leaves)
+
+    def view(self, owner: list[Any]) -> StagedSequence:
+        """What does with the list that has this what Python's methods do."""
+        return StagedList.of(owner)
+
+    def __leaves__(self) -> list[ListValue]:
+        return [*self.leaves]
+
+    def same(self, other: object) -> bool:
+        """Whether the other stands for the same values of the graph."""
+        return self is other or (isinstance(other, StagedItems) and len(self.leaves) == len(other.leaves) and all(
+            a is b or (isinstance(a, GraphList) and isinstance(b, GraphList) and a.value is b.value)
+            for a, b in zip(self.leaves, other.leaves, strict=True)))
+
+    def text(self) -> str:
+        """The items as `repr` shows them in the list."""
+        value = cast(GraphList, self.leaves[0]).value
+        return placeholder(value, value.hint or "list", ITEMS)
+
+    def __repr__(self) -> str:
+        if isinstance(self.leaves[0], GraphList) and is_for_text(sys._getframe(1)):
+            return self.text()
+        return "<staged items>"
+
+    def __format__(self, spec: str) -> str:
+        return self.text()
+
+    def refuse(self) -> NoReturn:
+        _refuse("the items of a staged list are not known here", "Use the list in converted code, or rt.stack(l).")
+
+
+def shown(x: Any) -> Any:
+    """The list of which `x` is the view; anything else as it is."""
+    return x.owner if isinstance(x, StagedSequence) else x
+
+
+def is_staged_list(x: Any) -> bool:
+    """Whether the items of a list are list values of the graph."""
+    return has_staged_items(x) and isinstance(x[0], StagedItems)
 
 
 class StagedSequence(Staged):
-    """What staged lists do as a whole, like `list`."""
+    """What a list with staged items, the `owner`, does as a whole, like `list`. (Traced code has the list itself.)"""
 
-    __slots__ = ()
+    __slots__ = ("owner",)
+
+    owner: list[Any]
+
+    def __leaves__(self) -> list[Any]:
+        return [*self.owner[0].leaves]
+
+    def copy(self) -> Self:
+        """A list with the same items."""
+        return self.of([*self.owner])
+
+    @classmethod
+    def of(cls, owner: list[Any]) -> Self:
+        """The view of a list."""
+        made = cls.__new__(cls)
+        made.owner = owner
+        return made
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         return OPERATORS["index"](self, value, start, stop)
@@ -67,12 +146,18 @@ class StagedList(StagedSequence):
     `len` is a tensor. Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
     """
 
-    __slots__ = ("_list",)
-
-    _list: ListValue
+    __slots__ = ()
 
     def __init__(self, list: ListValue) -> None:
-        self._list = list
+        self.owner = [StagedItems((list,))]
+
+    @property
+    def _list(self) -> ListValue:
+        return self.owner[0].leaves[0]  # type: ignore[no-any-return]
+
+    @_list.setter
+    def _list(self, value: ListValue) -> None:
+        self.owner[:] = [StagedItems((value,))]
 
     @classmethod
     def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
@@ -94,15 +179,6 @@ class StagedList(StagedSequence):
         return cls(with_memories(list_from_tensor(x), [x]))
 
     # What staging and the executors see.
-
-    def __leaves__(self) -> list[ListValue]:
-        return [self._list]
-
-    def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedList:
-        return StagedList(leaves[0])
-
-    def __become__(self, leaves: Sequence[ListValue]) -> None:
-        self._list = leaves[0]
 
     def __tensor__(self) -> Tensor:
         result: Tensor = list_stack(self._list)
@@ -132,6 +208,7 @@ class StagedList(StagedSequence):
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or what `for` runs over."""
+        iterable = viewed(iterable)
         if isinstance(iterable, StagedList):
             self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
         elif isinstance(iterable, Tensor):
@@ -154,9 +231,6 @@ class StagedList(StagedSequence):
 
     def clear(self) -> None:
         self._list = list_new((), self.element)
-
-    def copy(self) -> StagedList:
-        return StagedList(self._list)
 
     def reverse(self) -> None:
         self._list = with_memories(list_slice(self._list, step=-1), [self._list])
@@ -211,7 +285,7 @@ class StagedList(StagedSequence):
         _refuse("`in` a staged list has no Python value", "Use rt.reduce_any(rt.equal(l, x)).")
 
     def __eq__(self, other: object) -> Any:
-        if self is other:
+        if isinstance(other, StagedList) and self.owner is other.owner:
             return True
         if not isinstance(other, (list, StagedSequence, Tensor)):
             return NotImplemented
@@ -250,6 +324,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 
 def _element(x: Any) -> Any:
     """`x` as a tensor of the graph that is open; a Python number is weak."""
+    x = viewed(x)
     if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
@@ -274,13 +349,15 @@ class _Body:
         self._fn, self.filename, self.lineno = fn, position.filename, position.lineno
 
     def __call__(self, *values: Any) -> Any:
-        return self._fn(*values)
+        found = self._fn(*map(viewed, values))
+        return tuple(map(shown, found)) if isinstance(found, tuple) else found
 
 
 def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `state = step(item, *state)` for each item of a staged iterable."""
     assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return trace.backend.reduce(iterable, _Body(step), None, init, names, {})
+    return tuple(map(viewed, trace.backend.reduce(
+        shown(iterable), _Body(step), None, tuple(map(shown, init)), names, {})))
 
 
 def fold_while(
@@ -288,13 +365,14 @@ def fold_while(
 ) -> Any:
     """The state after `while test(*state): state = step(*state)`."""
     assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return trace.backend.while_loop(_Body(test), _Body(step), init, names, {})
+    return tuple(map(viewed, trace.backend.while_loop(_Body(test), _Body(step), tuple(map(shown, init)), names, {})))
 
 
 def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `if pred: state = then(*state)`."""
     assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return trace.backend.cond(pred, _Body(then), _Body(lambda *state: state), init, names)
+    return tuple(map(viewed, trace.backend.cond(
+        pred, _Body(then), _Body(lambda *state: state), tuple(map(shown, init)), names)))
 
 
 def collect(
@@ -304,7 +382,7 @@ def collect(
 
     def append(item: Any, items: Any) -> tuple[Any, ...]:
         def add(items: Any) -> tuple[Any, ...]:
-            items.append(element(item))
+            items.append(shown(element(item)))
             return (items,)
 
         if keep is None:

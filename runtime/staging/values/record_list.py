@@ -2,31 +2,67 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import user_position
-from runtime.core.symbolic_text import is_for_text
+from runtime.core.symbolic_text import is_for_text, staged
 from runtime.core.tensor import GraphList
 from runtime.core.types import TensorType
+from runtime.ops.lists import ListValue
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.iterables import Counted
-from runtime.staging.values.list import StagedList, StagedSequence
+from runtime.staging.values.list import StagedItems, StagedList, StagedSequence
 
-__all__ = ["StagedRecords"]
+__all__ = ["StagedRecords", "StagedStructures"]
+
+
+class StagedStructures(StagedItems):
+    """What a list of structures like `structure` has in it, alone: a list value of the graph for each leaf of these."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, leaves: Sequence[ListValue], structure: Any) -> None:
+        super().__init__(leaves)
+        self.structure = structure
+
+    def holding(self, leaves: Sequence[ListValue]) -> StagedStructures:
+        return StagedStructures(leaves, self.structure)
+
+    def view(self, owner: list[Any]) -> StagedRecords:
+        return StagedRecords.of(owner)
+
+    def text(self) -> str:
+        return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves))
 
 
 class StagedRecords(StagedSequence):
     """A list of structures like `structure` in a function that is being traced, as one list for each leaf."""
 
-    __slots__ = ("columns", "structure")
+    __slots__ = ()
 
     def __init__(self, columns: Sequence[StagedList], structure: Any) -> None:
-        self.columns = list(columns)
-        self.structure = structure
+        self.owner = [StagedStructures([leaf for column in columns for leaf in column.__leaves__()], structure)]
+
+    @property
+    def structure(self) -> Any:
+        """What the elements are like."""
+        return self.owner[0].structure
+
+    @property
+    def columns(self) -> list[StagedList]:
+        """For each leaf of the elements, the list of these as it is now."""
+        return [StagedList(leaf) for leaf in self.__leaves__()]
+
+    def _change(self, change: Callable[..., Any], *others: Iterable[Any]) -> list[Any]:
+        """What `change(column, *other)` gives for each column, which it changes."""
+        columns = self.columns
+        found = [change(column, *each) for column, *each in zip(columns, *others, strict=True)]
+        self.owner[:] = [self.owner[0].holding([leaf for column in columns for leaf in column.__leaves__()])]
+        return found
 
     @classmethod
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
@@ -51,15 +87,6 @@ class StagedRecords(StagedSequence):
 
     # What staging sees.
 
-    def __leaves__(self) -> list[Any]:
-        return [leaf for column in self.columns for leaf in column.__leaves__()]
-
-    def __rebuild__(self, leaves: Sequence[Any]) -> StagedRecords:
-        return StagedRecords([StagedList(leaf) for leaf in leaves], self.structure)
-
-    def __become__(self, leaves: Sequence[Any]) -> None:
-        self.columns = [StagedList(leaf) for leaf in leaves]
-
     def __iterable__(self) -> Counted:
         return Counted(self.length, lambda i: alias_tracking.read(self._pack([column[i] for column in self.columns])),
                        (self,))
@@ -76,36 +103,28 @@ class StagedRecords(StagedSequence):
 
     def append(self, x: Any, /) -> None:
         alias_tracking.put(x)
-        for column, leaf in zip(self.columns, self._leaves(x), strict=True):
-            column.append(leaf)
+        self._change(StagedList.append, self._leaves(x))
 
     def extend(self, iterable: Any, /) -> None:
         if isinstance(iterable, StagedRecords):
-            for column, other in zip(self.columns, iterable.columns, strict=True):
-                column.extend(other)
+            self._change(StagedList.extend, iterable.columns)
         else:
             for x in iterable:
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
         alias_tracking.put(x)
-        for column, leaf in zip(self.columns, self._leaves(x), strict=True):
-            column.insert(index, leaf)
+        self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if there is none."""
-        return self._pack([column.pop(index) for column in self.columns])
+        return self._pack(self._change(lambda column: column.pop(index)))
 
     def clear(self) -> None:
-        for column in self.columns:
-            column.clear()
+        self._change(StagedList.clear)
 
     def reverse(self) -> None:
-        for column in self.columns:
-            column.reverse()
-
-    def copy(self) -> StagedRecords:
-        return StagedRecords([column.copy() for column in self.columns], self.structure)
+        self._change(StagedList.reverse)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -114,8 +133,7 @@ class StagedRecords(StagedSequence):
 
     def __setitem__(self, index: Any, x: Any) -> None:
         alias_tracking.put(x, index)
-        for column, leaf in zip(self.columns, self._leaves(x), strict=True):
-            column[index] = leaf
+        self._change(lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x))
 
     def __add__(self, other: Any) -> StagedRecords:
         result = self.copy()
@@ -151,7 +169,7 @@ class StagedRecords(StagedSequence):
     def __str__(self) -> str:
         leaves = self.__leaves__()
         if all(isinstance(leaf, GraphList) for leaf in leaves):
-            return text_of_records(leaves, self._pack)
+            return staged(f"[{text_of_records(leaves, self._pack)}]")
         return repr(self)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from runtime.core.errors import ShapeError, locate
 from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, GraphTensor
 from runtime.core.trace import convert_to_tensor, user_position
+from runtime.staging.values.iterables import viewed
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.strings import any_text
 
@@ -19,6 +20,7 @@ def truth(value: Any) -> Any:
 
     ShapeError for a tensor that has not exactly one element.
     """
+    value = viewed(value)
     if isinstance(value, Maybe):
         return maybe_truth(value, truth)
     if isinstance(value, StagedText):

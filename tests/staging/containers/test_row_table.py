@@ -314,7 +314,8 @@ def rows_swapped_in_a_loop(n):
 def longer(n):
     g = [[1, 2], [3, 4]]
     g[n][0] = 5
-    g[0].append(1)
+    if n > 0:
+        g[0].append(1)
 
 
 def which(n):
@@ -348,7 +349,7 @@ _ROW = "a list that is a row of a list of lists is part of a tensor here, as a t
      " another, and which one is known only when the graph runs", "Copy the row, row[:], or keep its index."),
     (rows_swapped_in_a_loop, 3, "'g' is, or has, another row of a list of lists after an iteration than before, and"
      " which one is known only when the graph runs", "Copy the row, row[:], or keep its index."),
-    (longer, 3, _ROW + "it has no append()", "Make another list of it first: row[:]."),
+    (longer, 4, _ROW + "it has no append()", "Make another list of it first: row[:]."),
     (which, 2, _ROW + "which one it is, is known only when the graph runs", "Compare their indices."),
     (a_list_in_it, 2, "an item of a list of lists that a tensor was the index of is set to list: such lists hold"
      " numbers", "Use one list for each part, or a tensor with more dimensions."),

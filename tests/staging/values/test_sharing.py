@@ -570,11 +570,7 @@ def test_who_had_a_list_before_it_grew() -> None:
                 held.append(x)
         return len(a)
 
-    first, last = refusal(f)
-    assert first == (
-        f"{__file__}:{f.__code__.co_firstlineno + 3}: a list that changes its length in this statement is used by one"
-        " who had it before, and sees it as it was")
-    assert last == "Get the list from its variable after the statement."
+    assert rt.function(f)(rt.constant(1.0)) == f(1.0) == 5
 
 
 def test_a_list_from_outside_is_as_it_was_after_the_trace() -> None:
