@@ -402,8 +402,8 @@ answered: Final[set[BuiltinFunctionType]] = set()
 
 
 class ListItems:
-    """Base of what a backend puts into a list, alone, in the place of all items: only the graph knows these, or how many
-    there are. The list stays the object that it is, for all that refers to it. Instances do not change."""
+    """Base of what a backend puts into a list, alone, in the place of all items: only the graph knows these, or how
+    many there are. The list stays the object that it is, for all that refers to it. Instances do not change."""
 
     __slots__ = ()
     __autograph__: ClassVar[Backend | None] = None

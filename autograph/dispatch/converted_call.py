@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from operator import index
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, TypeVar
 
 from autograph.core.allowlist import left_alone
@@ -25,6 +25,7 @@ from autograph.core.backend import (
     answered,
     backend_of,
     deciding,
+    has_staged_items,
     keyed,
     kind_of,
     plain,
@@ -106,6 +107,8 @@ def call(fn: Any, /) -> Any:
         return fn if converted is function else MethodType(converted, fn.__self__)
     if cls is BuiltinFunctionType:
         return _overrides.get(fn, fn) if ambient.backend is None else _builtin_while_tracing(ambient.backend, fn)
+    if cls is MethodWrapperType and ambient.backend is not None and has_staged_items(fn.__self__):
+        return ambient.backend.method_of_sequence(fn)
     if cls is type:
         if ambient.backend is not None and fn in _asked:
             return _asked[fn]

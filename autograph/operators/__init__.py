@@ -18,6 +18,7 @@ from autograph.core.backend import (
     ambient,
     backend_of,
     deciding,
+    has_staged_items,
     keyed,
     staging_backend,
 )
@@ -36,11 +37,11 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
 
 __all__ = [
-    "add", "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "delitem", "dict_comp", "each", "element", "eq",
-    "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "if_exp", "imul", "in_", "is_bool", "is_none", "is_same", "item",
-    "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mul", "ne", "nested", "not_", "note", "or_",
-    "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spec", "spread", "text", "to_delete", "try_",
-    "unpack", "while_loop", "with_",
+    "add", "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "delitem", "dict_comp", "each",
+    "element", "eq", "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "if_exp", "imul", "in_", "is_bool",
+    "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mul", "ne",
+    "nested", "not_", "note", "or_", "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice",
+    "spec", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
@@ -334,6 +335,8 @@ def members(*items: Any) -> Any:
 def is_sequence(value: Any, length: int, /) -> Any:
     """Whether a sequence pattern of this length matches: of a tensor, never."""
     backend = staging_backend(value)
+    if backend is not None and has_staged_items(value):
+        return backend.builtins[len](value) == length
     return _is_sequence(value, length) if backend is None else backend.says(value, lambda x: _is_sequence(x, length))
 
 

@@ -249,9 +249,11 @@ _NO_LISTS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 _METHODS: dict[type, Any] = {
     **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),
-    gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated, gast.Attribute: _Containers.attribute,
+    gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated,
+    gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
-    gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented, gast.JoinedStr: _Containers.joined,
+    gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented,
+    gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }
 

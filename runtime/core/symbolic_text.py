@@ -19,8 +19,8 @@ from runtime.core.graph import Value, staging_error
 from runtime.core.types import ListType, TensorShape, TensorType, dtype_of
 
 __all__ = [
-    "COMPARISONS", "ITEMS", "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text", "optional",
-    "placeholder", "repr_of", "show", "show_tensor", "staged", "text_of",
+    "COMPARISONS", "ITEMS", "REPR", "Hole", "StagedText", "Template", "describe", "is_for_text", "makes_text",
+    "optional", "placeholder", "repr_of", "show", "show_tensor", "staged", "text_of",
 ]
 
 _numbers: Final = count(1)

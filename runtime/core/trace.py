@@ -43,7 +43,6 @@ __all__ = [
 
 backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging.backend`
 
-
 NOW: Final = object()
 
 
@@ -296,15 +295,15 @@ def _convert(value: Any) -> Any:
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value
     if has_staged_items(value):
-        return value[0].view(value).__tensor__()
+        return _convert(value[0].view(value))
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return OPERATORS["stack"]([_convert(item) for item in value])
     return value
 
 
 def _holds_tensor(value: Sequence[Any]) -> bool:
-    return any(isinstance(item, Tensor) or hasattr(type(item), "__tensor__")
-               or (isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in value)
+    return any(isinstance(item, Tensor) or hasattr(type(item), "__tensor__") or (
+        isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in value)
 
 
 def convert_to_tensor(

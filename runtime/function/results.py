@@ -50,7 +50,7 @@ from runtime.function.reconstruction import (
     spread,
 )
 from runtime.function.signature import Call, children, keys_in_order, rebuild
-from runtime.staging.containers.row_table import Row, RowItems
+from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict_presence_class import keys_set
 from runtime.staging.values.iterables import Staged, viewed
@@ -302,7 +302,7 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
     if isinstance(returned, StagedItems):
         return _plan_items(returned, outputs)
     if isinstance(returned, RowItems):
-        return _plan_row(returned.view(returned.owner or [returned]), outputs)
+        return _plan_row(StoredRow([returned]), outputs)
     if isinstance(returned, Row):
         row = _plan_row(returned, outputs)
         return lambda values: [*row(values)]

@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from autograph.backend import HEAP_TYPE, name_of, path_of, unbound_text, until_gone
+from autograph.backend import HEAP_TYPE, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.graph import Position
@@ -53,6 +53,8 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
     """
     if isinstance(value, EagerTensor):
         return style(value._array, "!r" if nested else "")
+    if has_staged_items(value):
+        value = value[0].view(value)
     stands_for = getattr(type(value), "__stands_for__", None)
     if isinstance(value, Tensor) or (nested and stands_for is None and hasattr(type(value), "__leaves__")):
         return format(value, "!r" if nested else "")

@@ -54,8 +54,8 @@ def _records_rule(*types: Type, record: Template, order: tuple[int, ...]) -> Ten
 
 
 _RECORDS: Final = Op("render_records", _records_kernel, _records_rule,
-                     doc="The items of a list of records, one column for each part, as Python shows them, as UTF-8. `record` is the"
-                         " text of one; its holes take the columns in `order`.")
+                     doc="The items of a list of records, one column for each part, as Python shows them, as UTF-8."
+                         " `record` is the text of one; its holes take the columns in `order`.")
 
 
 class _Part:

@@ -345,6 +345,8 @@ class Staging:
         return says(value, test)
 
     def matched(self, value: Any) -> Any:
+        if has_staged_items(value):
+            return [*viewed(value)]
         return known(value, "which pattern it matches")
 
     def read(self, value: Any) -> Any:

@@ -25,7 +25,7 @@ from runtime.staging.values.alias_tracking import is_given, origin_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, normalised_index, stacked, viewed
 
-__all__ = ["ChosenRow", "Row", "RowItems", "are_rows", "remake_before", "store"]
+__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store"]
 
 
 class _Table:

@@ -73,7 +73,7 @@ def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     repeated = _repeated(_staged(sequence, "repeated", "how often it is repeated", remedy), count)
     if not in_place:
         return repeated
-    kept: list[Any] = sequence
+    kept: Any = sequence
     kept[:] = repeated.owner
     return kept
 

@@ -113,12 +113,14 @@ def looks(fn: Any) -> bool:
     if issubclass(kind, BuiltinFunctionType):
         owner = fn.__self__
         if isinstance(owner, ModuleType):
-            if owner is builtins or owner is _operator:
+            if owner is _operator:
+                return True
+            if owner is builtins:
                 return fn in _LOOKING
             return not _holds(owner.__name__)
         return _type_looks(owner if isinstance(owner, type) else type(owner))
     if kind in _MEMBERS:
-        return _type_looks(fn.__objclass__)
+        return fn.__objclass__ is list or _type_looks(fn.__objclass__)
     if not isinstance(fn, type):
         return _type_looks(kind)
     if issubclass(fn, dict):  # other than its methods
@@ -144,8 +146,11 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
-    if fn is copy.copy and len(args) == 1 and has_staged_items(args[0]):
-        return lambda items: shown(viewed(items).copy())
+    if any(map(has_staged_items, args)):
+        if fn is copy.copy:
+            return lambda items: shown(viewed(items).copy())
+        if getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) is list:
+            return lambda *args: _on_views(fn, args)
     cls = fn.__objclass__ if type(fn) in _MEMBERS else None
     if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])
@@ -179,6 +184,21 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     if not (fn in (int, float) and len(args) == 1):
         _check(fn, held)
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+
+
+def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
+    """What a function of `operator`, or a method called by the name of the class `list`, gives for lists with staged
+    items."""
+    if fn.__name__ in _OF_LISTS:
+        return operators.call(getattr(operators, fn.__name__))(*args)
+    views = tuple(map(viewed, args))
+    if getattr(fn, "__objclass__", None) is list:
+        return shown(getattr(views[0], fn.__name__)(*views[1:]))
+    found = fn(*views)
+    return args[0] if found is views[0] else shown(found)
+
+
+_OF_LISTS: Final = frozenset({"add", "mul", "iadd", "imul", "lt", "le", "gt", "ge", "eq", "ne"})
 
 
 def _wants_list(fn: Any, args: tuple[Any, ...]) -> bool:

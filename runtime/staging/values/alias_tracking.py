@@ -24,7 +24,8 @@ from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
-    "Bodies", "Changes", "after_return", "apart", "began", "bodies_open", "contents_of", "copies_in", "copy_of", "given", "holding", "is_apart", "is_carried", "is_copy", "is_given",
+    "Bodies", "Changes", "after_return", "apart", "began", "bodies_open", "contents_of", "copies_in", "given",
+    "holding", "is_apart", "is_carried", "is_given",
     "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which",
     "origin_before", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
 ]
@@ -225,11 +226,6 @@ def is_carried(value: Any) -> bool:
     return False
 
 
-def is_copy(value: Any, origin: Any) -> bool:
-    """Whether the body that is open always begins with `value` as a copy of `origin`."""
-    return not _open.bodies or _open.bodies[-1].copies.get(id(value), (None, None))[1] is origin
-
-
 def leaves(value: Any, origin: Any) -> None:
     """The body that is open leaves the container `value`, which is `origin`, that was there before, or a copy of it."""
     if _open.bodies:
@@ -247,12 +243,6 @@ def origin_of(value: Any) -> Any:
 def is_given(value: Any) -> bool:
     """Whether the body that is open begins with a container that is no copy of one container outside of it."""
     return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
-
-
-def copy_of(value: Any) -> Any:
-    """What the body that is open was given as a copy of `value`, else `value`."""
-    copies = _open.bodies[-1].copies.values() if _open.bodies else ()
-    return next((copy for copy, origin in copies if origin is value), value)
 
 
 def originals_of(value: Any) -> Iterator[Any]:

@@ -83,6 +83,9 @@ class StagedItems(ListItems, Unusable):
     def __format__(self, spec: str) -> str:
         return self.text()
 
+    __eq__ = __ne__ = __bool__ = Unusable._refuse  # type: ignore[assignment]
+    __hash__ = ListItems.__hash__
+
     def refuse(self) -> NoReturn:
         _refuse("the items of a staged list are not known here", "Use the list in converted code, or rt.stack(l).")
 

@@ -119,7 +119,7 @@ def marked(text: str, around: frozenset[str] = frozenset()) -> list[str]:
          if a:
              x = 1
          return x + 1, x < 1, x[0], x.y, f"{x}", x(a), not x
-     """, ["5: x[0]", "5: x.y"]),
+     """, ["5: x.y"]),
     ("""
      def f(a):
          if a:
