@@ -213,8 +213,7 @@ def takes_item(node: Any) -> bool:
     tensor."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
-    index = node.slice
-    return not isinstance(index, gast.Tuple) and not (isinstance(index, gast.Constant) and isinstance(index.value, str))
+    return not isinstance(node.slice, gast.Tuple)
 
 
 def spreads(node: Any) -> bool:

@@ -22,7 +22,7 @@ from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ListItems", "ambient", "announce", "announced", "answered",
-    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "kind_of", "kinds", "plain", "register", "replacing",
+    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "replacing",
     "staging_backend",
 ]
 
@@ -246,12 +246,12 @@ class Backend(Protocol):
         container[index] = value
 
     def delete_item(self, container: Any, index: Any) -> None:
-        """`del container[index]` for a list whose items are the backend's."""
+        """`del container[index]` for a list whose items are the backend's, or a dict."""
         del container[index]
 
-    def list_operation(self, name: str, left: Any, right: Any) -> Any:
-        """`left + right` or the like, by its name in the module operator, of which one is a list: its items, or what it
-        meets, may be the backend's."""
+    def container_operation(self, name: str, left: Any, right: Any) -> Any:
+        """`left + right` or the like, by its name in the module operator, of which one is a list or dict: its items, or
+        what it meets, may be the backend's."""
         return getattr(operator, name)(left, right)
 
     def list_item(self, value: Any) -> Any:
@@ -277,9 +277,6 @@ class Backend(Protocol):
 
     def check_keys(self, value: Any) -> None:
         """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
-
-    def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
-        """Told of an item of a dict that is state, when it is set."""
 
     # What may be None or not be there, as a staged branch may have left it.
 
@@ -362,8 +359,6 @@ class _Ambient(threading.local):
 keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
 """Types of what has the keys of a dict, of which a backend that traces may know more than Python."""
-kinds: Final[dict[type, type]] = {}
-"""By the class that a backend gives a dict of whose keys it alone knows whether they are there, the class it had."""
 _lock = threading.Lock()
 ambient: Final = of_trace(_Ambient())
 
@@ -416,12 +411,6 @@ class ListItems:
 def has_staged_items(value: Any) -> bool:
     """Whether the items of a list are a backend's."""
     return type(value) is list and len(value) == 1 and isinstance(value[0], ListItems)
-
-
-def kind_of(value: Any) -> Any:
-    """The type of a value; of a dict, its own methods, whatever a backend has in their place (`kinds`)."""
-    cls = type(value)
-    return kinds.get(cls, cls)
 
 
 def backend_of(value: Any) -> Backend | None:

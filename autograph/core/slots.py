@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import OrderedDict
 from collections.abc import Hashable
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, cast
 
-from autograph.core.backend import HEAP_TYPE, kind_of
+from autograph.core.backend import HEAP_TYPE
 from autograph.core.tracebacks import is_internal
 
 __all__ = [
-    "Globals", "drop", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
+    "Globals", "fields_in", "is_users_class", "is_users_object", "put", "slots_of", "take_out",
 ]
 
 
@@ -87,16 +86,7 @@ def take_out(holder: Any, key: Any) -> None:
     elif _is_in_slot(holder, key):
         object.__delattr__(holder, key)
     else:
-        drop(_parts_by_key(holder), key)
-
-
-def drop(holder: Any, key: Any) -> None:
-    """Take an item out of a dict or list."""
-    kind: Any = kind_of(holder)
-    if kind is type(holder):
-        del holder[key]
-    else:  # its class asks which keys there are
-        (OrderedDict if kind is OrderedDict else dict).__delitem__(holder, key)
+        del _parts_by_key(holder)[key]
 
 
 def _is_in_slot(holder: Any, key: Any) -> bool:

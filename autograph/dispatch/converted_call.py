@@ -27,7 +27,6 @@ from autograph.core.backend import (
     deciding,
     has_staged_items,
     keyed,
-    kind_of,
     plain,
     staging_backend,
 )
@@ -103,12 +102,17 @@ def call(fn: Any, /) -> Any:
         return _function(fn)
     if cls is MethodType:
         function = fn.__func__
+        if ambient.backend is not None and type(fn.__self__) in keyed:
+            return ambient.backend.method_of_dict(fn)
         converted = _function(function) if type(function) is FunctionType else function
         return fn if converted is function else MethodType(converted, fn.__self__)
     if cls is BuiltinFunctionType:
         return _overrides.get(fn, fn) if ambient.backend is None else _builtin_while_tracing(ambient.backend, fn)
-    if cls is MethodWrapperType and ambient.backend is not None and has_staged_items(fn.__self__):
-        return ambient.backend.method_of_sequence(fn)
+    if cls is MethodWrapperType and ambient.backend is not None:
+        if has_staged_items(fn.__self__):
+            return ambient.backend.method_of_sequence(fn)
+        if type(fn.__self__) in keyed:
+            return ambient.backend.method_of_dict(fn)
     if cls is type:
         if ambient.backend is not None and fn in _asked:
             return _asked[fn]
@@ -252,7 +256,7 @@ def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
     """The backend of one of the values, or of what a list, tuple or dict among them holds, down to a depth."""
     for value in values:
-        cls = kind_of(value)
+        cls = type(value)
         found = backend_of(value)
         if found is None and depth and (cls is list or cls is tuple or cls is dict):
             found = _backend_within(dict.values(value) if cls is dict else value, depth - 1)

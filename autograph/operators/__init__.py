@@ -26,7 +26,24 @@ from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call
 from autograph.operators import loop_rotation
-from autograph.operators.containers import add, delitem, eq, extended, ge, gt, iadd, imul, item, le, lt, mul, ne, spread
+from autograph.operators.containers import (
+    add,
+    bitor,
+    delitem,
+    eq,
+    extended,
+    ge,
+    gt,
+    iadd,
+    ibitor,
+    imul,
+    item,
+    le,
+    lt,
+    mul,
+    ne,
+    spread,
+)
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
 from autograph.operators.loop_unrolling import Items, unroll
@@ -37,19 +54,18 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
 
 __all__ = [
-    "add", "and_", "assert_", "attribute", "attributes", "bind", "call", "cond", "delitem", "dict_comp", "each",
-    "element", "eq", "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "if_exp", "imul", "in_", "is_bool",
-    "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mul", "ne",
-    "nested", "not_", "note", "or_", "percent", "place", "read", "reduce", "set_comp", "setitem", "shown", "slice",
-    "spec", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
+    "add", "and_", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem", "dict_comp",
+    "each", "element", "eq", "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor", "if_exp", "imul", "in_",
+    "is_bool", "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged",
+    "mul", "ne", "nested", "not_", "note", "or_", "percent", "place", "read", "reduce", "set_comp", "setitem",
+    "shown", "slice", "spec", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
 isub, imatmul = _operator.isub, _operator.imatmul
 itruediv, ifloordiv, imod, ipow = _operator.itruediv, _operator.ifloordiv, _operator.imod, _operator.ipow
-ilshift, irshift, iand, ior, ixor = (
-    _operator.ilshift, _operator.irshift, _operator.iand, _operator.ior, _operator.ixor
-)
+ilshift, irshift, iand, ixor = _operator.ilshift, _operator.irshift, _operator.iand, _operator.ixor
+ior = ibitor
 Thunk = Callable[[], Any]
 
 
@@ -84,7 +100,7 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
         while True:
             mark = checkpoint(test)
             going = test()
-            backend = staging_backend(going)
+            backend = deciding(going)
             if backend is not None:
                 rollback(mark)
                 _stage_while(backend, test, body, state, options)
@@ -309,7 +325,7 @@ def in_(value: Any, container: Any, /) -> Any:
     """`value in container`."""
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
-        if type(value) in (tuple, list):  # which may hold the backend's, as may the items
+        if type(value) in (tuple, list) or type(value) in keyed:  # which may hold the backend's, as may the items
             backend = ambient.backend
         else:
             backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
@@ -342,7 +358,7 @@ def is_sequence(value: Any, length: int, /) -> Any:
 
 def matched(value: Any, /) -> Any:
     """The subject of a `match` that stays Python."""
-    backend = staging_backend(value)
+    backend = deciding(value)
     return value if backend is None else backend.matched(value)
 
 
@@ -547,7 +563,7 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
         backend = backend_of(target)
         if backend is not None:
             return backend.setitem(target, index, value)
-        place(target)[index] = value
+        place(target)[index] = spread(value) if type(index) is slice else value
         return target
     except BaseException as error:
         prune(error)

@@ -5,10 +5,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, has_staged_items, staging_backend
+from autograph.core.backend import ambient, deciding, has_staged_items, keyed, staging_backend
 from autograph.core.tracebacks import own_errors
 
-__all__ = ["add", "delitem", "eq", "extended", "ge", "gt", "iadd", "imul", "item", "le", "lt", "mul", "ne", "spread"]
+__all__ = [
+    "add", "bitor", "delitem", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "item", "le", "lt", "mul", "ne",
+    "spread",
+]
 
 
 def _imul(value: Any, other: Any) -> Any:
@@ -21,29 +24,30 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
 
     @own_errors
     def apply(left: Any, right: Any, /) -> Any:
-        if ambient.backend is not None and (type(left) is list or type(right) is list):
-            return ambient.backend.list_operation(name, left, right)
+        if ambient.backend is not None and (type(left) in _CHANGING or type(right) in _CHANGING):
+            return ambient.backend.container_operation(name, left, right)
         return python(left, right)
 
     apply.__name__ = apply.__qualname__ = name
     return apply
 
 
-add, mul, iadd, imul = map(_arithmetic, ("add", "mul", "iadd", "imul"))
+_CHANGING = frozenset({list, *(kind for kind in keyed)})
+add, mul, iadd, imul, bitor, ibitor = map(_arithmetic, ("add", "mul", "iadd", "imul", "or_", "ior"))
 
 
 @own_errors
 def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
-    if ambient.backend is not None and has_staged_items(container):
+    if ambient.backend is not None and (has_staged_items(container) or type(container) in keyed):
         ambient.backend.delete_item(container, index)
     else:
         del container[index]
 
 
 def spread(items: Any, /) -> Any:
-    """The `items` in `f(*items)` or `a, b = items`, which have to be known."""
-    backend = backend_of(items) if has_staged_items(items) else None
+    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`, which have to be known."""
+    backend = deciding(items) if type(items) in _CHANGING else None
     return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
 
 
@@ -57,7 +61,7 @@ def item(container: Any, index: Any, /) -> Any:
             bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
             if any(staging_backend(bound) is not None for bound in bounds):
                 return ambient.backend.item(container, index)
-        elif type(container) is dict and backend_of(index) is not None:
+        elif type(container) in keyed:
             return ambient.backend.item(container, index)
         return ambient.backend.read(container[index])
     return container[index]
@@ -69,7 +73,7 @@ _SEQUENCES = frozenset({list, tuple, range})
 @own_errors
 def extended(made: Any, items: Any, /) -> Any:
     """`[*made, *items]`, of a list that nobody else has, in code that a backend traces."""
-    backend = staging_backend(items)
+    backend = deciding(items)
     items = [*items] if backend is None else backend.builtins[list](items)
     return items if type(made) is list and not made else add(made, items)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, has_staged_items, replacing, staging_backend
+from autograph.core.backend import ambient, backend_of, has_staged_items, keyed, replacing, staging_backend
 from autograph.core.tracebacks import own_errors
-from autograph.operators.containers import item
+from autograph.operators.containers import item, spread
 
 __all__ = ["attribute", "element", "place"]
 
@@ -46,7 +46,7 @@ class _Container:
         if ambient.backend is not None and (asks(index) is not None or has_staged_items(self.container)):
             ambient.backend.put_item(self.container, index, value, self.around)
         else:
-            self.container[index] = value
+            self.container[index] = spread(value) if type(index) is slice else value
 
 
 def place(container: Any, around: Any = None, /) -> Any:
@@ -55,7 +55,7 @@ def place(container: Any, around: Any = None, /) -> Any:
     return container if ambient.backend is None or type(container) not in _KINDS else _Container(container, around)
 
 
-_KINDS = frozenset({list, dict})
+_KINDS = frozenset({list, *keyed})
 
 
 class _Place:

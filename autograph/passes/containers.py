@@ -182,23 +182,31 @@ class _Containers:
     def operation(self, node: Any) -> Any:
         if percent_text(node):
             return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
-        name = _OF_LISTS.get(type(node.op))
+        name = _OF_CONTAINERS.get(type(node.op))
         self.below(node)
         sides = node.left, node.right
-        if name is None or any(isinstance(side, _NO_LISTS) and not _counts(side, node.op) for side in sides):
+        if name is None or any(isinstance(side, _NO_CONTAINERS) and not _counts(side, node.op) for side in sides):
             return node
         return operator_call(name, [node.left, node.right], node)
 
     def augmented(self, node: Any) -> Any:
         """`x += y`, `x.a += y`, of what may be a list."""
-        name, target = _OF_LISTS.get(type(node.op)), node.target
-        is_named = isinstance(target, gast.Name) or (isinstance(target, gast.Attribute) and _is_dotted(target.value))
-        if name is None or not is_named or (isinstance(node.value, _NO_LISTS) and not _counts(node.value, node.op)):
+        name, target = _OF_CONTAINERS.get(type(node.op)), node.target
+        is_named = not isinstance(target, gast.Subscript) and _is_dotted(getattr(target, "value", target))
+        is_plain = isinstance(node.value, _NO_CONTAINERS) and not _counts(node.value, node.op)
+        if name is None or not is_named or is_plain:
             return self.below(node)
         found = copy.deepcopy(target)
         found.ctx = gast.Load()
         value = operator_call(f"i{name}", [self.visit(found), self.visit(node.value)], node)
         return at(gast.Assign([self.visit(target)], value, None), node)
+
+    def starred(self, node: Any) -> Any:
+        """`*x`, or `yield from x`."""
+        self.below(node)
+        if isinstance(getattr(node, "ctx", None), (gast.Load, type(None))):
+            node.value = operator_call("spread", [node.value], node)
+        return node
 
     def joined(self, node: Any) -> Any:
         made = self.below(node)
@@ -223,9 +231,9 @@ class _Containers:
             return node
         is_text = makes_text(node)
         self.below(node)
-        for argument in node.args:
-            if isinstance(argument, gast.Starred):
-                argument.value = operator_call("spread", [argument.value], argument)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                keyword.value = operator_call("spread", [keyword.value], keyword.value)
         return operator_call("text", [node], node) if is_text else node
 
     def try_(self, node: Any) -> Any:
@@ -243,9 +251,9 @@ class _Containers:
         return node
 
 
-_OF_LISTS = {gast.Add: "add", gast.Mult: "mul"}
-"""What Python does with lists by operators."""
-_NO_LISTS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
+_OF_CONTAINERS = {gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor"}
+"""What Python does with lists and dicts by operators."""
+_NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 _METHODS: dict[type, Any] = {
     **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),
@@ -253,7 +261,7 @@ _METHODS: dict[type, Any] = {
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
     gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented,
-    gast.JoinedStr: _Containers.joined,
+    gast.Starred: _Containers.starred, gast.YieldFrom: _Containers.starred, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }
 

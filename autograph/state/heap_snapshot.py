@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND, kind_of
+from autograph.core.backend import UNBOUND
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Held, Reach, cell_is_filled, only_atoms
@@ -65,7 +65,7 @@ class Heap:
         for held, before in self.records:
             path, value, hint = held
             whole = type(value) is list or hasattr(type(value), "__become__")
-            if id(value) in own or (path in known and (whole or kind_of(value) is dict)):
+            if id(value) in own or (path in known and (whole or type(value) is dict)):
                 continue
             if whole:
                 now = self._copy(value)
@@ -220,7 +220,7 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
     if hasattr(type(value), "__become__"):
         return list(enumerate(value.__leaves__()))
     if isinstance(value, dict):
-        return list(kind_of(value).items(value))
+        return list(dict.items(value))
     if isinstance(value, (list, tuple)):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
@@ -234,7 +234,8 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
         value[:] = [part for _, part in parts]
     elif isinstance(value, dict):
         value.clear()
-        kind_of(value).update(value, parts)
+        for key, part in parts:
+            put(value, key, part)
     else:
         for name, part in parts:
             object.__setattr__(value, name, part)

@@ -13,10 +13,9 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
-from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, kind_of, replacing
+from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, replacing
 from autograph.core.code_cache import inside, per_code
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
-from autograph.core.slots import drop
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
@@ -163,7 +162,7 @@ class State:
         A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
         has; or if it is a list and the index is known in the body only, or is staged."""
         values = [self.get(path_of(name)) for name in names]
-        wholes = {id(value) for value in values if kind_of(value) in (list, dict)}
+        wholes = {id(value) for value in values if type(value) in (list, dict)}
         found: dict[str, str] = {}
         for name in names:
             path = path_of(name)
@@ -239,12 +238,10 @@ class State:
             else:
                 setattr(holder, key, value)
         elif value is UNBOUND:
-            drop(holder, self.key(kind, key))
+            del holder[self.key(kind, key)]
         else:
             key = self.key(kind, key)
             holder[key] = value
-            if isinstance(holder, dict) and ambient.backend is not None:
-                ambient.backend.item_set(holder, key)
 
     def key(self, kind: str, key: Any) -> Any:
         return self.get((key,)) if kind == "[name]" else key
@@ -253,7 +250,7 @@ class State:
 def _takes_any(holder: Any, kind: str) -> bool:
     """Whether an item, or an attribute, of this can be set as it is."""
     setter: Any = type(holder).__setattr__
-    return setter is object.__setattr__ if kind == "." else kind_of(holder) in (list, dict)
+    return setter is object.__setattr__ if kind == "." else type(holder) in (list, dict)
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:
@@ -471,7 +468,7 @@ class Snapshot:
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
         self.contents: list[Any] = [
-            list(value) if type(value) is list else dict(dict.items(value)) if kind_of(value) is dict else None
+            list(value) if type(value) is list else dict(dict.items(value)) if type(value) is dict else None
             for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
         self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
@@ -485,7 +482,7 @@ class Snapshot:
         for value, content in zip(self.values, self.contents):
             if type(value) is list:
                 value[:] = content
-            elif kind_of(value) is dict:
+            elif type(value) is dict:
                 value.clear()
                 dict.update(value, content)
         self.state.write(self.values)

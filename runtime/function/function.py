@@ -42,7 +42,6 @@ from runtime.function.signature import Call, InvalidArgumentsError, Signature, i
 from runtime.function.variable import Creation
 from runtime.ops.control import join_types
 from runtime.staging.values.body_tracing import trace_function
-from runtime.staging.values.dict_presence_class import partial_dicts
 
 __all__ = ["Function", "function"]
 
@@ -366,7 +365,7 @@ class Function(Called):
                 with meeting() if self.autograph else nullcontext():
                     outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     try:
-                        with partial_dicts(), unwritable(outside.arrays):
+                        with unwritable(outside.arrays):
                             returned = trace_function(lambda: fn(*args, **kwargs))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                     finally:

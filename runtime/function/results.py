@@ -52,7 +52,6 @@ from runtime.function.reconstruction import (
 from runtime.function.signature import Call, children, keys_in_order, rebuild
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
-from runtime.staging.values.dict_presence_class import keys_set
 from runtime.staging.values.iterables import Staged, viewed
 from runtime.staging.values.list import StagedItems, to_python
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
@@ -104,7 +103,6 @@ def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
         return
     if isinstance(container, dict):
         fill(container, parts)
-        keys_set(container)
         return
     for key in fields_in(container) or {}:
         if all(key != name for name, _ in parts):

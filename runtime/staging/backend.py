@@ -11,8 +11,10 @@ from autograph.backend import (
     ListItems,
     Values,
     announce,
+    backend_of,
     draws_random_numbers,
     has_staged_items,
+    keyed,
 )
 from runtime.core import trace
 from runtime.core.array_writes import set_item
@@ -38,8 +40,7 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import leaves, may_be_others
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, in_body, rollback
-from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.dict_presence_class import keys_set
+from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
 from runtime.staging.values.iterables import Staged, Unusable, as_iterable, viewed
 from runtime.staging.values.list import is_staged_list, shown
@@ -295,24 +296,29 @@ class Staging:
         return method_of_sequence(method)
 
     def item(self, container: Any, index: Any) -> Any:
-        if type(container) is dict:
+        if type(container) in keyed and (type(container) is dict or backend_of(index) is None):
             return item_of(container, index)
         if has_staged_items(container):
             return shown(viewed(container)[index])
-        return container[index] if isinstance(index, str) else shown(item_at(container, index))
+        return container[index] if isinstance(index, str) or isinstance(container, dict) else shown(item_at(container, index))
 
     def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
         if type(container) is dict:
             put_item_of(container, index, value)
-        elif isinstance(index, str) or has_staged_items(container):
+        elif isinstance(index, str) or has_staged_items(container) or isinstance(container, dict):
             viewed(container)[index] = value
         else:
             put_item_at(container, index, value, around)
 
     def delete_item(self, container: Any, index: Any) -> None:
-        del viewed(container)[index]
+        if type(container) in keyed:
+            delete(container, index)
+        else:
+            del viewed(container)[index]
 
-    def list_operation(self, name: str, left: Any, right: Any) -> Any:
+    def container_operation(self, name: str, left: Any, right: Any) -> Any:
+        if name in ("or_", "ior"):
+            return union(left, right, in_place=name == "ior")
         return list_operation(name, left, right)
 
     def compare(self, name: str, left: Any, right: Any) -> Any:
@@ -332,9 +338,6 @@ class Staging:
 
     def text(self, value: Any) -> Any:
         return staged(value) if isinstance(value, str) else value
-
-    def item_set(self, mapping: dict[Any, Any], key: Any) -> None:
-        keys_set(mapping, key)
 
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from autograph.backend import has_staged_items, operators
 from runtime.staging.containers.heapq_bisect import compare_items
+from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import viewed
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe
@@ -33,6 +34,8 @@ def compare(name: str, left: Any, right: Any) -> Any:
     or a bool scalar tensor; of others their own methods do."""
     if left is right and has_staged_items(left):
         return name in ("eq", "le", "ge")
+    if name in ("eq", "ne") and have_other_keys(left, right):
+        return name == "ne"
     left, right = viewed(left), viewed(right)
     if _are_staged_lists(left, right):
         return _by_a_loop(name, left, right)
@@ -59,8 +62,10 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 def equals(value: Any, item: Any) -> Any:
     """Whether an item equals a value, as Python asks it of items: a bool, or a bool scalar tensor. The parts of
     containers are compared one by one, up to two that differ."""
-    if value is item and has_staged_items(value):
+    if value is item and isinstance(value, (list, tuple, dict)):
         return True
+    if have_other_keys(value, item):
+        return False
     value, item = viewed(value), viewed(item)
     for one, other in ((value, item), (item, value)):
         if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):

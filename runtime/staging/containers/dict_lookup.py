@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import BuiltinFunctionType
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -23,7 +22,7 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, where
-from runtime.staging.values import dict_presence_class
+from runtime.staging.values import dict_presence
 from runtime.staging.values.iterables import first_true, stacked, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.optional import Maybe
@@ -49,9 +48,10 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     return decorated
 
 
-@_else(operator.getitem)
+@_else(dict_presence.item)
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
+    dict_presence.check_keys(mapping)
     place = _place(list(mapping), key)
     _check(place, len(mapping), key)
     return _at([*mapping.values()], place)
@@ -60,6 +60,7 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
 @_else(operator.setitem)
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. UnimplementedError, when the graph runs, if the key is not there."""
+    dict_presence.check_keys(mapping)
     place = _place(list(mapping), key)
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
     mapping.update([(each, _chosen(equal(place, i), value, old, each))
@@ -73,15 +74,17 @@ def has_key(mapping: Any, key: Any) -> Any:
     return place < len(mapping)
 
 
-def method_of_dict(fn: BuiltinFunctionType) -> Any:
-    """What stands for the method `fn` of a dict of which Python knows all keys."""
-    staged = _METHODS.get(fn.__name__)
+def method_of_dict(fn: Any) -> Any:
+    """What stands for the bound method `fn` of a dict."""
+    staged, found = _METHODS.get(fn.__name__), dict_presence.method_of(fn)
     if staged is None or type(fn.__self__) is not dict:
-        return dict_presence_class.method_of_dict(fn)
+        return found
 
     def called(*args: Any, **keywords: Any) -> Any:
         asks = args and not keywords and backend_of(args[0]) is not None
-        return (functools.partial(staged, fn.__self__) if asks else fn)(*args, **keywords)
+        if asks:
+            dict_presence.check_keys(fn.__self__)
+        return (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
 
     return called
 

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import has_staged_items
+from autograph.backend import has_staged_items, keyed
 from runtime.core import pytree
 from runtime.core.graph import staging_error
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices
@@ -30,6 +30,7 @@ from runtime.staging.containers.row_table import are_rows, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
+from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.flatten import staged_list
 from runtime.staging.values.iterables import (
     StagedRange,
@@ -42,6 +43,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, fold, shown
+from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose, either, is_number, makers, replaced
 from runtime.staging.values.truthiness import truth
@@ -277,16 +279,24 @@ def method_of_sequence(method: Any) -> Any:
     if has_staged_items(sequence):
         return lambda *args, **kwargs: shown(getattr(viewed(sequence), method.__name__)(*map(viewed, args), **kwargs))
     if method.__name__ == "extend" and type(sequence) is list:
-        return lambda items: (list_operation("iadd", sequence, items), None)[1] if has_staged_items(items) else method(
-            items)
+        return functools.partial(_extend, method)
     if found is None or type(sequence) not in (list, tuple):
         return method
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        staged = callable(kwargs.get("key")) or stages_within([*args, *sequence])
+        staged = keys.are_uncertain or callable(kwargs.get("key")) or stages_within([*args, *sequence])
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called
+
+
+def _extend(method: Any, items: Any, /) -> None:
+    if type(items) in keyed:
+        check_keys(items)
+    if has_staged_items(items):
+        list_operation("iadd", method.__self__, items)
+    else:
+        method(items)
 
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {

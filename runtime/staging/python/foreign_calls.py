@@ -34,8 +34,8 @@ from autograph.backend import (
     LOGGING_SKIPS_ITSELF,
     ListItems,
     has_staged_items,
+    is_internal,
     keyed,
-    kinds,
     left_alone,
     only_atoms,
     operators,
@@ -52,6 +52,7 @@ from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Unusable, viewed
 from runtime.staging.values.list import shown
+from runtime.staging.values.optional import keys
 
 __all__ = ["given", "looks", "percent"]
 
@@ -105,7 +106,26 @@ _FRAMES: Final = 2
 def looks(fn: Any) -> bool:
     """Whether `given` has something to say of a callee that runs as it is."""
     kind = type(fn)
-    if fn is copy.copy or any(fn is each for each in _CALL):
+    if keys.are_uncertain and getattr(fn, "__name__", "") not in _HOLD_IT and not (
+            kind is FunctionType and is_internal(fn.__code__.co_filename)):
+        return True
+    return fn is copy.copy or _is_of_lists(fn) or _looks(fn)
+
+
+def _is_of_lists(fn: Any) -> bool:
+    """Whether a callee is a function of `operator`, or a method called by the name of the class `list`."""
+    return getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) is list
+
+
+_HOLD_IT: Final = frozenset({
+    "append", "appendleft", "copy", "deepcopy", "get", "id", "insert", "is_", "is_not", "put", "setattr",
+    "setdefault"})
+"""Callees that do not ask which keys there are in a dict that they are given."""
+
+
+def _looks(fn: Any) -> bool:
+    kind = type(fn)
+    if any(fn is each for each in _CALL):
         return True
     if kind is FunctionType:
         rule = left_alone(fn)
@@ -113,14 +133,12 @@ def looks(fn: Any) -> bool:
     if issubclass(kind, BuiltinFunctionType):
         owner = fn.__self__
         if isinstance(owner, ModuleType):
-            if owner is _operator:
-                return True
-            if owner is builtins:
+            if owner is builtins or owner is _operator:
                 return fn in _LOOKING
             return not _holds(owner.__name__)
         return _type_looks(owner if isinstance(owner, type) else type(owner))
     if kind in _MEMBERS:
-        return fn.__objclass__ is list or _type_looks(fn.__objclass__)
+        return _type_looks(fn.__objclass__)
     if not isinstance(fn, type):
         return _type_looks(kind)
     if issubclass(fn, dict):  # other than its methods
@@ -149,11 +167,17 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     if any(map(has_staged_items, args)):
         if fn is copy.copy:
             return lambda items: shown(viewed(items).copy())
-        if getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) is list:
+        if _is_of_lists(fn):
             return lambda *args: _on_views(fn, args)
     cls = fn.__objclass__ if type(fn) in _MEMBERS else None
     if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])
+    if keys.are_uncertain and getattr(fn, "__name__", "") not in _HOLD_IT:
+        for value in (*args, *keywords.values()):
+            if type(value) in keyed:
+                check_keys(value)
+    if not _looks(fn):
+        return fn  # type: ignore[no-any-return]
     if any(fn is each for each in _CALL):
         return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
     if getattr(fn, "__name__", "") in _TAKE_ROWS and len(args) == 1 and type(args[0]) in _LAZY:
@@ -228,10 +252,7 @@ def _called(value: Any) -> Any:
 
 def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
     """A method called by the name of the class, as in `dict.keys(d)`, where only the graph may know the keys."""
-    bound = getattr(mapping, fn.__name__) if type(mapping) in kinds else fn.__get__(mapping)
-    method = method_of_dict(bound) if type(bound) is BuiltinFunctionType else bound
-    if method is bound and type(mapping) not in kinds:
-        return fn  # type: ignore[no-any-return]
+    method = method_of_dict(fn.__get__(mapping))
     return lambda _, *args, **keywords: method(*args, **keywords)
 
 

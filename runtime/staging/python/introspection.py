@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
-from autograph.backend import is_body, is_container, is_internal, keyed, kind_of, operators
+from autograph.backend import is_body, is_container, is_internal, keyed, operators
 from runtime.core.graph import staging_error
 from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.staging.containers.row_table import ChosenRow, Row
-from runtime.staging.values.dict_presence_class import method_of_dict
+from runtime.staging.values.dict_presence import method_of
 from runtime.staging.values.optional import Maybe, known
 from runtime.staging.values.select import Chosen, chosen_from, has_attribute, is_one, said, unknown
 
@@ -70,7 +70,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")
-    return builtins.str if isinstance(value, StagedText) else kind_of(_python_number(value))
+    return builtins.str if isinstance(value, StagedText) else builtins.type(_python_number(value))
 
 
 def is_same(value: Any, other: Any) -> Any:
@@ -183,7 +183,7 @@ def _dict(*values: Any, **keywords: Any) -> Any:
     if len(values) != 1 or type(values[0]) not in keyed:
         return builtins.dict(*values, **keywords)
     made: dict[Any, Any] = {}
-    method_of_dict(made.update)(*values, **keywords)  # type: ignore[arg-type]
+    method_of(made.update)(*values, **keywords)
     return made
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fields_of, is_container, kind_of, of_trace, parts_in
+from autograph.backend import fields_of, is_container, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -154,7 +154,7 @@ def began(values: Iterable[Any]) -> None:
     """An iteration of the body that is traced begins with these lists and dicts, which it leaves for the next."""
     if _open.bodies:
         _open.bodies[-1].start.update(
-            (id(value), (value, _contents(value))) for value in values if kind_of(value) in (list, dict))
+            (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
 
 
 def apart(copies: Iterable[Any]) -> None:
@@ -371,7 +371,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 def _kind(value: Any) -> tuple[str, str]:
     """What a message calls a container, and what copies one."""
-    kind = "list" if hasattr(type(value), "__become__") else kind_of(value).__name__
+    kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 
 

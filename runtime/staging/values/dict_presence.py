@@ -2,40 +2,39 @@
 
 Such a dict has the key, with a value that may be unbound. Who reads the value checks it when the graph runs, `in` is
 the bit, and `get`, `pop` and `setdefault` ask it; what else depends on which keys there are is an error.
-(`dict_presence_class.py` has the class that sends all there.)
 """
 from __future__ import annotations
 
+import functools
 import gc
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Final
 
-from autograph.backend import drop, kind_of, operators
-from runtime.core.graph import staging_error
+from autograph.backend import keyed, operators, put, take_out
 from runtime.core.trace import current_graph
-from runtime.staging.values.optional import Maybe
+from runtime.staging.values.optional import Maybe, checked, keys, keys_asked
 
 __all__ = [
-    "bound_of", "check_keys", "delete", "get", "has_key", "is_uncertain", "item_or_default", "merge", "pop",
-    "same_keys", "setdefault",
+    "View", "bound_of", "check_keys", "delete", "has_key", "have_other_keys", "is_uncertain", "item",
+    "method_of", "union",
 ]
 
 
 def check_keys(value: Any) -> None:
     """StagingError if only the graph knows which keys a dict has; `value` is that, or a view of it."""
+    if not keys.are_uncertain:
+        return
     mapping = _mapping(value)
     for key in dict.keys(mapping):
         if bound_of(mapping, key) is not None:
-            name = dict.__getitem__(mapping, key).presence.name
-            raise staging_error(
-                f"whether there is {name} is known only when the graph runs, as it is set on some ways through a staged"
-                " statement only, and Python asks here for the keys of that dict",
-                f"Give {name} a value on all ways, or before, such as 0 or None; `in` and {name} itself may be used.")
+            raise keys_asked(dict.__getitem__(mapping, key).presence.name)
 
 
 def is_uncertain(mapping: Any) -> bool:
-    """Whether there is a key of which only the graph that is being traced knows whether it is there."""
-    return current_graph() is not None and any(bound_of(mapping, key) is not None for key in dict.keys(mapping))
+    """Whether a dict has a key of which only the graph that is being traced knows whether it is there."""
+    return keys.are_uncertain and current_graph() is not None and any(
+        bound_of(mapping, key) is not None for key in dict.keys(mapping))
 
 
 def has_key(value: Any, key: Any) -> Any:
@@ -55,47 +54,61 @@ def same_keys(a: dict[Any, Any], b: dict[Any, Any]) -> bool | None:
     return True if len(certain[0]) == dict.__len__(a) and len(certain[1]) == dict.__len__(b) else None
 
 
+def have_other_keys(left: Any, right: Any) -> bool:
+    """Whether two values are dicts, one with uncertain keys, that do not have the same keys. StagingError if only the
+    graph knows whether they have."""
+    if left is right or not (isinstance(left, dict) and isinstance(right, dict)) or not (
+            is_uncertain(left) or is_uncertain(right)):
+        return False
+    same = same_keys(left, right)
+    if same is None:
+        check_keys(left)
+        check_keys(right)
+    return not same
+
+
 def get(mapping: Any, key: Any, default: Any = None, /) -> Any:
     bound = bound_of(mapping, key)
     if bound is None:
-        return kind_of(mapping).get(mapping, key, default)
+        return dict.get(mapping, key, default)
     return operators.if_exp(bound, lambda: dict.__getitem__(mapping, key), lambda: default)
 
 
 def pop(mapping: Any, key: Any, /, *default: Any) -> Any:
     if bound_of(mapping, key) is None:
-        return kind_of(mapping).pop(mapping, key, *default)
+        return type(mapping).pop(mapping, key, *default)
     value = dict.__getitem__(mapping, key)
     if default:
         value = get(mapping, key, *default)
     else:
-        value.presence.check_bound()
-        value = value.content if value.presence.present is None else value
-    drop(mapping, key)
+        value = checked(value)
+    take_out(mapping, key)
     return value
 
 
 def setdefault(mapping: Any, key: Any, default: Any = None, /) -> Any:
     if bound_of(mapping, key) is None:
-        return kind_of(mapping).setdefault(mapping, key, default)
+        return type(mapping).setdefault(mapping, key, default)
     value = mapping[key] = get(mapping, key, default)
     return value
 
 
-def item_or_default(mapping: Any, key: Any, /) -> Any:
-    """An item of a dict that has a value of its own for a key that is not there."""
-    if current_graph() is None or bound_of(mapping, key) is None:
-        return kind_of(mapping).__getitem__(mapping, key)
-    if kind_of(mapping) is Counter:
-        return get(mapping, key, 0)
-    factory = mapping.default_factory
-    return dict.__getitem__(mapping, key) if factory is None else setdefault(mapping, key, factory())
+def item(mapping: Any, key: Any, /) -> Any:
+    """`mapping[key]`. KeyError, when the graph runs, if it is not there and the dict has no value of its own for that.
+    """
+    if keys.are_uncertain and hasattr(type(mapping), "__missing__") and bound_of(mapping, key) is not None:
+        if isinstance(mapping, Counter):
+            return get(mapping, key, 0)
+        if (factory := mapping.default_factory) is not None:
+            return setdefault(mapping, key, factory())
+    return checked(mapping[key])
 
 
 def delete(mapping: Any, key: Any, /) -> None:
+    """`del mapping[key]`."""
     if bound_of(mapping, key) is not None:
         dict.__getitem__(mapping, key).presence.check_bound()
-    drop(mapping, key)
+    take_out(mapping, key)
 
 
 def merge(mapping: Any, other: Any) -> None:
@@ -106,7 +119,7 @@ def merge(mapping: Any, other: Any) -> None:
             if bound_of(mapping, key) is not None:
                 check_keys(other)
             value = get(other, key, dict.__getitem__(mapping, key))
-        mapping[key] = value
+        put(mapping, key, value)
 
 
 def bound_of(mapping: Any, key: Any) -> Any:
@@ -120,3 +133,107 @@ def bound_of(mapping: Any, key: Any) -> Any:
 def _mapping(value: Any) -> Any:
     """The dict itself: a view shows it as another object."""
     return value if isinstance(value, dict) else next(d for d in gc.get_referents(value) if isinstance(d, dict))
+
+
+# Methods.
+
+def update(mapping: Any, /, *others: Any, **keywords: Any) -> None:
+    if len(others) == 1 and type(others[0]) in _KINDS and type(mapping) is not Counter:
+        merge(mapping, others[0])
+        others = ()
+    type(mapping).update(mapping, *others, **keywords)
+
+
+def union(left: Any, right: Any, in_place: bool = False) -> Any:
+    """`left | right`, or `left |= right`, of dicts of which one may have uncertain keys."""
+    if not (isinstance(left, dict) and isinstance(right, dict)) or isinstance(left, Counter):  # which has another `|`
+        for each in (left, right):
+            check_keys(each)
+        return left | right
+    made = left if in_place else left.copy()
+    update(made, right)
+    return made
+
+
+_METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "__contains__": has_key, "__getitem__": item, "__delitem__": delete, "get": get, "pop": pop,
+    "setdefault": setdefault, "update": update,
+    **{name: functools.partial(lambda name, mapping: _view(mapping, name), name)
+       for name in ("keys", "values", "items")}}
+_BLIND: Final = frozenset({"__setitem__", "clear", "copy", "fromkeys"})
+"""Methods that do not ask which keys there are."""
+
+
+def method_of(method: Any) -> Callable[..., Any]:
+    """What to call in place of a bound method of a dict, which may have uncertain keys, or be given such a dict."""
+    mapping, name = method.__self__, method.__name__
+
+    def called(*args: Any, **keywords: Any) -> Any:
+        if not (is_uncertain(mapping) or any(type(arg) in _KINDS and is_uncertain(arg) for arg in args)):
+            return method(*args, **keywords)
+        if name in _METHODS:
+            return _METHODS[name](mapping, *args, **keywords)
+        if name not in _BLIND:
+            check_keys(mapping)
+        return method(*args, **keywords)
+
+    return called
+
+
+class View:
+    """`d.keys()`, `d.values()` or `d.items()`: `view` of the dict `mapping`."""
+
+    __slots__ = ("mapping", "view")
+
+    def __init__(self, mapping: Any, view: Any) -> None:
+        self.mapping, self.view = mapping, view
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[Any]:  # raises no sooner than `next`: of `iter`, C takes a TypeError for another
+        check_keys(self.mapping)
+        yield from self.view
+
+
+def _checked(name: str) -> Callable[..., Any]:
+    def method(self: View, /, *args: Any) -> Any:
+        check_keys(self.mapping)
+        return getattr(self.view, name)(*args)
+
+    return method
+
+
+for _name in (
+    "len", "reversed", "eq", "ne", "lt", "le", "gt", "ge", "and", "rand", "or", "ror", "sub", "rsub", "xor",
+    "rxor", "contains", "repr",
+):
+    setattr(View, f"__{_name}__", _checked(f"__{_name}__"))
+
+
+class _KeysView(View):
+    __slots__ = ()
+    isdisjoint = _checked("isdisjoint")
+
+    def __contains__(self, key: Any) -> Any:
+        return has_key(self.mapping, key)
+
+
+class _ItemsView(View):
+    __slots__ = ()
+    isdisjoint = _checked("isdisjoint")
+
+
+class _ValuesView(View):
+    __slots__ = ()
+
+
+KeysView.register(_KeysView)
+ItemsView.register(_ItemsView)
+ValuesView.register(_ValuesView)
+_VIEWS: Final = {"keys": _KeysView, "items": _ItemsView, "values": _ValuesView}
+_KINDS: Final = frozenset(kind for kind in keyed if issubclass(kind, dict))
+keyed.update(_VIEWS.values())
+
+
+def _view(mapping: Any, name: str) -> Any:
+    return _VIEWS[name](mapping, getattr(type(mapping), name)(mapping))

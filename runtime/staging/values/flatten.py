@@ -16,7 +16,6 @@ from autograph.backend import (
     duplicate,
     fill,
     is_container,
-    kind_of,
     parts_in,
     path_of,
     put,
@@ -32,7 +31,6 @@ from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
-from runtime.staging.values.dict_presence_class import keys_set
 from runtime.staging.values.iterables import viewed
 from runtime.staging.values.lattice import (
     Custom,
@@ -271,9 +269,7 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
         new[:] = children
     elif isinstance(like, dict):
         new = copy.copy(like) if target is None else target
-        new.clear()
-        kind_of(new).update(new, zip(spec.keys, children, strict=True))
-        keys_set(new)
+        fill(new, list(zip(spec.keys, children, strict=True)))
     else:
         new = copy.copy(like) if target is None else target
         for key, child in zip(spec.keys, children, strict=True):

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.backend import UNBOUND, ListItems, fields_of, is_container, kind_of
+from autograph.backend import UNBOUND, ListItems, fields_of, is_container
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.errors import DTypeError, subject
@@ -80,7 +80,7 @@ class Nested:
         return isinstance(other, Nested) and self.alike(other) and self.children == other.children
 
     def alike(self, other: Nested) -> bool:
-        return kind_of(self.like) is kind_of(other.like) and self.keys == other.keys
+        return type(self.like) is type(other.like) and self.keys == other.keys
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ class StagedItems(ListItems, Unusable):
     def __format__(self, spec: str) -> str:
         return self.text()
 
-    __eq__ = __ne__ = __bool__ = Unusable._refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = __bool__ = Unusable._refuse
     __hash__ = ListItems.__hash__
 
     def refuse(self) -> NoReturn:

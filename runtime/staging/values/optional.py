@@ -6,11 +6,12 @@ uses it adds a check to the graph, in program order, which raises what Python wo
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from autograph.backend import Backend, is_internal
-from runtime.core.errors import subject
+from autograph.backend import Backend, is_internal, of_trace
+from runtime.core.errors import StagingError, subject
 from runtime.core.graph import Graph, Node, staging_error
 from runtime.core.symbolic_text import describe, is_for_text, optional, placeholder
 from runtime.core.tensor import GraphTensor
@@ -18,7 +19,24 @@ from runtime.core.trace import current_graph
 from runtime.ops.effects import check_bound
 from runtime.staging.values.list import branch
 
-__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "known"]
+__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "checked", "keys", "keys_asked", "known"]
+
+
+class _Keys(threading.local):
+    are_uncertain = False
+
+
+keys: Final = of_trace(_Keys())
+"""Whether a dict of the code that is traced may have a key of which only the graph knows whether it is there: else no
+dict has to be looked into for one."""
+
+
+def keys_asked(name: str) -> StagingError:
+    """The error where Python asks which keys there are in a dict that has `name` on some ways only."""
+    return staging_error(
+        f"whether there is {name} is known only when the graph runs, as it is set on some ways through a staged"
+        " statement only, and Python asks here for the keys of that dict",
+        f"Give {name} a value on all ways, or before, such as 0 or None; `in` and {name} itself may be used.")
 
 
 class Presence:
@@ -31,6 +49,7 @@ class Presence:
         self.bound = bound
         self.present = present
         self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}
+        keys.are_uncertain |= bound is not None and name.endswith("]")
 
     def check(self) -> None:
         """Raise when the graph runs here and the variable is unbound or None: `check_bound`'s errors, TypeError."""
@@ -48,6 +67,13 @@ class Presence:
         AttributeError."""
         if self.bound is not None:
             self._check(self.bound, "unbound")
+
+    def check_text(self) -> None:
+        """As `check_bound`, where a text is made of it: an item that is not read, which would be checked, is in a dict
+        of which the text is made. StagingError for that."""
+        if self.bound is not None and self.name.endswith("]"):
+            raise keys_asked(self.name)
+        self.check_bound()
 
     def _check(self, bit: GraphTensor, kind: str) -> None:
         graph = here = current_graph()
@@ -73,6 +99,18 @@ def known(value: Any, what: str) -> Any:
     raise staging_error(
         f"whether {subject(name)} is None is known only when the graph runs, and Python asks here {what}",
         f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
+
+
+def checked(value: Any) -> Any:
+    """The value of an item or variable that is read: to raise when the graph runs if it is not there."""
+    if not isinstance(value, Maybe):
+        return value
+    presence = value.presence
+    presence.check_bound()
+    if presence.bound is None:
+        return value
+    return value.content if presence.present is None else attach(
+        value.content, Presence(presence.name, None, presence.present))
 
 
 def _class_of(value: Any) -> Any:
@@ -118,12 +156,12 @@ class MaybeTensor(GraphTensor):
     __hash__ = GraphTensor.__hash__
 
     def __format__(self, spec: str) -> str:
-        self.presence.check_bound()
+        self.presence.check_text()
         present = self.presence.present
         return placeholder(self.value, self.presence.name, spec, None if present is None else present.value)
 
     def __str__(self) -> str:
-        self.presence.check_bound()
+        self.presence.check_text()
         present = self.presence.present
         name = self.presence.name
         return describe(self.value, name) if present is None else optional(self.value, name, present.value)
@@ -199,7 +237,7 @@ class MaybeObject:
 
     def _text(self, show: Callable[[Any], str]) -> str:
         """What `show` gives of the value, or of None."""
-        self.presence.check_bound()
+        self.presence.check_text()
         present = self.presence.present
         if present is None:
             return show(self.content)

@@ -400,7 +400,7 @@ def spliced(d):
     return len(keys)
 
 
-@pytest.mark.parametrize(("fn", "offset"), [(matched, 2), (rest, 2), (unpacked, 1), (yielded, 2), (spliced, 2)])
+@pytest.mark.parametrize(("fn", "offset"), [(matched, 1), (rest, 1), (unpacked, 1), (yielded, 2), (spliced, 2)])
 def test_statements_of_python_alone(fn: Any, offset: int) -> None:
     def f(x):
         d = {"a": x}
