@@ -409,8 +409,9 @@ class ListItems:
 
 
 def has_staged_items(value: Any) -> bool:
-    """Whether the items of a list are a backend's."""
-    return type(value) is list and len(value) == 1 and isinstance(value[0], ListItems)
+    """Whether the items of a list are a backend's. (Not by `len` and `isinstance`: users may put others in the place of
+    the first, and the second asks objects for their class.)"""
+    return type(value) is list and value.__len__() == 1 and ListItems in type(value[0]).__mro__
 
 
 def backend_of(value: Any) -> Backend | None:

@@ -300,7 +300,9 @@ class Staging:
             return item_of(container, index)
         if has_staged_items(container):
             return shown(viewed(container)[index])
-        return container[index] if isinstance(index, str) or isinstance(container, dict) else shown(item_at(container, index))
+        if isinstance(index, str) or isinstance(container, dict):
+            return container[index]
+        return shown(item_at(container, index))
 
     def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
         if type(container) is dict:

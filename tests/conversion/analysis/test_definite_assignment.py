@@ -138,7 +138,7 @@ def marked(text: str, around: frozenset[str] = frozenset()) -> list[str]:
          z = a["k"], a[y], a.b.c(a.d)
          a.b = z
          return a
-     """, ["3: a.b", "4: a['k']", "4: a.d"]),
+     """, ["3: a.b", "4: a.d"]),
     ("""
      def f(a):
          global x
