@@ -196,15 +196,15 @@ class Backend(Protocol):
         return TypeError(format_error(filename, lineno, None, f"an item is taken of {name!r}, of type {kind}, which "
                                       "happens once, while the body is traced", "Take the items before."))
 
-    def left_iterator(self, iterator: Any, lineno: int) -> Any:
-        """What is to be in the place of an iterator after the loop in that line, which a staged value may leave: only
-        the graph knows where the iterator is."""
-        return None
+    def left_iterator(self, iterator: Any, lineno: int) -> Exception:
+        """The error where an item is taken of an iterator after the loop in that line, which a staged value may leave:
+        only the graph knows where the iterator is."""
+        return TypeError("a staged value decides how many items a loop takes of this iterator")
 
-    def outside_iterator(self, iterator: Any, name: str) -> Any:
-        """What is to be in the place of an iterator, which does not tell where it is, while a body is traced: it was
-        made outside of that."""
-        return iterator
+    def outside_iterator(self, iterator: Any, name: str) -> Exception:
+        """The error where a body takes an item of an iterator, which does not tell where it is, and was made outside of
+        the body."""
+        return TypeError(f"an item is taken of {name!r}, which happens once, while the body is traced")
 
     def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
         """The error for a loop over Python values that went past `unroll_budget`."""

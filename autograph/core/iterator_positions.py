@@ -10,9 +10,8 @@ import gc
 import io
 import itertools
 import re
-import sys
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import length_hint
@@ -32,7 +31,7 @@ from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, is_file
 from autograph.core.versions import GENERATORS_SHOW_LOCALS
 
-__all__ = ["Place", "are_shared", "hides_place", "is_iterator", "line_of_use", "taken_by"]
+__all__ = ["Place", "hides_place", "is_iterator", "line_of_use", "taken_by"]
 
 _REDUCED: Final = frozenset({*map(type, (
     iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
@@ -79,18 +78,6 @@ class Place:
 def taken_by(iterator: Any) -> list[Any]:
     """An iterator, and those that it takes its items from."""
     return [iterator, *filter(is_iterator, _position(iterator, set()))]
-
-
-def are_shared(iterators: list[Any]) -> bool:
-    """Whether somebody has one of the iterators besides those that take items from it: each of these had `taken_by`
-    put it into the list once more."""
-    times = Counter(map(id, iterators))
-    counts = list(map(sys.getrefcount, iterators))
-    return any(count > 2 * times[id(each)] + _PASSED for each, count in zip(iterators, counts))
-
-
-_PASSED: Final = max(map(sys.getrefcount, [iter(())])) - 1
-"""How many references a call of `getrefcount` adds."""
 
 
 def hides_place(iterator: Any) -> bool:

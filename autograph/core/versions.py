@@ -6,7 +6,7 @@ from typing import Final
 
 __all__ = [
     "ANNOTATES_LATER", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME", "COMPARISONS_TEST", "GENERATORS_SHOW_LOCALS",
-    "INLINES_COMPREHENSIONS", "LOCALS_WRITE_THROUGH", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
+    "INLINES_COMPREHENSIONS", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
     "STARS_IN_SUBSCRIPTS", "TRIES_ARE_TABLES", "TYPE_PARAMETERS", "unbound_text",
 ]
 
@@ -31,8 +31,6 @@ TYPE_PARAMETERS: Final = _VERSION >= (3, 12)
 """`def f[T](x)` (PEP 695): functions and classes have `type_params`."""
 NESTS_FSTRINGS: Final = _VERSION >= (3, 12)
 """An f-string may hold its own quotes and backslashes (PEP 701)."""
-LOCALS_WRITE_THROUGH: Final = _VERSION >= (3, 13)
-"""To write `f_locals` of a frame is to write its variables (PEP 667)."""
 COMPARISONS_TEST: Final = _VERSION >= (3, 13)
 """`if a == b` is one instruction, with a bit for the truth."""
 ANNOTATES_LATER: Final = _VERSION >= (3, 14)

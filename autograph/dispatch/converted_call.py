@@ -31,6 +31,7 @@ from autograph.core.backend import (
     staging_backend,
 )
 from autograph.core.code_cache import until_gone
+from autograph.core.lost_iterators import check_items, lost
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_body, is_converted, is_internal, prune
 from autograph.dispatch.foreign_calls import looked_at
@@ -97,6 +98,33 @@ def remember(code: CodeType, maker: Maker | None) -> None:
 
 def call(fn: Any, /) -> Any:
     """What to call in place of `fn`: its converted form, the backend-aware form of a builtin, or `fn` itself."""
+    if lost.iterators:
+        return _with_checked_items(fn)
+    return _callee(fn)
+
+
+def _with_checked_items(fn: Any) -> Any:
+    """As `call`, of what may take items of an iterator that code which is traced may not use."""
+    callee, owner = _callee(fn), getattr(fn, "__self__", None)
+    if id(owner) not in lost.iterators and (
+            (type(fn) in (FunctionType, MethodType) and left_alone(fn) is None)
+            or fn in _TAKE_NO_ITEMS or getattr(fn, "__name__", "") in _HOLDING):
+        return callee
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        for value in (owner, *args, *kwargs.values()):
+            check_items(value)
+        return callee(*args, **kwargs)
+
+    return called
+
+
+_TAKE_NO_ITEMS = frozenset({isinstance, callable, hasattr, getattr, setattr, delattr, type, id, repr, str, print})
+_HOLDING = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault", "get", "partial"})
+"""Methods of containers, and the like, that only hold what they are given."""
+
+
+def _callee(fn: Any) -> Any:
     cls = type(fn)
     if cls is FunctionType:
         return _function(fn)
@@ -122,7 +150,7 @@ def call(fn: Any, /) -> Any:
         if not fn.__flags__ & HEAP_TYPE:
             return fn if ambient.backend is None else looked_at(fn)
     if cls is functools.partial:
-        converted = call(fn.func)
+        converted = _callee(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
     if isinstance(fn, type):
         return _constructor(fn)

@@ -22,6 +22,7 @@ from autograph.core.backend import (
     keyed,
     staging_backend,
 )
+from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call
@@ -46,7 +47,7 @@ from autograph.operators.containers import (
 )
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
-from autograph.operators.loop_unrolling import Items, unroll
+from autograph.operators.loop_unrolling import unroll
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import percent, shown, spec, text
 from autograph.state.bodies import Branch, Operand, Test
@@ -126,6 +127,7 @@ def reduce(
         part(body)
         if test is not None:
             part(test)
+        check_items(iterable)
         backend = deciding(iterable)
         if backend is not None:
             clause = getattr(type(iterable), "__clause__", None)
@@ -139,7 +141,7 @@ def reduce(
             for item in items:
                 body(item)
         else:
-            iterator = Items(iterable)
+            iterator = iter(iterable)
             del iterable
             for item in iterator:
                 body(item)
@@ -323,6 +325,7 @@ def not_(value: Any, /) -> Any:
 @own_errors
 def in_(value: Any, container: Any, /) -> Any:
     """`value in container`."""
+    check_items(container)
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
         if type(value) in (tuple, list) or type(value) in keyed:  # which may hold the backend's, as may the items

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograph.core.backend import ambient, deciding, has_staged_items, keyed, staging_backend
+from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors
 
 __all__ = [
@@ -47,6 +48,7 @@ def delitem(container: Any, index: Any, /) -> None:
 
 def spread(items: Any, /) -> Any:
     """The `items` in `f(*items)`, `f(**items)` or `a, b = items`, which have to be known."""
+    check_items(items)
     backend = deciding(items) if type(items) in _CHANGING else None
     return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
 
@@ -73,6 +75,7 @@ _SEQUENCES = frozenset({list, tuple, range})
 @own_errors
 def extended(made: Any, items: Any, /) -> Any:
     """`[*made, *items]`, of a list that nobody else has, in code that a backend traces."""
+    check_items(items)
     backend = deciding(items)
     items = [*items] if backend is None else backend.builtins[list](items)
     return items if type(made) is list and not made else add(made, items)

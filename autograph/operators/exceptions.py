@@ -19,7 +19,6 @@ from autograph.core.tracebacks import is_internal, own_errors, prune, settle, st
 from autograph.core.versions import TRIES_ARE_TABLES
 from autograph.dispatch.converted_call import call
 from autograph.state.converted_text_bodies import part
-from autograph.state.reference_rewriting import within
 from autograph.state.statement_state import Body, Remake, Restage, State, snapshot_of, staged
 
 __all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace_try", "trace_with"]
@@ -123,7 +122,6 @@ class _Attempt:
         self.backend, self.mark = backend, backend.checkpoint()
         self.snapshot = snapshot_of(state, backend, functions)
         self.error: BaseException | None = None
-        outer, within.exchanges = within.exchanges, []
         try:
             body()
         except (Remake, Restage):
@@ -132,14 +130,8 @@ class _Attempt:
             if backend.hides(error):
                 raise
             self.error = settle(error) or error
-        finally:
-            self.exchanges, within.exchanges = within.exchanges, outer
-            if outer is not None:
-                outer += self.exchanges
 
     def take_back(self) -> None:
-        for exchange in reversed(self.exchanges):
-            exchange.take_back()
         self.snapshot.take_back()
         self.backend.rollback(self.mark)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
+from autograph.core.lost_iterators import check_items
 
 __all__ = ["Clause", "items_of", "unpack"]
 
@@ -50,6 +51,7 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
 
     `what` is for the error: what the items are of.
     """
+    check_items(clause.iterable)
     backend = deciding(clause.iterable)
     items = clause.iterable if backend is None else backend.items(clause.iterable, what, remedy)
     for item in items:

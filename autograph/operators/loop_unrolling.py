@@ -1,25 +1,18 @@
 """A loop over Python values that a staged value may leave: each iteration is staged by itself, under the test."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, cast
 
 from autograph.core.backend import Backend, staging_backend
-from autograph.core.iterator_positions import are_shared, taken_by
-from autograph.state.reference_rewriting import exchange
+from autograph.core.iterator_positions import taken_by
+from autograph.core.lost_iterators import lose
 from autograph.state.statement_state import Body, State, staged
 
-__all__ = ["Items", "unroll"]
+__all__ = ["unroll"]
 
 Test = Callable[[], Any]
-
-
-class Items(itertools.chain[Any]):
-    """What a loop runs over that an operator may take over; only the loop holds it."""
-
-    __slots__ = ("__weakref__",)
 
 
 def unroll(
@@ -28,8 +21,7 @@ def unroll(
     """The rest of the loop: up to the iteration that leaves it for sure. Who else has the iterator, or one that it
     takes its items from, has it no longer: where it is, only the graph knows then."""
     code = cast(FunctionType, getattr(body, "place", body)).__code__
-    taken = [each for each in taken_by(iterator) if type(each) is not Items]
-    shared = are_shared(taken)
+    taken = taken_by(iterator)
     for count, item in enumerate(iterator):
         if count >= backend.unroll_budget:
             raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
@@ -40,8 +32,7 @@ def unroll(
             body(item)
         elif _stage_iteration(backend, going, body, test, state, item):
             break
-    if shared:
-        exchange(*((each, backend.left_iterator(each, code.co_firstlineno)) for each in taken))
+    lose(taken, lambda each: backend.left_iterator(each, code.co_firstlineno))
 
 
 def _stage_iteration(

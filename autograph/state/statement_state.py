@@ -5,6 +5,7 @@ Only staging comes here: on plain Python values the bodies run as they are.
 from __future__ import annotations
 
 import dis
+import functools
 import itertools
 import keyword
 import threading
@@ -16,6 +17,7 @@ from autograph.core.access_paths import ITEMS, Path, name_of, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, replacing
 from autograph.core.code_cache import inside, per_code
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
+from autograph.core.lost_iterators import hidden
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
@@ -23,7 +25,7 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.escaping_values import Left
 from autograph.state.heap_snapshot import Heap, becomes_state, is_container, parts_in
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
-from autograph.state.reference_rewriting import Exchange, references, taken_back_at, within
+from autograph.state.references import references, within
 
 __all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -73,8 +75,8 @@ class State:
         """Attributes and items that a body turned out to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
         """Iterators that the bodies reach, and where they are before the statement."""
-        self.hidden: dict[int, tuple[Any, Any]] = {}
-        """By id, those of them that do not tell where they are, and what is in their place while a body is traced."""
+        self.hidden: dict[int, tuple[Any, Callable[[], Exception]]] = {}
+        """By id, those of them that do not tell where they are, of which a body may take no item."""
         self.paths = [path_of(name) for name in names]
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
@@ -111,8 +113,8 @@ class State:
         for name, place in iterators:
             taken = taken_by(place.iterator)
             if any(map(hides_place, taken)):
-                self.hidden.update((id(each), (each, backend.outside_iterator(each, name))) for each in taken
-                                   if not advances_in_python(each))  # of which an attribute is such an iterator
+                self.hidden.update((id(each), (each, functools.partial(backend.outside_iterator, each, name)))
+                                   for each in taken if not advances_in_python(each))
 
     def lasting(self, name: str) -> str:
         """What to call a part of what is held elsewhere when the statement is staged again: then another may be. So may
@@ -380,32 +382,27 @@ class Body:
         beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in closure]
         before = state.read()
         state.write(values)
-        hidden_iterators = self._hide()
         heap = Heap(state.reach(), state.names)
         own = containers_in(values)
         outer, _noted.cells = _noted.cells, set()
-        around = within.exchanges, within.variables, within.reached
-        within.exchanges = []
+        around = within.variables, within.reached
         within.variables = *within.variables, *state.held.values(), *state.roots.values()
         within.reached = heap.reach.held
-        hidden = False
+        hides = False
         self.begin()
         try:
-            left = Left(self.result(fn(*arguments)))
+            with hidden(state.hidden):
+                left = Left(self.result(fn(*arguments)))
             if ambient.backend is not None:
                 ambient.backend.left_by(None)
         except BaseException as error:
             if ambient.backend is not None:  # the state is still what it was where this was raised
                 ambient.backend.left_by(error)
-                hidden = ambient.backend.hides(error)
+                hides = ambient.backend.hides(error)
             raise
         finally:
-            for replaced in reversed(within.exchanges):
-                replaced.take_back()
-            within.exchanges, within.variables, within.reached = around
+            within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
-            if hidden_iterators is not None:
-                hidden_iterators.take_back()
             # What the body assigns is state by its text, or nothing reads it any more.
             assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
@@ -420,7 +417,7 @@ class Body:
                 elif cell_is_filled(cell):
                     del cell.cell_contents
             changed = heap.changed()
-            if not hidden:
+            if not hides:
                 _refuse_advanced(state.iterators, functions)
             if state.discovered:  # at once: a result that is made of it would be in other variables, too
                 raise Restage
@@ -428,27 +425,13 @@ class Body:
                 raise Turn
             if changed is not None and ambient.backend is not None:
                 raise ambient.backend.changed_unseen(type(changed[1]), changed[0], self.filename, self.lineno)
-        values = left.values({id(held.value) for held in heap.reach.held})
-        shown = {id(new): old for old, new in state.hidden.values()}
-        return tuple(shown.get(id(value), value) for value in values) if shown and type(values) is tuple else values
+        return left.values({id(held.value) for held in heap.reach.held})
 
     changes = False
     """Whether what is a test has changed the state."""
 
     def begin(self) -> None:
         """Called when the state is what the body begins with."""
-
-    def _hide(self) -> Exchange | None:
-        """Let all by which the body reaches an iterator that does not tell where it is refer to what says so."""
-        if not self.state.hidden:
-            return None
-        copies = Exchange(self.state.hidden)
-        for _, value in self.state.reachable():
-            copies.of(value)
-        copies.cells(self.state.cells.items())
-        copies.beyond(self.state.reach())
-        copies.run()
-        return copies
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
@@ -522,13 +505,11 @@ def staged(
         variables.set_iterators(before.iterators, backend)
         try:
             try:
-                with taken_back_at(Restage, Remake, Turn):
-                    values = run(variables, names)
+                values = run(variables, names)
             except Turn:  # `run` stages the loop turned from now on
                 rollback(mark)
                 before.take_back()
-                with taken_back_at(Restage, Remake):
-                    values = run(variables, names)
+                values = run(variables, names)
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects

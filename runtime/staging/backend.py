@@ -44,8 +44,8 @@ from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
 from runtime.staging.values.iterables import Staged, Unusable, as_iterable, viewed
 from runtime.staging.values.list import is_staged_list, shown
+from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
-from runtime.staging.values.poisoned_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.select import Chosen
 from runtime.staging.values.truthiness import truth
 
@@ -185,10 +185,10 @@ class Staging:
         locate(error, Position(filename, lineno))
         return error
 
-    def left_iterator(self, iterator: Any, lineno: int) -> Any:
+    def left_iterator(self, iterator: Any, lineno: int) -> Exception:
         return left_iterator(iterator, lineno)
 
-    def outside_iterator(self, iterator: Any, name: str) -> Any:
+    def outside_iterator(self, iterator: Any, name: str) -> Exception:
         return outside_iterator(iterator, name)
 
     def refuse_in_body(self, what: str, remedy: str) -> None:

@@ -16,8 +16,8 @@ from runtime.staging.values import dict_presence
 from runtime.staging.values.generators import StagedGenerator, any_of
 from runtime.staging.values.iterables import Staged, StagedRange, viewed
 from runtime.staging.values.list import StagedList
+from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.poisoned_iterators import leaving
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["contains"]

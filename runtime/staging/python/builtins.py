@@ -54,8 +54,8 @@ from runtime.staging.values.iterables import (
     weak_int,
 )
 from runtime.staging.values.list import StagedList, collect, fold, shown
+from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
-from runtime.staging.values.poisoned_iterators import leaving
 from runtime.staging.values.strings import any_text, length_of_text
 from runtime.staging.values.truthiness import maybe_truth
 

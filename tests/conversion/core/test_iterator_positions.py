@@ -799,24 +799,3 @@ def test_left_and_not_used(fn: Any, kind: str, executor: str) -> None:
 
     for value in (0.5, 2.0, 9.0):
         assert float(rt.function(f, executor=executor)(rt.constant(value))) == float(f(rt.constant(value)))
-
-
-def test_nobody_is_asked_who_has_an_iterator_that_only_a_loop_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr("autograph.operators.loop_unrolling.exchange", lambda *pairs: asked.append(pairs))
-
-    def f(x, it):
-        for i, (v, _) in enumerate(zip(ITEMS, ITEMS)):
-            if x < v + i:
-                break
-        for v in ITEMS:
-            if x < v:
-                break
-        return x
-
-    rt.function(f)(X, 1.0)
-    assert not asked
-    rt.function(left_for_good)(X, ITEMS)
-    assert not asked
-    rt.function(lambda x: left_for_good(x, iter(ITEMS)))(X)
-    assert asked

@@ -1,44 +1,18 @@
-"""What stands for iterators of Python's that staged code cannot use, as only the graph would know where they are."""
+"""Iterators of Python's that staged code cannot use, as only the graph would know where they are."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from autograph.backend import exchange, is_iterator, taken_by
+from autograph.backend import is_iterator, lose, taken_by
 from runtime.core.graph import staging_error, user_position
-from runtime.staging.values.iterables import Unusable
 
 __all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
 
 
-class Elsewhere(Unusable):
-    """In the place of an iterator: who takes an item of it gets the error. `iterator`: one of which attributes that are
-    no methods can be read."""
-
-    __slots__ = ("iterator", "remedy", "what")
-
-    def __init__(self, iterator: Any, what: str, remedy: str) -> None:
-        self.iterator, self.what, self.remedy = iterator, what, remedy
-
-    def refuse(self) -> NoReturn:
-        raise staging_error(self.what, self.remedy)
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.iterator, name, None)
-        if value is None or callable(value):
-            self.refuse()
-        return value
-
-    def _next(self, *_: Any) -> NoReturn:
-        self.refuse()
-
-    __next__ = __iterable__ = __next_or__ = __contains__ = _next
-
-
-def left_iterator(iterator: Any, lineno: int) -> Elsewhere:
+def left_iterator(iterator: Any, lineno: int) -> Exception:
     """For one that a loop has taken items of, and left when the graph says so."""
-    return Elsewhere(
-        None,
+    return staging_error(
         f"where this {type(iterator).__name__} is, is known only when the graph runs, as a tensor decides how many"
         f" items line {lineno} takes of it",
         "Take the items before, `items = list(it)`, and keep in a variable how many of them are used.")
@@ -53,14 +27,14 @@ def leaving(iterable: Any) -> Callable[[], None]:
     def leave() -> None:
         position = user_position()
         line = position.lineno if position is not None else 0
-        exchange(*((each, left_iterator(each, line)) for each in taken))
+        lose(taken, lambda each: left_iterator(each, line))
 
     return leave
 
 
-def outside_iterator(iterator: Any, name: str) -> Elsewhere:
+def outside_iterator(iterator: Any, name: str) -> Exception:
     """For one that a body of a loop or branch was not made in."""
-    return Elsewhere(iterator, *taken_outside(type(iterator).__name__, name))
+    return staging_error(*taken_outside(type(iterator).__name__, name))
 
 
 def taken_outside(kind: str, name: str) -> tuple[str, str]:

@@ -1,0 +1,140 @@
+"""What refers to an object: the variables, items and attributes that lead to it.
+
+Where a body gives a variable another list, the one that it had is still state if something else has it.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
+from typing import Any, Final, cast
+
+from autograph.core.slots import fields_in, is_users_object, slots_of
+from autograph.core.trace_cleanup import of_trace
+from autograph.core.tracebacks import is_opaque
+from autograph.state.reachability import MOST, cell_is_filled, only_atoms
+
+__all__ = ["outermost", "references", "variables", "was_before", "within"]
+
+outermost: Final[list[CodeType]] = []
+"""Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
+
+
+class _Within(threading.local):
+    variables: tuple[CellType, ...] = ()
+    """Of the bodies that run, the variables that no code of the user's has."""
+    reached: Any = None
+    """What the innermost body that runs could reach when it began: `Held`, as `Reach` has it."""
+
+
+within: Final = of_trace(_Within())
+
+
+@contextmanager
+def variables(*cells: CellType) -> Iterator[None]:
+    """While code runs that refers to what the user's code has in these cells, which no code of the user's has."""
+    outer, within.variables = within.variables, (*within.variables, *cells)
+    try:
+        yield
+    finally:
+        within.variables = outer
+
+
+def was_before(value: Any) -> bool:
+    """Whether the innermost body that runs could reach a container when it began."""
+    return any(held.value is value for held in within.reached or ())
+
+
+def references(values: Iterable[Any]) -> Counter[int]:
+    """By id, how many variables, items and attributes have each of the values in the code being traced."""
+    wanted = {id(value): value for value in values}
+    count = _Count(wanted)
+    for value in wanted.values():
+        count.look_into(value)
+    found: Counter[int] = Counter()
+    free: dict[str, int] = {}  # variables of functions around the frames that were met
+    for frame in _frames():
+        code = frame.f_code
+        for name, held in frame.f_locals.items():
+            if id(held) not in wanted:
+                count.meet(held)
+                continue
+            if name in code.co_freevars:
+                free[name] = id(held)
+            else:
+                free.pop(name, None)
+                found[id(held)] += 1
+            count.known.add(name)
+    count.cells(("", cell) for cell in within.variables)
+    count.run()
+    return found + Counter(free.values()) + count.found
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code not in outermost:
+        if not is_opaque(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+class _Count:
+    """Counts where values are met, in all that is met."""
+
+    def __init__(self, wanted: dict[int, Any]) -> None:
+        self.wanted = wanted
+        self.found: Counter[int] = Counter()
+        self.known: set[str] = set()
+        """Variables that closures are not to be looked into for."""
+        self._seen: set[int] = set()
+        self._pending: list[Any] = []
+
+    def meet(self, value: Any) -> None:
+        if id(value) in self.wanted:
+            self.found[id(value)] += 1
+            return
+        kind = type(value)
+        if issubclass(kind, tuple):
+            if id(value) not in self._seen and not only_atoms(value):
+                self.look_into(value)
+        elif issubclass(kind, (list, dict, FunctionType, MethodType)) or is_users_object(value) or slots_of(
+                cast(Hashable, kind)):
+            self.look_into(value)
+
+    def look_into(self, value: Any) -> None:
+        if id(value) not in self._seen and len(self._seen) < MOST:
+            self._seen.add(id(value))
+            self._pending.append(value)
+
+    def run(self) -> None:
+        """Look into all that has been met."""
+        for value in self._pending:  # grows meanwhile
+            if isinstance(value, MethodType):
+                self.meet(value.__self__)
+            elif isinstance(value, FunctionType):
+                if not is_opaque(value.__code__.co_filename):
+                    self.meet(value.__defaults__)
+                    self.meet(value.__kwdefaults__)
+                    self.cells(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+            else:
+                for part in _parts(value):
+                    self.meet(part)
+
+    def cells(self, cells: Iterable[tuple[str, CellType]]) -> None:
+        for name, cell in cells:
+            if cell_is_filled(cell) and id(cell) not in self._seen and not (
+                    id(cell.cell_contents) in self.wanted and name in self.known):
+                self._seen.add(id(cell))
+                self.meet(cell.cell_contents)
+
+
+def _parts(holder: Any) -> Iterable[Any]:
+    if isinstance(holder, (list, tuple)):
+        return () if only_atoms(holder) else list(holder)
+    if isinstance(holder, dict):
+        values = dict.values(holder)
+        return () if only_atoms(values) else list(values)
+    return (fields_in(holder) or {}).values()
