@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from op_checks import forgotten, last_dim_needed, type_of, value_of
 
-from runtime.autodiff.rules.cotangent_lists import zero_list
+from runtime.autodiff.rules.cotangent_lists import add_lists, zero_list
 from runtime.autodiff.rules.registry import CONSTANT, JVP, VJP, Applied, Rule, Update
 from runtime.backends.numpy import run
 from runtime.core.graph import Graph, Value
@@ -326,7 +326,8 @@ def reverse_mode(graph: Graph, inputs: Sequence[Any], cts: Sequence[Any], table:
         if isinstance(ct, Update):
             sums[x] = ct.add(zero(values[x]) if sums.get(x) is None else sums[x])
         elif ct is not None:
-            sums[x] = ct if sums.get(x) is None else add(sums[x], ct)
+            plus = add_lists if isinstance(ct, EagerList) else add
+            sums[x] = ct if sums.get(x) is None else plus(sums[x], ct)
 
     for x, ct in zip(graph.outputs, cts, strict=True):
         put(x, ct)
@@ -368,20 +369,13 @@ def check_second(point: Point, rng: np.random.Generator) -> None:
             if not smooth(x.type):
                 continue
             close([None] * len(parts(a)) if t is None else t, slope(a, b), what, 2e-5)
-        seeds = [random_like(eager_of(a), rng) for a in sides[0]]
+        seeds = [random_like(values[x], rng) for x in graph.outputs]
         back = reverse_mode(graph, inputs, [eager(s) if smooth(x.type) else None
                                             for x, s in zip(graph.outputs, seeds, strict=True)])
         left = sum(inner(s, t) for s, t, x in zip(seeds, pushed, graph.outputs, strict=True)
                    if t is not None and smooth(x.type))
         right = sum(inner(ct, d) for ct, d in zip(back, direction, strict=True) if ct is not None and d is not None)
         assert np.isclose(left, right, rtol=1e-6, atol=1e-6), f"{what}: <ct, jvp(t)> is {left}, <vjp(ct), t> is {right}"
-
-
-def eager_of(x: Any) -> Any:
-    if not isinstance(x, tuple):
-        return eager(x)
-    first = next((item for item in x if item is not None), np.float64(0))
-    return EagerList(x, ListType(TensorType(float64, (None,) * first.ndim)))
 
 
 CHECKS: tuple[Callable[[Point, np.random.Generator], None], ...] = (check_jvp, check_vjp, check_staged, check_second)

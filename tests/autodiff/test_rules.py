@@ -5,23 +5,38 @@ from typing import Any
 
 import numpy as np
 import pytest
+from list_samples import several
 from op_checks import samples
 from rule_checks import CHECKS, Point, check_own_dtype, smooth, type_of
 
 from runtime.autodiff.rules.registry import JVP, VJP
 from runtime.core.op import REGISTRY
+from runtime.core.tensor import EagerList
 
 DIFFERENTIABLE = sorted(set(VJP) | set(JVP))
 
 
+EXTRA: dict[str, list[Any]] = {
+    "list_set": [((several(3, 2, 1), np.int32(-1), np.ones(2, np.float32)), {}),
+                 ((several(4), np.int32(2), np.ones(4, np.float32)), {"grow": True})],
+    "list_scatter": [((several(3, 3), np.array([1, 0, 1]), np.ones((3, 3), np.float32)), {})],
+    "list_slice": [((several(4, 0, 3, 1), np.int32(1)), {"given": (True, False, False)}),
+                   ((several(4, 1, 3), np.int32(-1)), {"given": (False, False, True)})],
+}
+
+
 def smooth_samples(name: str) -> list[Any]:
-    """Samples with operands that can have a derivative: of each kind of shape those of the widest dtype."""
-    return [sample for sample in samples(REGISTRY[name]) if any(smooth(type_of(x)) for x in sample[0])]
+    """Samples with operands that can have a derivative."""
+    found = [sample for sample in samples(REGISTRY[name]) if not (name in EXTRA and replaces_unknown(sample))]
+    return [sample for sample in [*found, *EXTRA.get(name, ())] if any(smooth(type_of(x)) for x in sample[0])]
 
 
-def in_wide_dtype(sample: Any) -> bool:
-    return all(not smooth(type_of(x)) or getattr(x, "dtype", None) in ("float32", "complex64", "float64", None)
-               for x in sample[0])
+def replaces_unknown(sample: Any) -> bool:
+    """Whether an element of a TensorArray is written a second time, in another shape: the cotangent of the first one
+    has the shape of the second."""
+    lists = [x for x in sample[0] if isinstance(x, EagerList)]
+    return any(None in x.type.element.shape for x in lists) or (
+        "strict" in sample[1] and sample[0][-1].shape != lists[0].type.element.shape)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -7,6 +7,7 @@ from runtime.autodiff.rules import (  # noqa: F401  they fill the tables
     gather,
     indexing,
     linalg,
+    lists,
     logic,
     math,
     reduction,

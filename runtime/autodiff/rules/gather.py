@@ -71,7 +71,8 @@ def _scatter(node: Applied, ct: Any) -> Sequence[Any]:
         return [ct, None, gather_nd(ct, indices) if node.wanted[2] else None]
     if mode == "update":
         rest = scatter(ct, indices, zeros_like(updates)) if node.wanted[0] else None
-        return [rest, None, _last(gather_nd(ct, indices), x, indices) if node.wanted[2] else None]
+        shape = dims(x)[:indices.type.shape[-1]]
+        return [rest, None, last_written(gather_nd(ct, indices), shape, indices) if node.wanted[2] else None]
     share = divide(ct, _count(node))
     return [where(equal(x, node.outputs[0]), share, 0), None,
             where(equal(updates, gather_nd(node.outputs[0], indices)), gather_nd(share, indices), 0)]
@@ -100,13 +101,11 @@ def _count(node: Applied) -> Any:
                    cast(equal(updates, gather_nd(out, indices)), x.dtype), "add")
 
 
-def _last(ct: Any, x: Any, indices: Any) -> Any:
-    """The cotangent of updates, of which the last one in each place counts."""
-    places = indices.type.shape[:-1]
-    if all(size == 1 for size in places):
+def last_written(ct: Any, shape: Sequence[Any], indices: Any) -> Any:
+    """The cotangent of updates at rows of indices into a tensor of a shape: the last one in each place counts."""
+    if all(size == 1 for size in indices.type.shape[:-1]):
         return ct
     sizes = dims(indices)[:-1]
     order = reshape(range_(cast(product(sizes), int64)), sizes)
-    winners = scatter(zeros(dims(x)[:indices.type.shape[-1]], int64), indices, order)
-    wins = equal(gather_nd(winners, indices), order)
+    wins = equal(gather_nd(scatter(zeros(shape, int64), indices, order), indices), order)
     return where(reshape(wins, [*sizes, *[1] * (ct.ndim - len(sizes))]), ct, 0)
