@@ -179,8 +179,18 @@ def of_type(x: Any, type: Type, what: str) -> None:
 
 # First order.
 
+HERMITIAN = {"cholesky", "eigh"}
+"""Ops that take a Hermitian matrix, and look at one triangle of it."""
+
+
+def direction(point: Point, x: Any, rng: np.random.Generator) -> Any:
+    """A tangent of an operand of the op."""
+    found = random_like(x, rng)
+    return (found + np.swapaxes(found, -1, -2).conj()) / 2 if point.op.name in HERMITIAN else found
+
+
 def tangents_of(point: Point, rng: np.random.Generator, which: Sequence[int]) -> list[Any]:
-    return [random_like(x, rng) if i in which else None for i, x in enumerate(point.arrays)]
+    return [direction(point, x, rng) if i in which else None for i, x in enumerate(point.arrays)]
 
 
 def directions(point: Point) -> list[list[int]]:
@@ -357,13 +367,14 @@ def check_second(point: Point, rng: np.random.Generator) -> None:
         if any(node.subgraphs for node in graph.walk()):
             continue
         arrays = [*point.arrays, *(x for x in given if x is not None)]
-        direction = [random_like(x, rng) if smooth(type_of(x)) else None for x in arrays]
+        ways = [*tangents_of(point, rng, [i for i, want in enumerate(point.wanted) if want]),
+                *(random_like(x, rng) for x in given if x is not None)]
         what = f"the derivative of {rule.__name__} of {point.op.name}"
         inputs = list(map(eager, arrays))
-        pushed = forward_mode(graph, inputs, [None if d is None else eager(d) for d in direction])
+        pushed = forward_mode(graph, inputs, [None if d is None else eager(d) for d in ways])
         sides = []
         for step in (STEP, -STEP):
-            values = walk(graph, [eager(moved(x, d, step)) for x, d in zip(arrays, direction, strict=True)])
+            values = walk(graph, [eager(moved(x, d, step)) for x, d in zip(arrays, ways, strict=True)])
             sides.append([plain(values[x]) for x in graph.outputs])
         for x, t, a, b in zip(graph.outputs, pushed, *sides, strict=True):
             if not smooth(x.type):
@@ -374,7 +385,7 @@ def check_second(point: Point, rng: np.random.Generator) -> None:
                                             for x, s in zip(graph.outputs, seeds, strict=True)])
         left = sum(inner(s, t) for s, t, x in zip(seeds, pushed, graph.outputs, strict=True)
                    if t is not None and smooth(x.type))
-        right = sum(inner(ct, d) for ct, d in zip(back, direction, strict=True) if ct is not None and d is not None)
+        right = sum(inner(ct, d) for ct, d in zip(back, ways, strict=True) if ct is not None and d is not None)
         assert np.isclose(left, right, rtol=1e-6, atol=1e-6), f"{what}: <ct, jvp(t)> is {left}, <vjp(ct), t> is {right}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from runtime.autodiff.rules import (  # noqa: F401  they fill the tables
     complex_numbers,
     concat_split,
+    convolution,
+    effects,
     gather,
     indexing,
     linalg,
@@ -12,4 +14,6 @@ from runtime.autodiff.rules import (  # noqa: F401  they fill the tables
     math,
     reduction,
     shape,
+    sorting,
+    special_functions,
 )

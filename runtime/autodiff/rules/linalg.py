@@ -8,10 +8,11 @@ from runtime.autodiff.rules.broadcasting import broadcast_like, sum_to
 from runtime.autodiff.rules.elementwise import adjoint, total
 from runtime.autodiff.rules.registry import Applied, jvp, vjp
 from runtime.core.types import int64
+from runtime.ops.complex_numbers import conj
 from runtime.ops.creation import range as range_
-from runtime.ops.linalg import EINSUM, matmul
-from runtime.ops.logic import equal, where
-from runtime.ops.math import cast
+from runtime.ops.linalg import EINSUM, inv, matmul, matrix_transpose, solve, trace
+from runtime.ops.logic import equal, less, where
+from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import apply_one
 from runtime.ops.shape import dim, expand_dims, reshape
 
@@ -78,3 +79,59 @@ def _numbers(x: Any, axis: int) -> Any:
 def _einsum_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
     return [total([None if t is None else apply_one(EINSUM, *node.inputs[:i], t, *node.inputs[i + 1:], **node.params)
                    for i, t in enumerate(tangents)])]
+
+
+# What is solved, and decomposed. Matrices that an op takes for Hermitian have the Hermitian part of a cotangent.
+
+@vjp("solve")
+def _solve(node: Applied, ct: Any) -> Sequence[Any]:
+    (a, b), x = node.inputs, node.outputs[0]
+    of_b = solve(a, ct, adjoint=True)
+    of_a = sum_to(negative(matmul(of_b, x, adjoint_b=True)), a, [b], _matrix_axes(a)) if node.wanted[0] else None
+    return [of_a, sum_to(of_b, b, [a], _matrix_axes(b)) if node.wanted[1] else None]
+
+
+@jvp("solve")
+def _solve_tangent(node: Applied, t: Any, u: Any) -> Sequence[Any]:
+    a, x = node.inputs[0], node.outputs[0]
+    return [broadcast_like(solve(a, total([u, None if t is None else negative(matmul(t, x))])), x)]
+
+
+@vjp("det")
+def _det(node: Applied, ct: Any) -> Sequence[Any]:
+    """As TF2, it takes the inverse, so a singular matrix is an error."""
+    scale = ct * conj(node.outputs[0])
+    return [expand_dims(scale, [ct.ndim, ct.ndim + 1]) * inv(node.inputs[0], adjoint=True)]
+
+
+@jvp("det")
+def _det_tangent(node: Applied, t: Any) -> Sequence[Any]:
+    return [node.outputs[0] * trace(solve(node.inputs[0], t))]
+
+
+@vjp("cholesky")
+def _cholesky(node: Applied, ct: Any) -> Sequence[Any]:
+    """I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10."""
+    lower = node.outputs[0]
+    inner = _halved_triangle(matmul(lower, ct, adjoint_a=True))
+    left = solve(lower, inner, adjoint=True)
+    return [_hermitian(matrix_transpose(solve(lower, matrix_transpose(left, conjugate=True), adjoint=True),
+                                        conjugate=True))]
+
+
+@jvp("cholesky")
+def _cholesky_tangent(node: Applied, t: Any) -> Sequence[Any]:
+    lower = node.outputs[0]
+    left = solve(lower, _hermitian(t))
+    inner = solve(lower, matrix_transpose(left, conjugate=True))  # of a Hermitian matrix, the same side up
+    return [matmul(lower, _halved_triangle(inner))]
+
+
+def _hermitian(x: Any) -> Any:
+    return (x + matrix_transpose(x, conjugate=True)) * 0.5
+
+
+def _halved_triangle(x: Any) -> Any:
+    """The lower triangle, with half of the diagonal."""
+    rows, columns = _numbers(x, x.ndim - 2), _numbers(x, x.ndim - 1)
+    return where(less(rows, columns), 0, where(equal(rows, columns), x * 0.5, x))

@@ -1,0 +1,23 @@
+"""Rules of effects, and the ops whose results are constants for derivatives. Values that pass a check keep theirs."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.autodiff.rules.registry import Applied, constant, jvp, vjp
+
+constant("it has no operand", "const", "undefined")
+constant("random numbers do not depend on anything: what is made of them has its derivative", "random", "random_int",
+         "stateless_random")
+constant("it has no result", "print", "raise", "raise_unless", "check", "check_bound", "assert_compare", "reraise",
+         "iterator_start")
+constant("its result is text", "render_text", "render_records")
+constant("its result is of a caught error", "error_text", "error_part")
+constant("its result comes from a dataset", "iterator_next")
+constant("it runs code on NumPy arrays, whose derivative nobody knows: rt.py_function has one", "numpy_function")
+
+
+@vjp("check_numerics")
+@jvp("check_numerics")
+def _passed(node: Applied, t: Any) -> Sequence[Any]:
+    return [t]

@@ -1,0 +1,109 @@
+"""Rules of special functions, and of those of Python's `math`, which take scalars."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from runtime.autodiff.rules.broadcasting import broadcast_like, reshape_like
+from runtime.autodiff.rules.elementwise import elementwise, total
+from runtime.autodiff.rules.registry import Applied, constant, jvp, vjp
+from runtime.core.types import int64
+from runtime.ops.concat_split import concat
+from runtime.ops.indexing import getitem
+from runtime.ops.math import add, cast, exp2, multiply, negative
+from runtime.ops.op_makers import apply_one
+from runtime.ops.reduction import reduce_sum
+from runtime.ops.shape import reshape, size
+from runtime.ops.special_functions import POLYGAMMA, digamma
+
+
+@vjp("polygamma")
+@jvp("polygamma")
+def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
+    return [multiply(t, apply_one(POLYGAMMA, node.inputs[0], order=node.params["order"] + 1))]
+
+
+elementwise("gamma", lambda t, x, out: t * (out * digamma(x)))
+elementwise("lgamma", lambda t, x, out: t * digamma(x))
+elementwise("nextafter", lambda t, x, y, out: t, None)
+elementwise("nextafter_steps", lambda t, x, y, steps, out: t, None, None)
+elementwise("ldexp", lambda t, x, i, out: t * exp2(cast(i, x.dtype)), None)
+
+constant("a step function: its derivative is 0 wherever it has one", "ulp")
+constant("its result is an int", "sumprod_ints")
+
+
+@vjp("frexp")
+def _frexp(node: Applied, ct: Any, _: Any) -> Sequence[Any]:
+    return [None if ct is None else _scaled(ct, node)]
+
+
+@jvp("frexp")
+def _frexp_tangent(node: Applied, t: Any) -> Sequence[Any]:
+    return [_scaled(t, node), None]
+
+
+def _scaled(t: Any, node: Applied) -> Any:
+    return multiply(t, exp2(negative(cast(node.outputs[1], t.dtype))))
+
+
+# Sums, whose operands may be of both dtypes of Python's floats, or ints.
+
+@vjp("fsum")
+def _fsum(node: Applied, ct: Any) -> Sequence[Any]:
+    return [broadcast_like(cast(ct, x.dtype), x) if want else None
+            for x, want in zip(node.inputs, node.wanted, strict=True)]
+
+
+@jvp("fsum")
+def _fsum_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
+    return [total([None if t is None else reduce_sum(cast(t, node.outputs[0].dtype)) for t in tangents])]
+
+
+@vjp("fma")
+def _fma(node: Applied, ct: Any) -> Sequence[Any]:
+    x, y, z = node.inputs
+    found = multiply(ct, cast(y, ct.dtype)), multiply(ct, cast(x, ct.dtype)), ct
+    return [cast(part, operand.dtype) if want else None
+            for part, operand, want in zip(found, (x, y, z), node.wanted, strict=True)]
+
+
+@jvp("fma")
+def _fma_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
+    dtype = node.outputs[0].dtype
+    x, y, _ = (cast(operand, dtype) for operand in node.inputs)
+    t, u, v = (None if tangent is None else cast(tangent, dtype) for tangent in tangents)
+    return [total([None if t is None else multiply(t, y), None if u is None else multiply(u, x), v])]
+
+
+@vjp("sumprod")
+def _sumprod(node: Applied, ct: Any) -> Sequence[Any]:
+    count = node.params["count"]
+    first, second = node.inputs[:count], node.inputs[count:]
+    found = [*_parts(multiply(ct, _flat(second, ct.dtype)), first),
+             *_parts(multiply(ct, _flat(first, ct.dtype)), second)]
+    return [part if want else None for part, want in zip(found, node.wanted, strict=True)]
+
+
+@jvp("sumprod")
+def _sumprod_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
+    count, dtype = node.params["count"], node.outputs[0].dtype
+    t = [multiply(cast(x, dtype), 0) if given is None else given
+         for x, given in zip(node.inputs, tangents, strict=True)]
+    left = multiply(_flat(t[:count], dtype), _flat(node.inputs[count:], dtype))
+    right = multiply(_flat(node.inputs[:count], dtype), _flat(t[count:], dtype))
+    return [reduce_sum(add(left, right))]
+
+
+def _flat(xs: Sequence[Any], dtype: Any) -> Any:
+    """Scalars and vectors as one vector."""
+    return concat([reshape(cast(x, dtype), [-1]) for x in xs], 0)
+
+
+def _parts(whole: Any, xs: Sequence[Any]) -> Sequence[Any]:
+    """The parts of a vector that are for each of the operands."""
+    ends = list(accumulate([size(x, int64) for x in xs], add))
+    starts = [0, *ends[:-1]]
+    return [cast(reshape_like(getitem(whole, slice(start, end)), x), x.dtype)
+            for start, end, x in zip(starts, ends, xs, strict=True)]
