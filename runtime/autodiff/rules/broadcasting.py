@@ -8,6 +8,7 @@ from runtime.core.graph import Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.types import TensorType, int64
 from runtime.ops.creation import zeros_like
+from runtime.ops.logic import equal, where
 from runtime.ops.math import cast, floordiv, maximum
 from runtime.ops.op_makers import apply_one
 from runtime.ops.reduction import reduce_sum
@@ -36,15 +37,16 @@ def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] =
 
 
 def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
-    """Along each of the axes either all elements summed, or none: as many as `x` has are left."""
+    """Along each of the axes either all elements summed, or none: as many as `x` has are left, or one."""
     parts: list[Any] = []
     repeated = []
     for a in range(ct.ndim):
         have = dim(ct, a, int64)
         if a in axes:
-            want = dim(x, a, int64)
+            have = cast(have, int64)
+            want = where(equal(have, 1), have, cast(dim(x, a, int64), int64))
             repeated.append(len(parts))
-            parts += [floordiv(cast(have, int64), maximum(cast(want, int64), 1)), want]
+            parts += [floordiv(have, maximum(want, 1)), want]
         else:
             parts.append(have)
     return reduce_sum(reshape(ct, parts), repeated)
