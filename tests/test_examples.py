@@ -42,6 +42,14 @@ SHOWN = {
         r"c -> con\ng -> gon\nk -> keldin\nn -> n\nx -> xeldin\n", r"traced 1 time", r"break_ = True",
         r"follows = ag__\.setitem\(",
     ],
+    "newton_logistic": [
+        r"5 steps, loss 0\.\d+, gradient below 1e-", r"w is +[\d.-]+ +[\d.-]+ +[\d.-]+", r"traced 1 time",
+    ],
+    "bouncing_ball": [
+        r"height after 3 s: [\d.]+ m, after \d bounces",
+        r"by the first height: gradient +[\d.]+, differences +[\d.]+\n",
+        r"let go from [\d.]+ m, it ends at 0\.500 m",
+    ],
     "debugging": [
         r"n is 10\nn is 5\nn is 2\nsteps: 3\n",
         r"debugging\.py:\d+: index 7 is out of bounds for axis 0 with size 3\n +\d+ \| +return table\[index\]\n +\^\n",

@@ -24,7 +24,7 @@ from runtime.core.op import CAST, CONST
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, apply, current_graph, tracing, wrap
 from runtime.core.types import ListType, TensorType, int64
-from runtime.ops.control import REDUCE
+from runtime.ops.control import REDUCE, SAVED
 from runtime.ops.lists import list_append, list_get, list_length, list_new
 from runtime.ops.math import add, cast, subtract
 
@@ -172,7 +172,7 @@ class _Loop:
             with tracing(graph), inserted(graph, node):
                 start = list_new([], value.type)
             with tracing(body):
-                before = wrap(body.add_input(ListType(value.type), "saved" + (f"_{value.hint}" if value.hint else "")))
+                before = wrap(body.add_input(ListType(value.type), SAVED + (f"_{value.hint}" if value.hint else "")))
                 after = list_append(before, wrap(value))
             add_state(node, start.value, after.value)
             found = len(node.outputs) - 1

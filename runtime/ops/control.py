@@ -16,7 +16,9 @@ from runtime.core.graph import Graph
 from runtime.core.op import Op, Sample
 from runtime.core.types import ListType, TensorType, Type, join_shapes
 
-__all__ = ["COND", "CUSTOM_GRADIENT", "REDUCE", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming", "join_types"]
+__all__ = [
+    "COND", "CUSTOM_GRADIENT", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming", "join_types",
+]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
 
@@ -78,6 +80,8 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 
 # while_loop([limit,] *state; test, body)
 
+SAVED: Final = "saved"
+"""How the hints begin of lists to which loops append what a backward pass needs of each iteration."""
 Checkpoint = int | str | None
 """Derivatives save the state of every so many iterations of a loop, or "sqrt" of their number. The flag `again` is that
 of a loop which they run again instead of saving anything of it."""

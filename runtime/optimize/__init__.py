@@ -14,6 +14,9 @@ from runtime.optimize.rules import FAST, RULES, Fired, Rule, named
 __all__ = ["FAST", "RULES", "Fired", "Rule", "rewrite"]
 
 MOST_WALKS: Final = 3  # what is swept away can make more of the rest simple
+LATE: Final = named("reduce last", "A reduction that only is returned, such as a loss, comes last: by then what it is "
+                                   "made of may have been stored for something else.")
+_REDUCTIONS: Final = frozenset(("reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"))
 CAPTURES: Final = named("known scalars", "A scalar tensor that a function has from outside is a constant.")
 
 
@@ -33,7 +36,19 @@ def rewrite(
         graph = _walk(graph, context)
         if not sweep(graph, context, keep_captures):
             break
+    if LATE in context.enabled:
+        _reduce_last(graph, context)
     return graph
+
+
+def _reduce_last(graph: Graph, context: Context) -> None:
+    used = {value for node in graph.nodes for value in node.inputs}
+    late = [node for node in graph.nodes if node.op.name in _REDUCTIONS and node.outputs[0] not in used
+            and not node.errors]
+    if late and graph.nodes[-len(late):] != late:
+        graph.nodes = [*(node for node in graph.nodes if node not in late), *late]
+        for node in late:
+            context.fired(LATE, node.op.name, node.position)
 
 
 def _walk(graph: Graph, context: Context) -> Graph:

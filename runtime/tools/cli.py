@@ -16,8 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograph.backend import ConversionError, format_error, is_internal
+from runtime.autodiff.activity import differentiable, variables_read
+from runtime.autodiff.reverse import derivative, prepared
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.types import TensorSpec, as_dtype
+from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function, Method, function
 from runtime.function.signature import InvalidArgumentsError
 from runtime.tools.draw import to_dot, to_svg
@@ -28,6 +31,7 @@ _EXAMPLES = """\
 examples:
   python -m runtime graph model.py:step --spec int32 --spec 'float32[None,3]'
   python -m runtime graph package.module:Net.call --spec 'float32[8]' --svg net.svg
+  python -m runtime graph model.py:loss --spec 'float32[8]' --grad
 
 exit status: 0 ok, 1 the function cannot be traced, 2 bad input or usage
 """
@@ -71,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     graph.add_argument("--spec", action="append", default=[], metavar="TYPE", dest="specs",
                        help="type of an argument, in order: int32, 'float32[8]', 'float32[None,3]'")
     output = graph.add_mutually_exclusive_group()
+    output.add_argument("--grad", action="store_true",
+                        help="print the graphs of its derivative: the forward graph, which also gives what is saved, "
+                             "and the backward graph")
     output.add_argument("--dot", metavar="OUT", help="write the graph in Graphviz's language; - for stdout")
     output.add_argument("--svg", metavar="OUT", help="write a drawing, made by Graphviz; - for stdout")
     return parser
@@ -91,7 +98,17 @@ def _drawn(options: argparse.Namespace) -> str:
         return _write(options.dot, to_dot(concrete))
     if options.svg is not None:
         return _write(options.svg, to_svg(concrete))
-    return str(concrete.graph)
+    return _derivative(concrete) if options.grad else str(concrete.graph)
+
+
+def _derivative(concrete: ConcreteFunction) -> str:
+    """The forward and the backward graph of all floating arguments, variables and results."""
+    graph = prepared(concrete.graph)
+    wanted = [i for i, value in enumerate(graph.inputs) if differentiable(value.type)]
+    variables = [v for v in variables_read(graph).values() if v.trainable and differentiable(v.type)]
+    outputs = [k for k, value in enumerate(graph.outputs) if differentiable(value.type)]
+    found = derivative(graph, wanted, variables, outputs)
+    return f"{found.forward}\n{prepared(found.backward)}"
 
 
 def parse_spec(text: str) -> TensorSpec:

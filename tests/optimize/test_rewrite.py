@@ -260,6 +260,24 @@ def test_a_scalar_from_outside_is_a_constant() -> None:
     same_runs(graph, new)
 
 
+def test_what_only_is_returned_is_reduced_last() -> None:
+    def loss(x: Any) -> Any:
+        y = x * x
+        return rt.reduce_sum(y), y * 2.0
+
+    graph, log = traced(loss, "float32[4]"), []
+    new = only(graph, "reduce last", log=log)
+    assert [fired.rule for fired in log] == ["reduce last"]
+    assert [node.op.name for node in new.nodes if node.op.name != "const"] == ["multiply", "multiply", "reduce_sum"]
+    same_runs(graph, new)
+
+    def used(x: Any) -> Any:
+        total = rt.reduce_sum(x)
+        return total, x * total
+
+    assert text(only(traced(used, "float32[4]"), "reduce last")) == text(traced(used, "float32[4]"))
+
+
 def test_the_log_says_which_rule_fired_where() -> None:
     graph, log = traced(lambda x: x + 0, "int32[]"), []
     rewrite(graph, log=log)

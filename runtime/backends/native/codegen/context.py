@@ -571,7 +571,7 @@ class Lowering(ListMemory):
         """`x` as what is read once more: in memory if it is needed again and not cheap."""
         if isinstance(x, Map) and x.leaf is None and x.weight > fusion.CHEAP and x.uses > 1:
             return self.leaf(x)
-        for part in fusion.shared([x]):
+        for part in reversed(fusion.shared([x])):  # the loop that stores one stores those in it by the way
             self.leaf(part)
         return x
 

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from runtime.backends.native.codegen.context import Lowering
-from runtime.core.graph import Node
+from runtime.core.graph import Node, Value
+from runtime.ops.control import SAVED
 
 __all__ = ["report"]
 
@@ -12,6 +14,28 @@ __all__ = ["report"]
 def _place(node: Node) -> str:
     position = node.position
     return "" if position is None else f"{position.filename}:{position.lineno}: "
+
+
+def _saved(nodes: Iterable[Node]) -> Iterator[str]:
+    """What loops save for a backward pass (`runtime.autodiff.loops`)."""
+    for node in nodes:
+        if node.op.name not in ("while_loop", "reduce"):
+            continue
+        body = node.params["body"]
+        state = {value for value in body.inputs if (value.hint or "").startswith(SAVED)}
+        made = [value.node.inputs[1] for value in body.outputs
+                if value.node is not None and value.node.op.name == "list_append" and value.node.inputs[0] in state]
+        sizes = [value.type.size for value in made]
+        size = sum(n * value.type.dtype.size for n, value in zip(sizes, made) if n is not None)
+        if made:
+            names = ", ".join(_named(value) for value in made)
+            known = f": {size} bytes" if None not in sizes else ""
+            yield f"  {_place(node)}{node.op.name} saves in each iteration {names}{known}"
+
+
+def _named(value: Value) -> str:
+    name = value.hint or (value.node.op.name if value.node is not None else "a value")
+    return f"{name} ({value.type})"
 
 
 def report(w: Lowering) -> str:
@@ -37,6 +61,7 @@ def report(w: Lowering) -> str:
     lines += [f"  {_place(node)}{node.op.name} multiplies by a matrix that is copied once, before the loop"
               for node in w.by_strips]
     lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
+    lines += _saved(nodes)
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
     if not w.called_back:
         lines.append("  nothing calls Python" + (
