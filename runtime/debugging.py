@@ -11,9 +11,9 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
-from runtime.core.symbolic_text import Template, show
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.text import Template, Text, concat_text, join, show, split
+from runtime.core.trace import apply, convert_to_tensor, user_position, wrap
 from runtime.core.types import TensorType, Type, as_dtype, broadcast_shapes
 from runtime.ops.effects import plain_text, print_text
 
@@ -88,8 +88,9 @@ def print(
     summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
     """
     style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
-    text = sep.join([plain_text(x, style=style) for x in inputs]) + ("\n" if end is None else end)
-    print_text(text, sys.stderr if output_stream is None else _stream(output_stream), style=style)
+    text = join(sep, [plain_text(x, style=style) for x in inputs])
+    file = sys.stderr if output_stream is None else _stream(output_stream)
+    print_text(concat_text((text, "\n" if end is None else end)), file, style=style)
 
 
 # Checks: check(condition, *values; text) and compare(x, y; relation, ...)
@@ -110,10 +111,8 @@ CHECK: Final = Op("check", _check_kernel, _check_rule, effect=True,
                   doc="InvalidArgumentError with a text unless all elements of the first operand hold.")
 
 
-def _text(message: str) -> tuple[Template, list[Any]]:
-    if current_graph() is None:
-        return Template((message,)), []
-    template, values = Template.parse(message)
+def _text(message: Any) -> tuple[Template, list[Any]]:
+    template, values = split(message)
     return template, [wrap(value) for value in values]
 
 
@@ -121,8 +120,8 @@ def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None, na
     """InvalidArgumentError that shows `data` unless `condition` holds, when the graph runs here (`tf.Assert`)."""
     condition = convert_to_tensor(condition)
     style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
-    shown = "\n".join([plain_text(x, style=style) for x in data])
-    template, values = _text(f"Expected the condition to be true. Summarized data: {shown}")
+    shown = join("\n", [plain_text(x, style=style) for x in data])
+    template, values = _text(concat_text(("Expected the condition to be true. Summarized data: ", shown)))
     apply(CHECK, condition, *values, text=template, style=style)
 
 
@@ -340,5 +339,7 @@ CHECK_NUMERICS: Final = Op("check_numerics", _numerics_kernel, _numerics_rule, e
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """The tensor; InvalidArgumentError if an element is infinite or NaN (`tf.debugging.check_numerics`)."""
+    if isinstance(message, Text):
+        message.refuse()
     result: Tensor = apply(CHECK_NUMERICS, tensor, message=message)
     return result

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core.op import Sample
-from runtime.core.symbolic_text import Hole, Template
 from runtime.core.tensor import EagerList
+from runtime.core.text import Hole, Template
 from runtime.core.types import ListType, TensorType, float32, float64
 
 ROW: Final = TensorType(float32, (2,))

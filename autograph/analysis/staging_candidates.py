@@ -178,22 +178,14 @@ def _is_stageable(pattern: Any) -> bool:
 
 
 def makes_text(node: Any) -> bool:
-    """Whether an expression puts a text together, perhaps of values of a graph: what comes of it may have to know."""
-    if isinstance(node, gast.JoinedStr):
-        return any(isinstance(value, gast.FormattedValue) for value in node.values)
-    if not isinstance(node, gast.Call):
-        return False
-    callee = node.func
-    if isinstance(callee, gast.Call) and len(callee.args) == 1:  # ag__.call(x.format)(...)
-        callee = callee.args[0]
-    return getattr(callee, "attr", None) in ("format", "format_map", "join", "replace")
+    """Whether an expression is an f-string, perhaps with values of a graph in it."""
+    return isinstance(node, gast.JoinedStr) and any(isinstance(value, gast.FormattedValue) for value in node.values)
 
 
-def percent_text(node: Any) -> bool:
-    """The same of `"..." % x`, and of `x % (y, ...)`, which are no numbers."""
-    return isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and (
-        isinstance(node.left, gast.JoinedStr) or isinstance(getattr(node.left, "value", None), str)
-        or isinstance(node.right, (gast.Tuple, gast.Dict)))
+def percent_text(left: Any, right: Any) -> bool:
+    """Whether `left % right` may put such text together: neither is a number."""
+    return not any(isinstance(side, gast.Constant) and not isinstance(side.value, str) for side in (
+        getattr(left, "operand", left), getattr(right, "operand", right)))
 
 
 def attributes_of(node: Any) -> bool:

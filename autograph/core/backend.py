@@ -317,12 +317,16 @@ class Backend(Protocol):
     `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
     and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
 
-    def text(self, value: Any) -> Any:
-        """A text, in which there may be some that stands for values of the graph, as what knows that; others as is."""
-        return value
+    def text(self, parts: Sequence[Any]) -> Any:
+        """An f-string of these parts, some of which `formatted` gave."""
+        return "".join(parts)
 
-    def percent(self, text: Any, values: Any) -> Any:
-        """`text % values`, where one or the other is text that is put together."""
+    def formatted(self, value: Any, spec: Any) -> Any:
+        """What an f-string has of a value with this spec."""
+        return format(value, spec)
+
+    def percent(self, text: str, values: Any) -> Any:
+        """`text % values`."""
         return text % values
 
     def looks(self, fn: Any) -> bool:

@@ -49,22 +49,22 @@ from autograph.operators.exceptions import Except, classes_of, run_try, run_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
 from autograph.operators.loop_unrolling import unroll
 from autograph.operators.lvalues import attribute, element, place
-from autograph.operators.strings import percent, shown, spec, text
+from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
 
 __all__ = [
     "add", "and_", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem", "dict_comp",
-    "each", "element", "eq", "extended", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor", "if_exp", "imul", "in_",
-    "is_bool", "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged",
-    "mul", "ne", "nested", "not_", "note", "or_", "percent", "place", "read", "reduce", "set_comp", "setitem",
-    "shown", "slice", "spec", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
+    "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor", "if_exp",
+    "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched",
+    "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_", "place", "read", "reduce", "set_comp",
+    "setitem", "shown", "slice", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
 ]
 
 slice = _builtins.slice
 isub, imatmul = _operator.isub, _operator.imatmul
-itruediv, ifloordiv, imod, ipow = _operator.itruediv, _operator.ifloordiv, _operator.imod, _operator.ipow
+itruediv, ifloordiv, ipow = _operator.itruediv, _operator.ifloordiv, _operator.ipow
 ilshift, irshift, iand, ixor = _operator.ilshift, _operator.irshift, _operator.iand, _operator.ixor
 ior = ibitor
 Thunk = Callable[[], Any]
@@ -332,7 +332,8 @@ def in_(value: Any, container: Any, /) -> Any:
             backend = ambient.backend
         else:
             backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
-    if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str)):
+    if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str) or (
+            backend_of(value) is not None)):
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
@@ -361,7 +362,7 @@ def is_sequence(value: Any, length: int, /) -> Any:
 
 def matched(value: Any, /) -> Any:
     """The subject of a `match` that stays Python."""
-    backend = deciding(value)
+    backend = deciding(value) or backend_of(value)
     return value if backend is None else backend.matched(value)
 
 

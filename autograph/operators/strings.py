@@ -1,34 +1,47 @@
-"""Text that converted code puts together while a backend traces: there may be values of a graph in it."""
+"""Text that converted code puts together: while a backend traces, there may be values of a graph in it."""
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, Final
 
 from autograph.core.backend import ambient
+from autograph.core.tracebacks import own_errors
 from autograph.dispatch.converted_call import call
 
-__all__ = ["percent", "shown", "spec", "text"]
+__all__ = ["formatted", "imod", "mod", "shown", "text"]
 
 
-def text(value: Any, /) -> Any:
-    """A text that was put together, which may have values of a graph in it, or any other value."""
-    return value if ambient.backend is None else ambient.backend.text(value)
+@own_errors
+def text(*parts: Any) -> Any:
+    """An f-string of these parts."""
+    return "".join(parts) if ambient.backend is None else ambient.backend.text(parts)
 
 
-def percent(template: Any, values: Any, /) -> Any:
-    """`template % values`, which makes a text."""
-    found = getattr(ambient.backend, "percent", None)
-    return template % values if found is None else found(template, values)
+@own_errors
+def formatted(value: Any, spec: Any = "", /) -> Any:
+    """What an f-string has of `value` with this spec."""
+    return format(value, spec) if ambient.backend is None else ambient.backend.formatted(value, spec)
 
 
-def shown(value: Any, letter: int, /) -> Any:
-    """What an f-string has of `value` with `!s`, `!r` or `!a` (the code of the letter) before it is formatted."""
-    return call(_CONVERSIONS[letter])(value)
+def shown(value: Any, conversion: str, /) -> Any:
+    """What an f-string has of `value` with `!s`, `!r` or `!a` before it is formatted."""
+    return call(_CONVERSIONS[conversion])(value)
 
 
-_CONVERSIONS: Final[dict[int, Any]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
+_CONVERSIONS: Final[dict[str, Any]] = {"s": str, "r": repr, "a": ascii}
 
 
-def spec(value: str, /) -> str:
-    """A format spec that was put together, which Python looks into."""
-    len(text(value))  # an error if there are values of a graph in it
-    return value
+def _mod(python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @own_errors
+    def mod(left: Any, right: Any, /) -> Any:
+        backend = ambient.backend
+        return python(left, right) if backend is None or not issubclass(type(left), str) else backend.percent(
+            left, right)
+
+    mod.__name__ = mod.__qualname__ = python.__name__
+    return mod
+
+
+mod, imod = _mod(operator.mod), _mod(operator.imod)
+"""`left % right` and `left %= right`, which make a text of a text."""

@@ -2,7 +2,7 @@
 
     xs[i]                ag__.item(xs, i)              a < b          ag__.lt(a, b)
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
-    f'{x}'               ag__.text(f'{x}')             '%d' % x       ag__.percent('%d', x)
+    f'{x:>5}!'           ag__.text(ag__.formatted(x, '>5'), '!')      a % b   ag__.mod(a, b)
     x.__dict__           ag__.attributes(x)            return y       return ag__.read(y), if y may be unbound
 
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
@@ -180,21 +180,16 @@ class _Containers:
         return made
 
     def operation(self, node: Any) -> Any:
-        if percent_text(node):
-            return operator_call("percent", [self.visit(node.left), self.visit(node.right)], node)
-        name = _OF_CONTAINERS.get(type(node.op))
+        name = _name_of(node.op, node.left, node.right) if isinstance(node.op, gast.Mod) else None
         self.below(node)
-        sides = node.left, node.right
-        if name is None or any(isinstance(side, _NO_CONTAINERS) and not _counts(side, node.op) for side in sides):
-            return node
-        return operator_call(name, [node.left, node.right], node)
+        name = name or (None if isinstance(node.op, gast.Mod) else _name_of(node.op, node.left, node.right))
+        return node if name is None else operator_call(name, [node.left, node.right], node)
 
     def augmented(self, node: Any) -> Any:
-        """`x += y`, `x.a += y`, of what may be a list."""
-        name, target = _OF_CONTAINERS.get(type(node.op)), node.target
-        is_named = not isinstance(target, gast.Subscript) and _is_dotted(getattr(target, "value", target))
-        is_plain = isinstance(node.value, _NO_CONTAINERS) and not _counts(node.value, node.op)
-        if name is None or not is_named or is_plain:
+        """`x += y`, `x.a += y`, of what may be a list or text."""
+        target = node.target
+        name = _name_of(node.op, target, node.value)
+        if name is None or isinstance(target, gast.Subscript) or not _is_dotted(getattr(target, "value", target)):
             return self.below(node)
         found = copy.deepcopy(target)
         found.ctx = gast.Load()
@@ -209,32 +204,30 @@ class _Containers:
         return node
 
     def joined(self, node: Any) -> Any:
-        made = self.below(node)
-        return operator_call("text", [made], node) if makes_text(node) else made
+        if not makes_text(node):
+            return self.below(node)
+        return operator_call("text", [self.visit(value) for value in node.values], node)
 
     def formatted(self, node: Any) -> Any:
-        node.value = self.visit(node.value)
+        value = self.visit(node.value)
+        if node.conversion > 0:
+            value = operator_call("shown", [value, at(gast.Constant(chr(node.conversion), None), node)], node)
         spec = node.format_spec
-        if spec is not None:
-            if node.conversion > 0:  # how long that is, only the graph may know
-                kind = at(gast.Constant(node.conversion, None), node)
-                node.value, node.conversion = operator_call("shown", [node.value, kind], node), -1
-            self.below(spec)
-            if makes_text(spec):
-                part = at(gast.FormattedValue(operator_call("spec", [spec], node), -1, None), node)
-                node.format_spec = at(gast.JoinedStr([part]), node)
-        return node
+        if spec is None:
+            return operator_call("formatted", [value], node)
+        if not makes_text(spec):
+            spec = at(gast.Constant("".join([part.value for part in spec.values]), None), node)
+        return operator_call("formatted", [value, self.visit(spec)], node)
 
     def call(self, node: Any) -> Any:
         if getattr(node, "bare_super", False) and not self.in_body:
             node.args = []
             return node
-        is_text = makes_text(node)
         self.below(node)
         for keyword in node.keywords:
             if keyword.arg is None:
                 keyword.value = operator_call("spread", [keyword.value], keyword.value)
-        return operator_call("text", [node], node) if is_text else node
+        return node
 
     def try_(self, node: Any) -> Any:
         """A `try` that stays Python: while a backend traces, its handlers must not miss what the graph may raise."""
@@ -254,6 +247,15 @@ class _Containers:
 _OF_CONTAINERS = {gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor"}
 """What Python does with lists and dicts by operators."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
+
+
+def _name_of(op: Any, left: Any, right: Any) -> str | None:
+    """The operator in place of `left + right` or the like, if it may be of lists, dicts or text."""
+    if isinstance(op, gast.Mod):
+        return "mod" if percent_text(left, right) else None
+    is_plain = any(isinstance(side, _NO_CONTAINERS) and not _counts(side, op) for side in (left, right))
+    return None if is_plain else _OF_CONTAINERS.get(type(op))
+
 
 _METHODS: dict[type, Any] = {
     **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),

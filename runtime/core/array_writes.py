@@ -20,6 +20,7 @@ from autograph.backend import fields_of, of_trace
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position, Value, user_position
 from runtime.core.tensor import OPERATORS, GraphList, GraphTensor, Tensor
+from runtime.core.text import Text
 
 __all__ = [
     "Hazard", "Held", "Leaving", "Memory", "check_call", "check_results", "element_of", "in_body", "in_one_list",
@@ -354,7 +355,7 @@ def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
     kind = type(value)  # `isinstance` would run code of proxies
     if issubclass(kind, (GraphTensor, GraphList)):
         yield place, value
-    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str)):
+    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str, Text)):
         pass
     elif issubclass(kind, (list, tuple)):
         parts = enumerate((list if issubclass(kind, list) else tuple).__iter__(value))

@@ -5,7 +5,7 @@ user's line, once the place is known.
 """
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from autograph.backend import format_error
 
@@ -20,6 +20,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidNumberError",
     "InvalidSliceError",
+    "Message",
     "MissingKeyError",
     "NotFoundError",
     "NotIterableError",
@@ -43,7 +44,8 @@ class OpError(Exception):
     """
 
     def __init__(self, *args: object, remedy: str = "") -> None:
-        self.message = str(args[2] if len(args) >= 3 else args[0] if args else "")
+        message: Any = args[2] if len(args) >= 3 else args[0] if args else ""
+        self.message = message if hasattr(type(message), "__text__") else str(message)  # text may have tensors in it
         self.remedy = remedy
         super().__init__(self.message)
 
@@ -150,6 +152,15 @@ class Place(Protocol):
     def col(self) -> int: ...
 
 
+class Message:
+    """Text in place of a `str`, which adds to text on both sides; `runtime.core.text.Text` is one."""
+
+    __slots__ = ()
+
+    def __radd__(self, other: Any) -> Any:
+        raise NotImplementedError
+
+
 def locate(exc: Exception, place: Place | None) -> None:
     """Put `exc`'s message into the form `file:line: what`, excerpt, remedy; the object and its type stay.
 
@@ -157,10 +168,12 @@ def locate(exc: Exception, place: Place | None) -> None:
     """
     if place is None or getattr(exc, "located", False):
         return
-    if len(exc.args) != 1 or not isinstance(exc.args[0], str):
+    what: Any = exc.args[0] if len(exc.args) == 1 else None
+    if not isinstance(what, (str, Message)):
         return
-    remedy = getattr(exc, "remedy", "")
-    exc.args = (format_error(place.filename, place.lineno, place.col, exc.args[0], remedy),)
+    start = f"{place.filename}:{place.lineno}: "
+    rest = format_error(place.filename, place.lineno, place.col, "", getattr(exc, "remedy", "")).removeprefix(start)
+    exc.args = (start + what + rest,)
     exc.located = True  # type: ignore[attr-defined]
 
 

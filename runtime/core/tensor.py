@@ -5,7 +5,6 @@ Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
@@ -18,7 +17,7 @@ from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.recording import recorders
-from runtime.core.symbolic_text import REPR, describe, is_for_text, placeholder, repr_of, show, show_tensor
+from runtime.core.text import Text, repr_of, show, show_tensor
 from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
 __all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
@@ -551,17 +550,18 @@ class GraphTensor(Tensor):
                          "so that the loop stages.")
         return (self[i] for i in range(shape[0]))
 
+    def __text__(self, spec: str) -> Text:
+        """The text of the value in converted code, where it is known when the graph runs."""
+        return Text.of(self.value, spec)
+
     def __format__(self, spec: str) -> str:
-        """A placeholder that a staged print, assertion or raise resolves at run time."""
-        return placeholder(self.value, self.name, spec)
+        if spec:
+            self._refuse(f"a tensor cannot be formatted by {spec!r} here", "Format it in converted code, or in a "
+                         "function that rt.py_function is given.")
+        return repr(self)
 
     def __repr__(self) -> str:
-        if is_for_text(sys._getframe(1)):
-            return format(self, REPR)
         return f"<rt.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
-
-    def __str__(self) -> str:
-        return describe(self.value, self.name)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")

@@ -8,8 +8,8 @@ from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, Tra
 from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.symbolic_text import Template
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.text import Text
 from runtime.core.types import TensorType
 
 __all__ = ["ATOMS", "closes_over_graph_value", "graph_value_in"]
@@ -18,7 +18,7 @@ ATOMS: Final = frozenset({
     int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
     ModuleType, EagerTensor, EagerList,
 })
-"""Types whose objects do not change and hold nothing of a graph; text may."""
+"""Types whose objects do not change and hold nothing of a graph."""
 _MOST: Final = 100_000  # objects that are looked into
 _CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
 
@@ -35,11 +35,9 @@ def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -
             return item
         if isinstance(item, Value):
             return GraphTensor(item)
-        if isinstance(item, str):
-            values = Template.parse(item)[1] if "id=" in str.__str__(item) else []
-            if values:
-                return GraphTensor(values[0]) if isinstance(values[0].type, TensorType) else GraphList(values[0])
-            continue
+        if isinstance(item, Text):
+            value = item.values[0]
+            return GraphTensor(value) if isinstance(value.type, TensorType) else GraphList(value)
         if type(item) in ATOMS or id(item) in seen or isinstance(item, (*_CLOSED, Graph, Node)):
             continue
         seen.add(id(item))

@@ -23,8 +23,8 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position
-from runtime.core.symbolic_text import StagedText, Template
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
@@ -121,7 +121,7 @@ class _Planner:
 
     def part(self, value: Any, path: str) -> Part:
         """What makes `value` from the results; `path` leads to it from what was returned."""
-        if type(value) in ATOMS and not isinstance(value, str):
+        if type(value) in ATOMS:
             return constant(value)
         known = self.recipes.get(id(value))
         return known[1] if known is not None else self._new(value, path)
@@ -295,7 +295,7 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
         return _plan_maybe(returned, outputs, fn, plan)
     if isinstance(returned, GraphTensor) or type(returned) is GraphList:
         return _take(outputs, returned)
-    if isinstance(returned, str):
+    if isinstance(returned, Text):
         return _plan_text(returned, outputs)
     if isinstance(returned, StagedItems):
         return _plan_items(returned, outputs)
@@ -347,19 +347,16 @@ def _plan_maybe(
     return pack
 
 
-def _plan_text(returned: str, outputs: list[Any]) -> Part | None:
+def _plan_text(returned: Text, outputs: list[Any]) -> Part:
     """Text with tensors formatted into it gets their values."""
-    template, values = Template.parse(returned)
-    if not values:
-        return constant(returned) if type(returned) in (str, StagedText) else None
+    template, values = returned.template, returned.values
     takes = [_take(outputs, wrap(value)) for value in values]
 
-    def pack(results: Values) -> str:
+    def pack(results: Values) -> str | Text:
         parts = [take(results) for take in takes]
         if all(isinstance(part, (EagerTensor, EagerList)) for part in parts):
             return template.render([part._array if isinstance(part, EagerTensor) else part.items for part in parts])
-        inner = iter([capture(cast(Graph, current_graph()), part) for part in parts])
-        return template.again(inner)
+        return Text(template, [capture(cast(Graph, current_graph()), part) for part in parts])
 
     return pack
 

@@ -16,8 +16,8 @@ import numpy as np
 from autograph.backend import fields_of
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
 
@@ -114,7 +114,9 @@ class Call:
         if kind in _VALUES:
             return kind, x
         if isinstance(x, (str, bytes)):
-            return kind, str.__str__(x) if isinstance(x, StagedText) else x
+            return kind, x
+        if kind is Text:
+            return kind, x.template, x.values
         if kind is float:
             return kind, repr(x)  # nan equals itself, 0.0 is not -0.0
         if isinstance(x, Tensor):

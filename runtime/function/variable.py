@@ -1,7 +1,6 @@
 """Variables: state that lives between calls and is read and written in program order."""
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -12,11 +11,12 @@ import numpy as np
 from autograph.backend import Backend, of_trace
 from runtime.core import trace
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
+from runtime.core.formatting import formatted
 from runtime.core.graph import Value, user_position
 from runtime.core.op import CAST
 from runtime.core.recording import record, record_read, recorders
-from runtime.core.symbolic_text import is_for_text
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
+from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope
 from runtime.core.types import DType, TensorShape, TensorType, as_dtype
 from runtime.function.static_values import evaluate
@@ -208,13 +208,19 @@ class Variable:
 
     def __repr__(self) -> str:
         text = f"<rt.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}"
-        if current_graph() is None:
-            value = repr(self.array) if self.array.ndim else str(self.array)
-        elif is_for_text(sys._getframe(1)):
-            value = format(self.__tensor__(), "!r" if self.array.ndim else "")
-        else:
+        if current_graph() is not None:
             return text + ">"
+        value = repr(self.array) if self.array.ndim else str(self.array)
         return f"{text}, numpy={chr(10) if self.array.ndim > 1 else ''}{value}>"
+
+    def __text__(self, spec: str) -> Any:
+        """The text in converted code, of the value when the graph runs."""
+        if current_graph() is None:
+            return None
+        if spec not in (STR, REPR):
+            return formatted(self.__tensor__(), spec)
+        value = Text.of(self.__tensor__().value, ITEM if self.array.ndim else "")
+        return concat_text((repr(self)[:-1], ", numpy=", chr(10) if self.array.ndim > 1 else "", value, ">"))
 
     # Reading.
 
@@ -399,7 +405,7 @@ class Variable:
         return round(self.__tensor__(), ndigits)
 
     def __format__(self, spec: str) -> str:
-        return format(self.__tensor__(), spec) if spec or current_graph() is not None else str(self)
+        return format(self.__tensor__(), spec) if spec else str(self)
 
 
 class _EagerPart(EagerTensor):

@@ -20,6 +20,7 @@ from runtime.core.errors import (
     NumberOverflowError,
     locate,
 )
+from runtime.core.formatting import formatted
 from runtime.core.graph import Graph, Node, Position, Value
 from runtime.core.integer_ranges import INT64, Bounds, Interval, within
 from runtime.core.op import CONST, REGISTRY
@@ -134,12 +135,13 @@ class _Check:
             return
         self.nodes.pop()  # before the list becomes another
         number = self._apply("list_stack", source, element=several.element) if several is not None else source
-        text = "an item" if several is not None or number.type.shape else _text(number)  # type: ignore[union-attr]
+        is_one = isinstance(number.type, TensorType) and not number.type.shape and several is None
+        text = formatted(GraphTensor(number)) if is_one else "an item"
         low, high = int32.limits
         narrow = self._apply("cast", number, dtype=int32)
         fits = self._apply("equal", self._apply("cast", narrow, dtype=int64), number)
         self._unless(fits, DTypeError(
-            f"{text} does not fit int32, which goes from {low} to {high}: ints of Python's become that where they are "
+            text + f" does not fit int32, which goes from {low} to {high}: ints of Python's become that where they are "
             "returned, or meet a tensor of int32",
             remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64)."))
         self.nodes.append(self.node)
@@ -150,7 +152,7 @@ class _Check:
         assert isinstance(x.type, TensorType)
         if not x.type.dtype.is_floating and within(self.bounds.of(x), INT64):
             return
-        text = f"{_text(x)} does not fit int64: ints that Python made have 64 bits in a graph"
+        text = formatted(GraphTensor(x)) + " does not fit int64: ints that Python made have 64 bits in a graph"
         if not x.type.dtype.is_floating:
             fits = self._apply("less_equal", x, self._like(INT64[1], x))  # of uint64
         else:
@@ -216,11 +218,6 @@ class _Check:
         raised = Raised.of(error, operands, self.place)
         self._node(Node(self.graph, RAISE_UNLESS, [holds, *(x.value for x in operands)], {"raised": raised}, (),
                         self.place))
-
-
-def _text(value: Value) -> str:
-    """The placeholder for the number."""
-    return str.__str__(format(GraphTensor(value)))
 
 
 def _zero_power() -> str:

@@ -1,6 +1,6 @@
 """Effects: print, assertions, staged `raise`, and calls of Python functions. They run in program order.
 
-A message may hold placeholders of graph tensors (see `runtime.core.symbolic_text`) and exceptions may hold graph
+A message may be text with values of a graph in it (`runtime.core.text.Text`), and exceptions may hold graph
 tensors; both are resolved when the effect runs.
 """
 from __future__ import annotations
@@ -19,10 +19,11 @@ import numpy as np
 from autograph.backend import HEAP_TYPE, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
+from runtime.core.formatting import of_graph, repr_of, str_of
 from runtime.core.graph import Position
 from runtime.core.op import Op
-from runtime.core.symbolic_text import Show, Template, show
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
 from runtime.core.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
 from runtime.core.traceback_replay import raise_at, trail
 from runtime.core.types import (
@@ -46,18 +47,20 @@ __all__ = [
 
 # Text.
 
-def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = show) -> str:
-    """What `print` shows for `value`, tensors as plain values; with placeholders for graph tensors.
+def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = show) -> Any:
+    """What `print` shows for `value`, tensors as plain values: a str, or `Text` if there are graph tensors in it.
 
     Containers are looked into down to a depth.
     """
     if isinstance(value, EagerTensor):
-        return style(value._array, "!r" if nested else "")
+        return style(value._array, ITEM if nested else "")
     if has_staged_items(value):
         value = value[0].view(value)
     stands_for = getattr(type(value), "__stands_for__", None)
     if isinstance(value, Tensor) or (nested and stands_for is None and hasattr(type(value), "__leaves__")):
-        return format(value, "!r" if nested else "")
+        own = of_graph(value, ITEM if nested else "")
+        if own is not None:
+            return own
     if stands_for is list:
         value = list(value)
     kind = type(value)
@@ -65,20 +68,21 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
         return _container_text(value, depth - 1, style)
     if hasattr(kind, "__tensor__") and not hasattr(kind, "__leaves__"):
         return plain_text(convert_to_tensor(value), nested, depth, style)
-    return repr(value) if nested else str(value)
+    return repr_of(value) if nested else str_of(value)
 
 
-def _container_text(value: Any, depth: int, style: Show) -> str:
+def _container_text(value: Any, depth: int, style: Show) -> Any:
     if isinstance(value, dict):
-        pairs = [f"{key!r}: {plain_text(item, True, depth, style)}" for key, item in value.items()]
-        return "{" + ", ".join(pairs) + "}"
+        pairs = [concat_text((repr_of(key), ": ", plain_text(item, True, depth, style))) for key, item in value.items()]
+        return concat_text(("{", join(", ", pairs), "}"))
     items = [plain_text(item, True, depth, style) for item in value]
     if isinstance(value, list):
-        return f"[{', '.join(items)}]"
+        return concat_text(("[", join(", ", items), "]"))
     fields = getattr(type(value), "_fields", None)
     if fields is None:
-        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-    return f"{type(value).__name__}({', '.join(map('='.join, zip(fields, items)))})"
+        return concat_text(("(", join(", ", items), ",)" if len(items) == 1 else ")"))
+    named = [concat_text((name, "=", item)) for name, item in zip(fields, items)]
+    return concat_text((type(value).__name__, "(", join(", ", named), ")"))
 
 
 # print
@@ -103,8 +107,8 @@ PRINT: Final = Op("print", _print_kernel, _print_rule, effect=True, foreign=True
                   doc="Write `text`, with its operands in the holes, to `file` (default: stdout as it is then).")
 
 
-def print_text(text: str, file: Any = None, flush: bool = False, style: Show = show) -> None:
-    """Write `text`, which may hold placeholders: at once, or when the graph runs.
+def print_text(text: str | Text, file: Any = None, flush: bool = False, style: Show = show) -> None:
+    """Write `text`: at once, or when the graph runs.
 
     Python's standard streams are those at that time.
     """
@@ -116,12 +120,12 @@ def print_text(text: str, file: Any = None, flush: bool = False, style: Show = s
     if style is not show:
         params["style"] = style
     if current_graph() is None:
-        _print_kernel(text=Template((text,)), **params)
+        _print_kernel(text=split(text)[0], **params)
         return
     if file is not None:
         with contextlib.suppress(TypeError):  # of what knows no weak references
             _printed_to[id(file)] = until_gone(file, _printed_to, id(file))
-    template, values = Template.parse(text)
+    template, values = split(text)
     apply(PRINT, *map(wrap, values), text=template, **params)
 
 
@@ -142,10 +146,10 @@ def stage_print(
     Python values are formatted now, so that what happens to them later does not show.
     """
     for name, value in (("sep", sep), ("end", end)):
-        if value is not None and not isinstance(value, str):
+        if value is not None and not isinstance(value, (str, Text)):
             raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
-    text = (" " if sep is None else sep).join([plain_text(arg) for arg in args]) + ("\n" if end is None else end)
-    print_text(text, file, flush)
+    text = join(" " if sep is None else sep, [plain_text(arg) for arg in args])
+    print_text(concat_text((text, "\n" if end is None else end)), file, flush)
 
 
 # raise
@@ -163,13 +167,10 @@ class Deferred:
 
 
 def _defer(value: Any, operands: list[Any]) -> Any:
-    """`value` with Deferred in place of graph tensors and text with placeholders; their values in `operands`."""
-    if isinstance(value, str):
-        template, values = Template.parse(value)
-        if not values:
-            return value
-        operands += map(wrap, values)
-        return Deferred(len(operands) - len(values), template)
+    """`value` with Deferred in place of graph tensors and text with such in it; their values in `operands`."""
+    if isinstance(value, Text):
+        operands += map(wrap, value.values)
+        return Deferred(len(operands) - len(value.values), value.template)
     if isinstance(value, GraphTensor):
         operands.append(value)
         return Deferred(len(operands) - 1, number=value.type.weak and not value.ndim)
@@ -281,7 +282,7 @@ RAISE_UNLESS: Final = Op("raise_unless", _unless_kernel, _unless_rule, effect=Tr
 def raise_error(exception: BaseException) -> None:
     """Raise `exception`: at once, or whenever the graph runs here, with the traceback it has now.
 
-    Graph tensors and their placeholders in its arguments and attributes get the values of that run.
+    Graph tensors in its arguments and attributes, also as part of text, get the values of that run.
     """
     if current_graph() is None:
         raise exception
@@ -295,7 +296,7 @@ def raise_error(exception: BaseException) -> None:
 
 
 def holds_values(exception: BaseException) -> bool:
-    """Whether arguments or attributes of `exception` are graph tensors, or text with their placeholders."""
+    """Whether arguments or attributes of `exception` are graph tensors, or text with such in it."""
     operands: list[Any] = []
     for part in (*exception.args, *vars(exception).values()):
         _defer(part, operands)

@@ -8,8 +8,9 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DTypeError
+from runtime.core.formatting import repr_of
 from runtime.core.op import CONST, Op, Sample
-from runtime.core.symbolic_text import COMPARISONS, Hole, Template, text_of
+from runtime.core.text import COMPARISONS, ITEM, STR, Hole, Template, Text, split
 from runtime.core.trace import apply, wrap
 from runtime.core.types import TensorType, Type
 from runtime.ops.logic import logical_not
@@ -27,16 +28,16 @@ def _render_rule(*types: Type, text: Template) -> TensorType:
 
 def _render_samples(rng: np.random.Generator) -> Iterable[Sample]:
     yield (), {"text": Template(("é",))}
-    yield (np.array(1.5), np.array([1, 2])), {"text": Template(("a", "", "b"), (Hole(".2f"), Hole(None)))}
+    yield (np.array(1.5), np.array([1, 2])), {"text": Template(("a", "", "b"), (Hole(".2f"), Hole(STR)))}
 
 
 _RENDER: Final = Op("render_text", _render_kernel, _render_rule, samples=_render_samples,
                     doc="`text`, with its operands in the holes, as UTF-8.")
 
 
-def as_bytes(text: str) -> Any:
-    """The text, which may hold placeholders, as a tensor of the graph that is traced."""
-    template, values = Template.parse(text)
+def as_bytes(text: str | Text) -> Any:
+    """The text as a tensor of the graph that is traced."""
+    template, values = split(text)
     if not values:
         return apply(CONST, value=np.frombuffer(template.pieces[0].encode(), np.uint8))
     if template.is_text_alone:
@@ -64,16 +65,14 @@ class _Part:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def __repr__(self) -> str:
-        return f"\0{self.number}\0"
+    def __text__(self, spec: str) -> Text:
+        return Text(Template(("", ""), (Hole(ITEM),)), (self.number,))
 
 
-def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> str:
+def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> Text:
     """The text of the items of a list of records in the graph that is traced; `pack` makes one of its parts."""
-    pieces = repr(pack(map(_Part, range(len(columns))))).split("\0")
-    record = Template(tuple(pieces[::2]), (Hole("!r"),) * (len(pieces) // 2))
-    made = apply(_RECORDS, *columns, record=record, order=tuple(map(int, pieces[1::2])))
-    return text_of(made.value, "list")
+    record, order = split(repr_of(pack(map(_Part, range(len(columns))))))
+    return Text.held(apply(_RECORDS, *columns, record=record, order=order).value)
 
 
 def _equal_kernel(x: Any, y: Any) -> Any:
@@ -96,7 +95,7 @@ _EQUAL: Final = Op("equal_text", _equal_kernel, _equal_rule, samples=_equal_samp
                    doc="Whether two texts, of any lengths, are the same.")
 
 
-def _equal(x: str, y: str) -> Any:
+def _equal(x: str | Text, y: str | Text) -> Any:
     return apply(_EQUAL, as_bytes(x), as_bytes(y))
 
 

@@ -20,9 +20,10 @@ from runtime.core import trace
 from runtime.core.array_writes import set_item
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
+from runtime.core.formatting import formatted, percent
 from runtime.core.graph import Position, staging_error
-from runtime.core.symbolic_text import StagedText, staged
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
@@ -35,7 +36,7 @@ from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try, stops
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.python.builtins import BUILTINS
-from runtime.staging.python.foreign_calls import given, looks, percent
+from runtime.staging.python.foreign_calls import given, looks
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, says
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import leaves, may_be_others
@@ -107,8 +108,8 @@ class Staging:
             return False
         if isinstance(value, (GraphTensor, ListItems, MaybeObject, Row, Chosen)) or has_staged_items(value):
             return True
-        if isinstance(value, StagedText):
-            return current_graph() is not None and value.may_be_empty()
+        if isinstance(value, Text):
+            return current_graph() is not None and value.may_be_empty
         if hasattr(type(value), "__leaves__"):
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
         return current_graph() is not None and (isinstance(value, Staged) or hasattr(type(value), "__tensor__"))
@@ -300,14 +301,14 @@ class Staging:
             return item_of(container, index)
         if has_staged_items(container):
             return shown(viewed(container)[index])
-        if isinstance(index, str) or isinstance(container, dict):
+        if isinstance(index, (str, Text)) or isinstance(container, dict):
             return container[index]
         return shown(item_at(container, index))
 
     def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
         if type(container) is dict:
             put_item_of(container, index, value)
-        elif isinstance(index, str) or has_staged_items(container) or isinstance(container, dict):
+        elif isinstance(index, (str, Text)) or has_staged_items(container) or isinstance(container, dict):
             viewed(container)[index] = value
         else:
             put_item_at(container, index, value, around)
@@ -338,8 +339,11 @@ class Staging:
     def check_attributes(self, value: Any) -> None:
         check_attributes(value)
 
-    def text(self, value: Any) -> Any:
-        return staged(value) if isinstance(value, str) else value
+    def text(self, parts: Sequence[Any]) -> Any:
+        return concat_text(parts)
+
+    def formatted(self, value: Any, spec: Any) -> Any:
+        return formatted(value, spec)
 
     def is_none(self, value: Any) -> Any:
         if not isinstance(value, Maybe):
@@ -352,6 +356,8 @@ class Staging:
     def matched(self, value: Any) -> Any:
         if has_staged_items(value):
             return [*viewed(value)]
+        if isinstance(value, Text):
+            value.refuse()
         return known(value, "which pattern it matches")
 
     def read(self, value: Any) -> Any:
@@ -409,7 +415,7 @@ class Staging:
         return isinstance(target, Tensor)
 
     def setitem(self, target: Any, index: Any, value: Any) -> Any:
-        if isinstance(target, Tensor) or not (isinstance(target, str) or hasattr(type(target), "__setitem__")):
+        if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
         viewed(target)[index] = value
         return target
@@ -425,5 +431,5 @@ trace.backend = BACKEND
 Tensor.__autograph__ = BACKEND
 MaybeObject.__autograph__ = BACKEND
 ListItems.__autograph__ = Staged.__autograph__ = BACKEND
-StagedText.__autograph__ = BACKEND
+Text.__autograph__ = BACKEND
 announce(BACKEND)

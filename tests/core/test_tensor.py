@@ -4,7 +4,6 @@ from __future__ import annotations
 import copy
 import operator
 import pickle
-import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -207,10 +206,7 @@ def test_operand_errors_have_the_common_form() -> None:
 
 def test_graph_tensor_text() -> None:
     x = symbol((None, 3))
-    assert repr(x) == "<rt.Tensor 'x' shape=(None, 3) dtype=int32>"
-    text = str.__str__(str(x))  # a text that Python may look into
-    assert re.fullmatch(r'Tensor\("x", shape=\(None, 3\), dtype=int32, id=\d+\)', text)
-    assert str.__str__(f"{x}") == f"{{{text}:}}"
+    assert repr(x) == str(x) == f"{x}" == "<rt.Tensor 'x' shape=(None, 3) dtype=int32>"
 
 
 def rows(x: GraphTensor) -> Any:

@@ -197,6 +197,39 @@ def print_none_and_tuple(x):
     return x
 
 
+@program((3,), (-2,))
+def text_that_looks_like_a_tensor(x):
+    first = 'Tensor("x", shape=(), dtype=float32, id=3)'
+    texts = [first, 'Tensor("x", shape=(), dtype=int32, id=1)', 'Text("text", shape=(None,), dtype=uint8, id=2)',
+             '{List("list", id=1):!r}', "<rt.Tensor 'x' shape=() dtype=int32>", "{x}", "%s", "{}"]
+    print('Tensor("x", shape=(), dtype=float32, id=3)', first)
+    for text in texts:
+        print(text, f"{text} {x}", f"{x:>4}{text!r}", sep=";")
+    name = texts[0] if x > 0 else texts[1]
+    print(name, name + f"{x}", [first, x])
+    return len(first), f"{first}|{x}", "%s %s" % (first, f"{x}"), "{} {}".format(first, f"{x}"), name  # noqa: UP031
+
+
+class Shown:
+    def __init__(self, value):
+        self.value = value
+
+    def __str__(self):
+        return f"<{self.value}>" if self.value > 0 else "nothing"
+
+    def __format__(self, spec):
+        return f"{self.value:{spec}}" + "!"
+
+
+@program((3,), (-2,))
+def text_of_an_object(x):
+    shown = Shown(x)
+    template = "%s and %s" if x is not None else "none"
+    template %= shown, f"{x}"
+    print(shown, f"{shown:>5}", f"{shown!s}", template, f"{shown:>4} {[x][0]} {shown.value}")
+    return str(shown), format(shown, "4"), template, "-".join([str(shown), "b"]), "a_b".replace("_", f"{x}", 1)
+
+
 class Pair(NamedTuple):
     x: int
     y: float

@@ -15,8 +15,8 @@ import numpy as np
 from autograph.backend import backend_of, operators
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import staging_error
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import EagerTensor, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
@@ -40,7 +40,7 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
-            is_value = isinstance(key, (Tensor, StagedText, *Maybe)) or hasattr(type(key), "__tensor__")
+            is_value = isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
             return (staged if is_value else python)(mapping, key, *rest)
 
         return cast(F, called)
@@ -165,7 +165,7 @@ def _place(keys: Sequence[Any], key: Any) -> Any:
         key.presence.check_bound()
         present, place = key.presence.present, _place(keys, key.content)
         return place if present is None else where(present, place, _place(keys, None))
-    if isinstance(key, StagedText):
+    if isinstance(key, Text):
         return _place_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
                             lambda texts: place_of_text(texts, key))
     if hasattr(type(key), "__tensor__"):
@@ -208,7 +208,7 @@ def _comparable(keys: Sequence[Any], key: Any) -> Iterator[tuple[int, Any]]:
         if type(each).__eq__ not in _PLAIN:
             raise staging_error(
                 f"a key of this dict is a {type(each).__name__}, and only its class knows what equals it, while"
-                f" {'text' if isinstance(key, str) else 'a tensor'} is looked up that is known only when the graph"
+                f" {'text' if isinstance(key, Text) else 'a tensor'} is looked up that is known only when the graph"
                 " runs", "Let the keys be numbers or text.")
         yield place, each
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from autograph.backend import backend_of, operators
 from runtime.core.errors import ShapeError, locate
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, user_position
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
@@ -45,7 +45,7 @@ def contains(container: Any, value: Any) -> Any:
     if isinstance(container, Staged):
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
         return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
-    if isinstance(value, StagedText) and isinstance(container, str):
+    if isinstance(value, Text) and isinstance(container, str):
         value.refuse()
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container

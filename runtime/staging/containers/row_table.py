@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
+from runtime.core.formatting import formatted, repr_of
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
-from runtime.core.symbolic_text import REPR
 from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import DType, promote
 from runtime.ops.gather import gather
@@ -181,11 +182,9 @@ class Row:
             self.refuse(f"it has no {name}()", "Make another list of it first: row[:].")
         raise AttributeError(f"'list' object has no attribute {name!r}")
 
-    def __repr__(self) -> str:
-        return f"[{', '.join(format(x, REPR) for x in self)}]"
-
-    def __format__(self, spec: str) -> str:
-        return format(repr(self), spec)
+    def __text__(self, spec: str) -> Any:
+        text = concat_text(("[", join(", ", [repr_of(x) for x in self]), "]"))
+        return text if spec in (STR, REPR, ITEM) else formatted(text, spec)
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
         raise staging_error(f"a list that is a row of a list of lists is part of a tensor here, as a tensor was the"

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from autograph.backend import has_staged_items, operators
-from runtime.core.symbolic_text import REPR
+from runtime.core.formatting import formatted, repr_of
 from runtime.core.tensor import Tensor
+from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
@@ -147,8 +148,9 @@ class _Sequence(_OfItems):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"[{', '.join(format(x, REPR) for x in self)}]"
+    def __text__(self, spec: str) -> Any:
+        text = concat_text(("[", join(", ", [repr_of(x) for x in self]), "]"))
+        return text if spec in (STR, REPR, ITEM) else formatted(text, spec)
 
 
 class _SomeLength(_OfItems, Staged):

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from autograph.backend import has_staged_items, keyed
 from runtime.core import pytree
+from runtime.core.formatting import formatted
 from runtime.core.graph import staging_error
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices
+from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import bool_, int32
 from runtime.ops.concat_split import tile
@@ -192,7 +194,8 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
         if bound is not None:
             same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
     place = first_true(same)
-    missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else f"{value} is not in list"
+    missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else concat_text((
+        formatted(value), " is not in list"))
     raise_unless(less(place, size), ValueError(missing))
     return place
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from autograph.backend import is_internal
 from runtime.core.graph import Graph, Node, staging_error
-from runtime.core.symbolic_text import StagedText, text_of
+from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import apply
 from runtime.core.types import TensorType, Type, join_shapes
 from runtime.ops.effects import Deferred, Raised, made_of
@@ -111,9 +111,8 @@ def _common(types: Sequence[Type | None]) -> TensorType | None:
     return found
 
 
-def _text(region: Region, part: int | str | None) -> StagedText:
-    value = apply(ERROR_TEXT, region=region, part=part)
-    return text_of(value.value, "error")
+def _text(region: Region, part: int | str | None) -> Text:
+    return Text.held(apply(ERROR_TEXT, region=region, part=part).value)
 
 
 class _Unsure:
@@ -129,10 +128,11 @@ class _Unsure:
             "which error was raised",
             "Raise errors of different classes, and catch each by a handler of its own.")
 
-    def __str__(self) -> str:
-        return str(_text(self._region, self._part))
+    def __text__(self, spec: str) -> Any:
+        return _text(self._region, self._part) if spec in (STR, "") else self._refuse()
 
-    __repr__ = __bool__ = __len__ = __iter__ = __getitem__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __str__ = __repr__ = _refuse
+    __bool__ = __len__ = __iter__ = __getitem__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __int__ = __float__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
@@ -149,10 +149,13 @@ def _unsure(kind: type[BaseException], region: Region) -> BaseException:
     def class_of(self: Any) -> type[BaseException]:
         return made if is_internal(sys._getframe(1).f_code.co_filename) else refuse(self)
 
+    def show(self: Any, spec: str) -> Any:
+        return refuse(self) if spec == REPR else text.__text__(spec)
+
     text = _text(region, None)
     made = type(kind.__name__, (kind,), {
-        "__str__": lambda self: text, "args": property(refuse, lambda self, args: None),
-        "__class__": property(class_of), "__no_class__": refuse})
+        "__text__": show, "args": property(refuse, lambda self, args: None), "__class__": property(class_of),
+        "__no_class__": refuse})
     return _without_constructor(made, ())
 
 

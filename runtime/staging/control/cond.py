@@ -12,6 +12,7 @@ from runtime.core.array_writes import written_by
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.ops.control import COND, UNDEFINED
@@ -192,8 +193,8 @@ def _remedy(conflict: Conflict, name: str) -> str:
     if list_remedy := remedy_for_lists(left, right):
         return list_remedy
     values = [side.value for side in (left, right) if isinstance(side, Static)]
-    if values and all(isinstance(value, (str, bytes)) for value in values):
-        kind = type(values[0]).__name__
+    if values and all(isinstance(value, (str, Text, bytes)) for value in values):
+        kind = "bytes" if isinstance(values[0], bytes) else "str"
         return (f"Make {subject(name)} a number or a tensor, and the {kind} of it in Python, outside of staged code; or"
                 f" use each {kind} in a branch of its own.")
     return (f"Make both branches give {subject(name)} the same type: "

@@ -19,6 +19,7 @@ from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error, user_position
 from runtime.core.op import Op
 from runtime.core.tensor import indices
+from runtime.core.text import Text
 from runtime.core.trace import (
     add_input,
     announce_errors,
@@ -268,8 +269,8 @@ class _Loop:
                 f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
                 "Make its class a dataclass, or change the attributes of one object.") from None
         what = f"{name} is {before} before the loop but {after} after one iteration"
-        if isinstance(conflict.left, Static) and isinstance(conflict.left.value, (str, bytes)):
-            kind = type(conflict.left.value).__name__
+        if isinstance(conflict.left, Static) and isinstance(conflict.left.value, (str, Text, bytes)):
+            kind = "bytes" if isinstance(conflict.left.value, bytes) else "str"
             raise staging_error(
                 what, f"A staged loop keeps a {kind} as it is: keep a number or tensor in {name}, and make the {kind} "
                       "of it after the loop, in Python.") from None

@@ -15,8 +15,8 @@ from autograph.backend import keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import EagerTensor, Tensor, not_iterable
+from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.core.types import DType
 from runtime.ops.effects import raise_unless, stage_print
@@ -92,7 +92,7 @@ def _scalar(x: Any, what: str) -> Tensor:
 def _of_python(number: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A number of Python values. StagingError for text that only the graph knows."""
     for arg in (*args, *kwargs.values()):
-        if isinstance(arg, StagedText):
+        if isinstance(arg, Text):
             arg.refuse()
     return number(*args, **kwargs)
 
@@ -135,7 +135,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
     x = viewed(x)
-    if isinstance(x, StagedText):
+    if isinstance(x, Text):
         return any_text(x)
     if not stages(x):
         if type(x) in keyed:
@@ -199,7 +199,7 @@ def _len(x: Any) -> Any:
     """`len(x)`: an int where it is known, else a weak int32 scalar."""
     if stages(x):
         return _length(x)
-    if isinstance(x, StagedText):
+    if isinstance(x, Text):
         return length_of_text(x)
     return builtins.len(x)
 

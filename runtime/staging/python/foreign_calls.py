@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import _operator
 import builtins
-import contextlib
 import copy
 import functools
 import io
 import itertools
 import operator
-import re
-import string
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -41,9 +38,20 @@ from autograph.backend import (
     operators,
     rule_of_library,
 )
+from runtime.core.formatting import (
+    ascii_of,
+    format_map,
+    formatted,
+    method_text,
+    percent,
+    replaced,
+    repr_of,
+    str_of,
+    translated,
+)
 from runtime.core.graph import staging_error
-from runtime.core.symbolic_text import StagedText, makes_text, staged
 from runtime.core.tensor import GraphTensor
+from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
@@ -54,7 +62,7 @@ from runtime.staging.values.iterables import Unusable, viewed
 from runtime.staging.values.list import shown
 from runtime.staging.values.optional import keys
 
-__all__ = ["given", "looks", "percent"]
+__all__ = ["given", "looks"]
 
 _HOLDING: Final = frozenset({
     "IPython", "abc", "asyncio", "bdb", "collections", "contextlib", "contextvars", "copy", "coverage", "dataclasses",
@@ -72,9 +80,13 @@ _TYPES: Final = (str, bytes, bytearray, memoryview, int, float, complex, dict)
 _FILE: Final[Any] = io.IOBase.__base__
 _UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
-_MAKE_TEXT: Final = frozenset({str, ascii, format, repr})
-_PUT_TOGETHER: Final = frozenset({"__add__", "__repr__", "__str__", "join"})
-"""Methods of `str` that look into no text that they are given."""
+_MAKE_TEXT: Final[dict[Any, Callable[..., Any]]] = {str: str_of, ascii: ascii_of, format: formatted, repr: repr_of}
+_TEXT_METHODS: Final = frozenset({"__repr__", "__str__", "__format__"})
+_PUT_TOGETHER: Final[dict[str, Callable[..., Any]]] = {
+    "__add__": operator.add, "__mod__": percent, "join": join, "replace": replaced, "translate": translated,
+    "format": lambda text, *args, **keywords: format_map(text, args, keywords),
+    "format_map": lambda text, values: format_map(text, (), values)}
+"""Methods of `str` that put text together."""
 _WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
 """Modules that write, or make a text of, what they are given."""
 _SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
@@ -125,7 +137,7 @@ _HOLD_IT: Final = frozenset({
 
 def _looks(fn: Any) -> bool:
     kind = type(fn)
-    if any(fn is each for each in _CALL):
+    if any(fn is each for each in _CALL) or (kind in _MEMBERS and fn.__name__ in _TEXT_METHODS):
         return True
     if kind is FunctionType:
         rule = left_alone(fn)
@@ -197,14 +209,19 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
         raise staging_error(
             f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
             " runs", f"Call it outside of staged loops and branches; or {_LATER.format(_name(fn))}")
-    if fn in _MAKE_TEXT and not any(isinstance(arg, StagedText) for arg in args[1:]):
-        return _making(fn)
+    if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
+            len(args) == 1 or (fn is format and len(args) == 2)):
+        return _MAKE_TEXT[fn]
+    if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
+        return _method_text(fn)
     if type(owner) is str or cls is str:
-        receiver, *rest = args if type(fn) in _UNBOUND and args else (fn.__self__, *args)
-        _check_text(fn.__name__, held, receiver, *rest)
-        if fn.__name__ in ("format", "format_map"):
-            _check_widths(receiver, rest, rest[0] if fn.__name__ == "format_map" and rest else keywords)
-        return _making(fn)
+        made = _PUT_TOGETHER.get(fn.__name__)
+        unbound = type(fn) in _UNBOUND
+        receiver = args[0] if unbound and args else getattr(fn, "__self__", None)
+        if isinstance(receiver, Text) and fn.__name__ not in ("__add__", "join"):
+            receiver.refuse()
+        if made is not None and isinstance(receiver, (str, Text)) and not only_atoms((*args, *keywords.values())):
+            return made if unbound else functools.partial(made, receiver)
     if not (fn in (int, float) and len(args) == 1):
         _check(fn, held)
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
@@ -256,33 +273,11 @@ def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
     return lambda _, *args, **keywords: method(*args, **keywords)
 
 
-def _making(fn: Any) -> Callable[..., Any]:
-    """A callee that makes a text of what it is given."""
-    @makes_text
-    def made(*args: Any, **keywords: Any) -> Any:
-        found = fn(*args, **keywords)
-        return staged(found) if type(found) is str else found
-
-    return made
-
-
-def _check_widths(template: str, args: Any, values: Any) -> None:
-    """StagingError if `template.format` would give a width to a text with a tensor in it that it has made by `!s`."""
-    formatter, automatic = string.Formatter(), itertools.count()
-    for _, name, spec, letter in formatter.parse(template):
-        if name is None:
-            continue
-        if name[:1] in ("", ".", "["):
-            name = f"{next(automatic)}{name}"
-        for _, inner, *_ in formatter.parse(spec or ""):
-            if inner == "":
-                next(automatic)
-        if spec and letter:
-            with contextlib.suppress(LookupError, AttributeError):  # which the call raises
-                value, _ = formatter.get_field(name, args, values)
-                text = operators.shown(value, ord(letter))
-                if isinstance(text, StagedText):
-                    format(text, spec)
+def _method_text(fn: Any) -> Callable[..., Any]:
+    """`__str__`, `__repr__` or `__format__` of a class written in C, as `super().__repr__` gives it."""
+    if type(fn) not in _UNBOUND:
+        return functools.partial(method_text, getattr(fn.__objclass__, fn.__name__), fn.__self__)
+    return functools.partial(method_text, fn)
 
 
 def _one_level_up(fn: Any) -> Callable[..., Any]:
@@ -309,7 +304,7 @@ def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., 
     """What to call in place of a method of a file, if it writes to a standard stream: that takes its place in the order
     of what is printed. StagingError for one that looks at what the graph prints to the file."""
     if (file is sys.stdout or file is sys.stderr) and len(args) == 1:
-        if fn.__name__ == "write" and isinstance(args[0], str):
+        if fn.__name__ == "write" and isinstance(args[0], (str, Text)):
             return functools.partial(_write, file)
         if fn.__name__ == "writelines":
             return lambda texts: [_write(file, text) for text in texts] and None
@@ -326,23 +321,12 @@ def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., 
     return None
 
 
-def _write(file: Any, text: str) -> Any:
+def _write(file: Any, text: str | Text) -> Any:
     print_text(text, file)
-    return _Written() if isinstance(text, StagedText) else len(text)
+    return _Written() if isinstance(text, Text) else len(text)
 
 
 _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
-
-
-def _check_text(name: str, held: list[Any], receiver: Any = None, *args: Any) -> None:
-    """StagingError if a method of `str` would look into a staged text, which is among what is `held`."""
-    if name in ("format", "format_map", "translate"):
-        held = [receiver]
-    elif name == "replace":
-        held = [receiver, *args[:1]]
-    for value in held if name not in _PUT_TOGETHER else ():
-        if isinstance(value, StagedText):
-            value.refuse()
 
 
 def _check(fn: Any, held: list[Any]) -> None:
@@ -354,7 +338,7 @@ def _check(fn: Any, held: list[Any]) -> None:
             raise staging_error(
                 f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"
                 " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}")
-        if isinstance(value, StagedText):
+        if isinstance(value, Text):
             if _root(fn) == "builtins" and fn is not open:
                 value.refuse()
             raise staging_error(
@@ -414,26 +398,3 @@ def _name(fn: Any) -> str:
     module = ".".join(part for part in path.split(".") if not part.startswith("_")) or path.lstrip("_")
     module = _CALLED.get(module, module)
     return name if module == "builtins" or getattr(builtins, name, None) is fn else f"{module}.{name}"
-
-
-@makes_text
-def percent(text: Any, values: Any) -> Any:
-    """`text % values`. StagingError if a text whose length only the graph knows is to have a width."""
-    if isinstance(text, StagedText):
-        text.refuse()
-    if not isinstance(text, str):
-        return text % values
-    items = iter(values if isinstance(values, tuple) else (values,))
-    for key, width, kind in _SPEC.findall(text):
-        if kind == "%":
-            continue
-        for _ in range(width.count("*")):
-            next(items, None)
-        item = values.get(key) if key and isinstance(values, dict) else next(items, None)
-        shown = staged(f"%{kind}" % (item,)) if width and kind in "sra" else None
-        if isinstance(shown, StagedText):
-            format(shown, width)  # which refuses
-    return staged(text % values)
-
-
-_SPEC: Final = re.compile(r"%(?:\(([^()]*)\))?[#0\- +]*((?:\*|\d+)?(?:\.(?:\*|\d+)?)?)[hlL]?(.)")

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from autograph.backend import is_body, is_container, is_internal, keyed, operators
 from runtime.core.graph import staging_error
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.text import Text
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.dict_presence import method_of
 from runtime.staging.values.optional import Maybe, known
@@ -33,7 +33,9 @@ def says(value: Any, test: Callable[[Any], bool]) -> Any:
 
 
 def _python_number(value: Any) -> Any:
-    """A value of the class that a value has in Python, if it is made of Python's numbers; else the value."""
+    """A value of the class that a value has in Python, if it is text or made of Python's numbers; else the value."""
+    if isinstance(value, Text):
+        return ""
     if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
         return value
     return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
@@ -70,7 +72,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")
-    return builtins.str if isinstance(value, StagedText) else builtins.type(_python_number(value))
+    return builtins.type(_python_number(value))
 
 
 def is_same(value: Any, other: Any) -> Any:
@@ -100,6 +102,8 @@ def is_same(value: Any, other: Any) -> Any:
 
 def _bit(value: Any, name: Any) -> Any:
     """The bit that says whether an object has an attribute, or None if Python knows that."""
+    if isinstance(name, Text):
+        name.refuse()
     if not isinstance(name, str):
         return None
     slot = next((vars(cls)[name] for cls in type(value).__mro__ if name in vars(cls)), None)
@@ -118,7 +122,8 @@ def _hasattr(value: Any, name: str, /) -> Any:
 
 
 def _getattr(value: Any, name: str, /, *default: Any) -> Any:
-    found = _hasattr(value, name) if default and (isinstance(value, Maybe) or _bit(value, name) is not None) else True
+    bit = _bit(value, name)
+    found = _hasattr(value, name) if default and (isinstance(value, Maybe) or bit is not None) else True
     if isinstance(found, bool):
         return builtins.getattr(value, name, *default) if found else default[0]
     return operators.if_exp(found, lambda: getattr(value, name), lambda: default[0])

@@ -20,6 +20,7 @@ from autograph.backend import fields_of, is_container, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
+from runtime.core.text import Text
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject
 
@@ -313,7 +314,7 @@ def contents_of(
     around it, which may be in it again."""
     if isinstance(value, MaybeObject):
         value = value.content
-    if isinstance(value, (Tensor, int, float, str)) or id(value) in inside:
+    if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside:
         return {}
     found = {place: value} if is_container(value) else {}
     for key, part in parts_in(value):

@@ -25,6 +25,7 @@ from runtime.core.array_writes import remember
 from runtime.core.graph import Position, staging_error
 from runtime.core.op import CAST, CONST
 from runtime.core.tensor import Tensor
+from runtime.core.text import Text
 from runtime.core.trace import adapted, apply, constant_array, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, Type, Weak
 from runtime.ops.control import UNDEFINED
@@ -69,7 +70,7 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
         for child, key in zip(spec.children, spec.keys, strict=True):
             yield from lower(child, parts[key])
     elif isinstance(spec, Custom):
-        if isinstance(value, str):
+        if isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Chosen):
             leaves = [index_of(value, spec.like)]
@@ -147,7 +148,7 @@ def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any],
 def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
     """`inside` are the lists, tuples, dicts and objects around the value, whose parts are read, too; in place."""
     if not isinstance(value, (MaybeTensor, MaybeObject)):
-        parts = None if isinstance(value, (Tensor, int, float, str)) or id(value) in inside else parts_of(value)
+        parts = None if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside else parts_of(value)
         read = {key: new for key, part in (parts or {}).items()
                 if (new := _read(part, name, body, inside | {id(value)})) is not part}
         if isinstance(value, tuple) and read:
@@ -183,7 +184,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     if isinstance(value, MaybeObject):
         content = copied(value.content, copies, inside)
         return value if content is value.content else MaybeObject(content, value.presence)
-    if isinstance(value, (Tensor, int, float, str)):
+    if isinstance(value, (Tensor, int, float, str, Text)):
         return value
     known = next((copy for copy, original in copies.values() if original is value), None)
     if known is not None:

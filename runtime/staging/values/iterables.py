@@ -19,9 +19,11 @@ from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.formatting import formatted
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
+from runtime.core.text import Text, concat_text
 from runtime.core.trace import apply, constant_array, convert_to_tensor, current_graph, user_position
 from runtime.core.types import TensorSpec, TensorType, promote, type_of_array
 from runtime.ops.concat_split import concat
@@ -182,7 +184,8 @@ def normalised_index(index: Any, length: Any, message: str) -> Any:
     index = weak_int(index)
     index = where(less(index, 0), index + length, index)
     inside = greater(length, index) & greater(index, -1)
-    raise_unless(inside, IndexOutOfRangeError(f"{message}: index {index}, length {length}"))
+    raise_unless(inside, IndexOutOfRangeError(
+        concat_text((message, ": index ", formatted(index), ", length ", formatted(length)))))
     return index
 
 
@@ -200,7 +203,8 @@ def stages(*values: Any) -> bool:
     """Whether one of the values is known only when the graph runs."""
     if current_graph() is None:
         return False
-    return any(not isinstance(x, (EagerTensor, str)) and (is_staged(x) or backend_of(x) is not None) for x in values)
+    known = EagerTensor, str, Text
+    return any(not isinstance(x, known) and (is_staged(x) or backend_of(x) is not None) for x in values)
 
 
 def stages_within(value: Any) -> bool:
@@ -273,7 +277,7 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
 
 def stacked(values: list[Any]) -> Tensor:
     """Numbers or tensors as the rows of a tensor, weak if Python made them all. TypeError for text and None."""
-    if any(isinstance(value, (str, bytes)) or value is None for value in values):
+    if any(isinstance(value, (str, Text, bytes)) or value is None for value in values):
         raise TypeError("strings and None do not stack")
     if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
         return convert_to_tensor(values)

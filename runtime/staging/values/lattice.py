@@ -22,8 +22,8 @@ from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.errors import DTypeError, subject
 from runtime.core.graph import Graph, staging_error
-from runtime.core.symbolic_text import StagedText, text_of
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.text import Text
 from runtime.core.trace import constant_array
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
 from runtime.staging.values.ambiguous_functions import made_anew
@@ -130,8 +130,8 @@ class ChosenText:
     __slots__ = ()
 
     @staticmethod
-    def __rebuild__(leaves: Sequence[Any]) -> StagedText:
-        return text_of(leaves[0].value, "text")
+    def __rebuild__(leaves: Sequence[Any]) -> Text:
+        return Text.held(leaves[0].value)
 
 
 ChosenText.__name__ = "str"  # as messages call it
@@ -144,10 +144,10 @@ _BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodT
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if isinstance(a, Text):
+        return a.same(b)
     if type(a) is not type(b) or not isinstance(a, _BY_VALUE):
         return False
-    if isinstance(a, str):
-        return str.__eq__(a, b)
     return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
 
 
@@ -191,7 +191,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         presence = value.presence
         child = describe(value.content, origins, inside)
         return Optional(child, presence.bound is not None, presence.present is not None)
-    if isinstance(value, (Tensor, int, float, str)) or value is None or id(value) in inside:
+    if isinstance(value, (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
@@ -235,7 +235,7 @@ def _as_leaves(spec: Spec) -> Spec:
     """All numbers as leaves, for what may be unbound."""
     if isinstance(spec, Static):
         type = type_of(spec.value)
-        return _TEXT if isinstance(spec.value, StagedText) else spec if type is None else Leaf(
+        return _TEXT if isinstance(spec.value, Text) else spec if type is None else Leaf(
             type, False, memories_of(spec.value))
     if isinstance(spec, (Nested, Custom)):
         return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
@@ -248,7 +248,7 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     """The spec of what a branch traced in `graph` gives, if the other branch never gives anything."""
     if isinstance(spec, Static):
         value = spec.value
-        if isinstance(value, StagedText):
+        if isinstance(value, Text):
             return _TEXT
         is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph
         return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
@@ -339,7 +339,7 @@ def _value(spec: Spec) -> Any:
 
 
 def _is_text(spec: Spec) -> bool:
-    return isinstance(spec.value, str) if isinstance(spec, Static) else isinstance(spec, Custom) and (
+    return isinstance(spec.value, (str, Text)) if isinstance(spec, Static) else isinstance(spec, Custom) and (
         spec.kind is ChosenText)
 
 
@@ -524,7 +524,7 @@ def text(spec: Spec) -> str:
         return _type_text(type)
     if value is None:
         return "None"
-    if isinstance(value, (int, float, complex, str, bytes)) and not isinstance(value, StagedText):
+    if isinstance(value, (int, float, complex, str, bytes)):
         shown = repr(value)
         if len(shown) <= 40:
             return f"the {_kind(value)} {shown}"
@@ -555,7 +555,7 @@ def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
 
 
 def _kind(value: Any) -> str:
-    return getattr(type(value), "__stands_for__", type(value)).__name__
+    return "str" if isinstance(value, Text) else getattr(type(value), "__stands_for__", type(value)).__name__
 
 
 def _nested_text(spec: Nested) -> str:

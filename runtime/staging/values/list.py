@@ -1,7 +1,6 @@
 """Python's list in staged code: a list that grows or shrinks in a loop or branch on tensors."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -10,8 +9,8 @@ from runtime.core import trace
 from runtime.core.array_writes import element_of, put_in, with_memories, written_back
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import Position, staging_error
-from runtime.core.symbolic_text import ITEMS, describe, is_for_text, placeholder
 from runtime.core.tensor import OPERATORS, EagerTensor, GraphList, Tensor
+from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
 from runtime.ops.lists import (
@@ -70,18 +69,15 @@ class StagedItems(ListItems, Unusable):
             a is b or (isinstance(a, GraphList) and isinstance(b, GraphList) and a.value is b.value)
             for a, b in zip(self.leaves, other.leaves, strict=True)))
 
-    def text(self) -> str:
+    def text(self) -> Text:
         """The items as `repr` shows them in the list."""
-        value = cast(GraphList, self.leaves[0]).value
-        return placeholder(value, value.hint or "list", ITEMS)
+        return Text.of(cast(GraphList, self.leaves[0]).value, ITEMS)
+
+    def __text__(self, spec: str) -> Text | None:
+        return self.text() if isinstance(self.leaves[0], GraphList) else None
 
     def __repr__(self) -> str:
-        if isinstance(self.leaves[0], GraphList) and is_for_text(sys._getframe(1)):
-            return self.text()
         return "<staged items>"
-
-    def __format__(self, spec: str) -> str:
-        return self.text()
 
     __eq__ = __ne__ = __bool__ = Unusable._refuse
     __hash__ = ListItems.__hash__
@@ -303,19 +299,10 @@ class StagedList(StagedSequence):
             _refuse(f"a staged list has no {name}()", "Stack it with rt.stack(l) and use the functions on tensors.")
         raise AttributeError(f"'list' object has no attribute {name!r}")
 
-    def __format__(self, spec: str) -> str:
-        if isinstance(self._list, GraphList):
-            return placeholder(self._list.value, self._list.value.hint or "list", spec)
-        return format(str(self), spec)
-
-    def __str__(self) -> str:
-        if isinstance(self._list, GraphList):
-            return describe(self._list.value, self._list.value.hint or "list")
-        return repr(self)
+    def __text__(self, spec: str) -> Text | None:
+        return Text.of(self._list.value, ITEM if spec == REPR else spec) if isinstance(self._list, GraphList) else None
 
     def __repr__(self) -> str:
-        if is_for_text(sys._getframe(1)):
-            return format(self, "!r")
         return f"<staged list of {self.element}>"
 
 

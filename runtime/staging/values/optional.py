@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from autograph.backend import Backend, is_internal, of_trace
 from runtime.core.errors import StagingError, subject
+from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node, staging_error
-from runtime.core.symbolic_text import describe, is_for_text, optional, placeholder
 from runtime.core.tensor import GraphTensor
+from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import current_graph
 from runtime.ops.effects import check_bound
 from runtime.staging.values.list import branch
@@ -155,16 +156,10 @@ class MaybeTensor(GraphTensor):
 
     __hash__ = GraphTensor.__hash__
 
-    def __format__(self, spec: str) -> str:
+    def __text__(self, spec: str) -> Text:
         self.presence.check_text()
         present = self.presence.present
-        return placeholder(self.value, self.presence.name, spec, None if present is None else present.value)
-
-    def __str__(self) -> str:
-        self.presence.check_text()
-        present = self.presence.present
-        name = self.presence.name
-        return describe(self.value, name) if present is None else optional(self.value, name, present.value)
+        return Text.of(self.value, spec, None if present is None else present.value)
 
 
 class MaybeObject:
@@ -229,24 +224,20 @@ class MaybeObject:
     def __hash__(self) -> int:
         return hash(self.checked())
 
-    def __str__(self) -> str:
-        return self._text(str)
+    def __text__(self, spec: str) -> Any:
+        """The text of the value, or of None."""
+        if spec == REPR:
+            return repr_of(known(self, "for its text"))
 
-    def __format__(self, spec: str) -> str:
-        return self._text(lambda value: format(value, spec))
+        def show(value: Any) -> Any:
+            return str_of(value) if spec == STR else formatted(value, spec)
 
-    def _text(self, show: Callable[[Any], str]) -> str:
-        """What `show` gives of the value, or of None."""
         self.presence.check_text()
         present = self.presence.present
-        if present is None:
-            return show(self.content)
-        text: str = branch(present, lambda _: (show(self.content),), (show(None),), ("text",))[0]
-        return text
+        return show(self.content) if present is None else branch(
+            present, lambda _: (show(self.content),), (show(None),), ("text",))[0]
 
     def __repr__(self) -> str:
-        if is_for_text(sys._getframe(1)):
-            return repr(known(self, "for its text"))
         return f"<{self.presence.name!r}: {self.content!r}, if it is bound and not None>"
 
 

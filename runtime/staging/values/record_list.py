@@ -1,15 +1,14 @@
 """A staged list whose elements are structures of tensors, such as pairs: one staged list for each leaf."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import user_position
-from runtime.core.symbolic_text import is_for_text, staged
 from runtime.core.tensor import GraphList
+from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.types import TensorType
 from runtime.ops.lists import ListValue
 from runtime.ops.strings import text_of_records
@@ -35,7 +34,7 @@ class StagedStructures(StagedItems):
     def view(self, owner: list[Any]) -> StagedRecords:
         return StagedRecords.of(owner)
 
-    def text(self) -> str:
+    def text(self) -> Text:
         return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves))
 
 
@@ -163,16 +162,12 @@ class StagedRecords(StagedSequence):
         locate(error, user_position())
         raise error
 
-    def __format__(self, spec: str) -> str:
-        return format(str(self), "" if spec == "!r" else spec)
-
-    def __str__(self) -> str:
+    def __text__(self, spec: str) -> Any:
         leaves = self.__leaves__()
-        if all(isinstance(leaf, GraphList) for leaf in leaves):
-            return staged(f"[{text_of_records(leaves, self._pack)}]")
-        return repr(self)
+        if not all(isinstance(leaf, GraphList) for leaf in leaves):
+            return None
+        made = concat_text(("[", text_of_records(leaves, self._pack), "]"))
+        return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
 
     def __repr__(self) -> str:
-        if is_for_text(sys._getframe(1)):
-            return str(self)
         return f"<staged list of {self._pack([column.element for column in self.columns])}>"

@@ -17,6 +17,7 @@ from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import staging_error
 from runtime.core.tensor import Tensor
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.logic import equal, less, where
 from runtime.staging.values.iterables import indexable
@@ -57,9 +58,9 @@ def choose(values: Sequence[Any], at: Any) -> Any:
                 return _one_of_several_types(values, at)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
         return tuple([choose(column, at) for column in zip(*values, strict=True)])
-    if all(isinstance(value, str) for value in values):
+    if all(isinstance(value, (str, Text)) for value in values):
         return text_at(values, at)
-    if all(isinstance(value, (*_NUMBERS, str, type(None))) for value in values):
+    if all(isinstance(value, (*_NUMBERS, str, Text, type(None))) for value in values):
         return _one_of_several_types(values, at)
     if any(value is None for value in values):
         there = [value is not None for value in values]

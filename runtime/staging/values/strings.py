@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.symbolic_text import StagedText, text_of
 from runtime.core.tensor import Tensor
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int32, uint8
 from runtime.ops.concat_split import concat
@@ -24,7 +24,7 @@ from runtime.staging.values.iterables import first_true, weak_int
 __all__ = ["any_text", "length_of_text", "place_of_text", "text_at"]
 
 
-def text_at(texts: Sequence[str], place: Tensor) -> StagedText:
+def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
     """The one of some texts at a place from 0 on that is in range, out of the bytes of all."""
     parts = list(map(as_bytes, texts))
     whole: Any
@@ -35,21 +35,21 @@ def text_at(texts: Sequence[str], place: Tensor) -> StagedText:
         whole, sizes = np.concatenate(constants), list(map(len, constants))
     bounds = convert_to_tensor([0, *accumulate(sizes)])
     chosen: Any = getitem(whole, slice(getitem(bounds, place), getitem(bounds, place + 1)))
-    return text_of(chosen.value, "text")
+    return Text.held(chosen.value)
 
 
-def any_text(text: StagedText) -> Any:
+def any_text(text: Text) -> Any:
     """Whether there is some text, and not none: a bool, or a bool scalar tensor."""
-    return not_equal(dim(as_bytes(text), 0), 0) if text.may_be_empty() else True
+    return not_equal(dim(as_bytes(text), 0), 0) if text.may_be_empty else True
 
 
-def length_of_text(text: StagedText) -> Any:
+def length_of_text(text: Text) -> Any:
     """How many characters the text has, of one to four bytes each."""
     begins = not_equal(bitwise_and(as_bytes(text), 0xC0), 0x80)
     return weak_int(reduce_sum(cast(begins, int32)))
 
 
-def place_of_text(texts: Sequence[str], text: str) -> Any:
+def place_of_text(texts: Sequence[str], text: Text) -> Any:
     """The place of the first of these texts, of which Python knows all, that equals `text`; their number if none
     does."""
     rows = [item.encode(errors="surrogatepass") for item in texts]

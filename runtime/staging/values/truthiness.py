@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.errors import ShapeError, locate
-from runtime.core.symbolic_text import StagedText
 from runtime.core.tensor import OPERATORS, GraphTensor
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, user_position
 from runtime.staging.values.iterables import viewed
 from runtime.staging.values.optional import Maybe
@@ -23,7 +23,7 @@ def truth(value: Any) -> Any:
     value = viewed(value)
     if isinstance(value, Maybe):
         return maybe_truth(value, truth)
-    if isinstance(value, StagedText):
+    if isinstance(value, Text):
         return any_text(value)
     if hasattr(type(value), "__truth__"):
         value = value.__truth__()

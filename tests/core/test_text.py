@@ -1,6 +1,10 @@
 """Text with values of tensors in it: what may be done with it, and what is an error."""
 from __future__ import annotations
 
+import collections
+import dataclasses
+import reprlib
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -201,6 +205,137 @@ def test_an_error_that_is_all_has_the_values(executor: str) -> None:
         with pytest.raises(ValueError, match=f"bad {i}") as caught:
             always(rt.constant(i))
         assert int(caught.value.args[1]) == i + 1
+
+
+@ag.do_not_convert
+def left_alone(x):
+    return f"{x}", str(x), repr([x]), "%s" % x  # noqa: UP031
+
+
+def test_code_that_is_not_converted_sees_the_tensor_of_the_graph() -> None:
+    @rt.function
+    def f(x):
+        return left_alone(x), "%s" % (left_alone(x)[0],), f"{x}"  # noqa: UP031
+
+    seen = "<rt.Tensor 'x' shape=() dtype=int32>"
+    assert f(rt.constant(1)) == ((seen, seen, f"[{seen}]", seen), seen, "1")
+
+    @ag.do_not_convert
+    def fixed(x):
+        return f"{x:.2f}"
+
+    with pytest.raises(OperatorNotAllowedInGraphError, match="a tensor cannot be formatted by '.2f' here") as caught:
+        rt.function(lambda x: fixed(x))(rt.constant(1.0))
+    assert str(caught.value).endswith("Format it in converted code, or in a function that rt.py_function is given.")
+
+
+def test_library_code_is_given_no_text_with_tensors() -> None:
+    @ag.do_not_convert
+    def look(text):
+        return str(text)
+
+    with pytest.raises(StagingError, match="text with the value of a tensor in it is known only when the graph runs"):
+        rt.function(lambda x: look(f"{x}"))(rt.constant(1))
+
+
+class Parent:
+    def __repr__(self):
+        return "Parent()"
+
+
+@dataclasses.dataclass
+class Node:
+    value: Any
+    others: list[Any] = dataclasses.field(default_factory=list)
+    hidden: int = dataclasses.field(default=0, repr=False)
+
+
+class Named(list):
+    def __str__(self):
+        return f"Named{super().__repr__()}"
+
+
+class Wrapped:
+    def __init__(self, value):
+        self.value = value
+
+    @reprlib.recursive_repr()
+    def __repr__(self):
+        return f"Wrapped({self.value!r})"
+
+
+class Wrong:
+    def __str__(self):
+        return 7
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def containers(i):
+    node = Node(i)
+    node.others += [node, Parent()]
+    wrapped = Wrapped([i])
+    wrapped.value.append(wrapped)
+    around = [i]
+    around.append(around)
+    default = collections.defaultdict(int, {"a": i})
+    return [
+        str(node), repr(Named([i])), str(Named([i])), f"{wrapped}", str(around), str(default), repr({}.keys()),
+        str({"a": [i]}.values()), str({"a": i}.items()), str(collections.deque([i], maxlen=2)),
+        str(collections.UserList([i])), str(collections.UserDict(a=i)), str(collections.OrderedDict(a=i)),
+        repr(Point(i, "y")), str(ValueError(i, "x")), str(KeyError(i)), repr(KeyError("k", i)), str({frozenset([1])}),
+        str(set()), str(types.SimpleNamespace(a=i, b="c")), list.__repr__([i]), object.__str__([i]), [i].__repr__(),
+    ]
+
+
+def percent(template, values):
+    return template % values
+
+
+def methods_of_text(i):
+    number = f"{i}"
+    return [
+        "{0[0]} {name!r:}".format([number], name="x"), f"{(3).real} {number}",
+        "{:{}}|".format("a", 3), "{:>{w}}|".format(7, w=4) + number, "{a}".format_map({"a": number}),
+        "a-b-a".replace("a", number), "a-b-a".replace("a", number, 1), "ab".replace("", number),
+        "ab".replace("", number, 0), "ab".replace("", number, 2), "ab".translate({97: number}),
+        percent("%(a)s %(b)3d%%", {"a": number, "b": 5}), percent("%s|%r|%5s|%*d", (number, "it's", "x", 4, 2)),
+        percent("%s", [i]), percent("%a %%", number), percent("none", {}), number * 2, 2 * number,
+        number.join("ab"), "".join([]),
+        ascii([number, "é"]), f"{number!r}", "a" + number + "b", f"{'é'!a}{number}",
+    ]
+
+
+@executors
+@pytest.mark.parametrize("fn", [containers, methods_of_text])
+def test_text_of_a_tensor_in_all_places(fn: Callable[[Any], Any], executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for i in 1, 12:
+        assert staged(rt.constant(i)) == fn(rt.constant(i))
+
+
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda i: str(Wrong()), r"__str__ returned non-string \(type int\)"),
+    (lambda i: percent("%s %s", (f"{i}",)), "not enough arguments for format string"),
+    (lambda i: percent("%s", (f"{i}", i)), "not all arguments converted during string formatting"),
+    (lambda i: ", ".join([f"{i}", 1]), "sequence item 1: expected str instance, int found"),
+    (lambda i: f"{i}" + 1, "unsupported operand type"),
+])
+def test_errors_are_pythons(fn: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        rt.function(fn)(rt.constant(1))
+
+
+def test_a_class_pattern_does_not_miss_it() -> None:
+    def f(i):
+        match f"{i}":
+            case str():
+                return 1
+        return 2
+
+    with pytest.raises(StagingError, match="not be looked into"):
+        rt.function(f)(rt.constant(1))
 
 
 @pytest.mark.parametrize("call", [lambda x: np.append(x, 1), lambda x: np.linalg.norm(x)])

@@ -1,0 +1,286 @@
+"""Text with values that are known only when the graph runs.
+
+`Text` is a sequence of fixed pieces with formatted values of the graph between them. The operators of converted code
+that put text together make it (`runtime.core.formatting`); an effect with a message, such as `print`, an assertion or a
+`raise`, takes its template and values, and `Template.render` puts the arrays in.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from operator import index
+from typing import Any, ClassVar, Final, NoReturn
+
+from autograph.backend import Backend, ambient
+from runtime.core.errors import Message
+from runtime.core.graph import Value, staging_error
+from runtime.core.types import TensorType, dtype_of
+
+__all__ = [
+    "COMPARISONS", "ITEM", "ITEMS", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
+    "repr_of", "show", "show_tensor", "split",
+]
+
+Show = Callable[[Any, str], str]
+COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {}
+"""What `==` and `!=` of text with values of the graph give; `runtime.ops.strings` fills it."""
+STR: Final = "!str"
+"""The spec for `str` of a value."""
+REPR: Final = "!repr"
+"""The spec for `repr` of a tensor."""
+_TEXT: Final = "!text"
+_QUOTED: Final = "!quoted"
+_TEXTS: Final = (_TEXT, _QUOTED)
+"""The specs for a text in UTF-8, and for `repr` of it."""
+ITEM: Final = "!r"
+"""The spec for an item of a container that is printed: a scalar as Python's number, an array by `repr`."""
+ITEMS: Final = "!items"
+"""The spec for the items of a list, without the brackets around them."""
+SPECS: Final = frozenset({STR, REPR, ITEM, ITEMS, *_TEXTS})
+"""No spec of the user's is one of these."""
+_FLOAT_TYPES: Final = tuple("eEfFgGn%")
+
+
+# Arrays
+
+def show(x: Any, spec: str = "") -> str:
+    """An array, or the sequence of arrays of a list, as Python formats the plain value.
+
+    The spec `!r` is for elements of containers: arrays by `repr`.
+    """
+    if not hasattr(x, "dtype"):
+        items = ", ".join([show(item, ITEM) for item in x])
+        if spec == ITEMS:
+            return items
+        text = f"[{items}]"
+        return format(text, "" if spec == "!r" else spec)
+    if x.ndim:
+        return repr(x) if spec == "!r" else format(x, spec)
+    return format(_python_number(x[()], spec), "" if spec == "!r" else spec)
+
+
+def _python_number(x: Any, spec: str) -> Any:
+    """A scalar as a Python number, which shows no more digits than its dtype has."""
+    if x.dtype.kind not in "fc" or spec[-1:] in _FLOAT_TYPES:
+        return x.item()
+    return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))
+
+
+def repr_of(x: Any) -> str:
+    """An array as `repr` shows a tensor."""
+    text = str(x) if not x.ndim else repr(x)
+    return f"<rt.Tensor: shape={x.shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
+
+
+def show_tensor(x: Any) -> str:
+    """An array as `str` shows a tensor; a list as Python shows the plain values."""
+    if not hasattr(x, "dtype"):
+        return show(x)
+    return f"rt.Tensor({x!s}, shape={x.shape}, dtype={dtype_of(x).name})"
+
+
+# Text
+
+@dataclass(frozen=True)
+class Hole:
+    """Where an operand's text goes: by `format` with `spec`, or as the constants above say.
+
+    `optional`: the next operand tells whether there is a value; else it is None.
+    """
+
+    spec: str
+    optional: bool = False
+
+    def text(self, arrays: Iterator[Any], show: Show) -> str:
+        array = next(arrays)
+        if self.spec in _TEXTS:
+            text = bytes(array).decode()
+            return text if self.spec == _TEXT else repr(text)
+        if self.optional and not next(arrays):
+            return format(None, "" if self.spec in (STR, REPR, "!r") else self.spec)
+        if self.spec == REPR:
+            return repr_of(array)
+        return show_tensor(array) if self.spec == STR else show(array, self.spec)
+
+
+@dataclass(frozen=True)
+class Template:
+    """Fixed pieces of text with a hole between any two."""
+
+    pieces: tuple[str, ...]
+    holes: tuple[Hole, ...] = ()
+
+    @property
+    def is_text_alone(self) -> bool:
+        """Whether it is the text that one value holds, and nothing else."""
+        return self.pieces == ("", "") and self.holes[0].spec == _TEXT
+
+    def render(self, arrays: Iterable[Any], show: Show = show) -> str:
+        """The text with the values of its holes."""
+        rest = iter(arrays)
+        parts = [self.pieces[0]]
+        for hole, piece in zip(self.holes, self.pieces[1:], strict=True):
+            parts += hole.text(rest, show), piece
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        holes = ["{}" if hole.spec in ("", STR) else f"{{:{hole.spec}}}" for hole in self.holes]
+        return repr("".join(a + b for a, b in zip(self.pieces, [*holes, ""], strict=True)))
+
+
+class Text(Message):
+    """Text with values of the graph that is traced. What would look into it is an error."""
+
+    __slots__ = ("template", "values")
+
+    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
+
+    def __init__(self, template: Template, values: Iterable[Any]) -> None:
+        self.template = template
+        self.values: tuple[Any, ...] = tuple(values)
+
+    @classmethod
+    def of(cls, value: Value, spec: str = "", present: Value | None = None) -> Text:
+        """`format(x, spec)` of a value; of None where the bool scalar `present` is false."""
+        type = value.type
+        if spec in (STR, REPR) and isinstance(type, TensorType) and type.weak and not type.shape:
+            spec = ""  # it stands for a Python number
+        hole = Hole(spec, present is not None)
+        return cls(Template(("", ""), (hole,)), (value,) if present is None else (value, present))
+
+    @classmethod
+    def held(cls, value: Value) -> Text:
+        """The text that the value holds in UTF-8."""
+        return cls.of(value, _TEXT)
+
+    def same(self, other: Any) -> bool:
+        """Whether the other is text of the same pieces and values of the graph."""
+        return isinstance(other, Text) and self.template == other.template and len(self.values) == len(
+            other.values) and all(a is b for a, b in zip(self.values, other.values, strict=True))
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether only the graph knows if there is any text."""
+        return not any(self.template.pieces) and all(hole.spec == _TEXT for hole in self.template.holes)
+
+    def __text__(self, spec: str) -> Any:
+        """What `format` gives of the text; for STR the text itself, for REPR it in quotes."""
+        self._check_graph()
+        if spec in (STR, ""):
+            return self
+        if spec in (REPR, ITEM):
+            return self._quoted()
+        raise staging_error(
+            "how long text with the value of a tensor in it is, is known only when the graph runs, so it cannot be "
+            f"formatted by {spec!r}", "Format the tensor itself, such as f'{x:>8}'.")
+
+    def _quoted(self) -> Text:
+        template = self.template
+        if template.is_text_alone:
+            return Text(Template(template.pieces, (Hole(_QUOTED),)), self.values)
+        if any(hole.spec in _TEXTS for hole in template.holes):
+            self.refuse()  # the quotes depend on it
+        quote = repr("".join(template.pieces))[0]
+        other = "'" if quote == '"' else '"'
+        first, *rest = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the quotes of the whole
+        rest[-1] += quote
+        return Text(Template((quote + first, *rest), template.holes), self.values)
+
+    def ascii(self) -> Text:
+        """What `ascii` gives of what has this `repr`."""
+        if any(hole.spec in _TEXTS for hole in self.template.holes):
+            self.refuse()
+        pieces = tuple([piece.encode("ascii", "backslashreplace").decode() for piece in self.template.pieces])
+        return Text(Template(pieces, self.template.holes), self.values)
+
+    def __add__(self, other: Any) -> Any:
+        return concat_text((self, other)) if isinstance(other, (str, Text)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return concat_text((other, self)) if isinstance(other, str) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return concat_text([self] * index(times))
+
+    __rmul__ = __mul__
+
+    def join(self, texts: Iterable[Any], /) -> Any:
+        return join(self, texts)
+
+    def __bool__(self) -> bool:
+        return not self.may_be_empty or self.refuse()
+
+    def __eq__(self, other: object) -> Any:
+        self._check_graph()
+        return other is self or (isinstance(other, (str, Text)) and COMPARISONS["equal"](self, other))
+
+    def __ne__(self, other: object) -> Any:
+        self._check_graph()
+        return other is not self and (not isinstance(other, (str, Text)) or COMPARISONS["not_equal"](self, other))
+
+    def __repr__(self) -> str:
+        return f"<text with values of a graph: {self.template!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(str, name):
+            raise AttributeError(f"'str' object has no attribute {name!r}")
+        return self.refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Text:
+        return self
+
+    def _check_graph(self) -> None:
+        """StagingError where no graph is made: there this is in the place of the text."""
+        if ambient.backend is None:
+            raise staging_error(
+                "this text has the value of a tensor of a function that was traced: it was kept somewhere outside of "
+                "it, where there is no such value", "Return the text, or print it in the function.")
+
+    def refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """StagingError, with the user's line."""
+        self._check_graph()
+        if any(value.node is not None and value.node.op.name == "error_text" for value in self.values):
+            raise staging_error(
+                "the text of an error that a graph raises is known only when it runs: it can be printed, returned, "
+                "compared, and be part of other text, but not be looked into",
+                "Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the "
+                "call of the traced function.")
+        raise staging_error(
+            "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
+            "compared, and be part of other text, but not be looked into, or be a new key",
+            "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before.")
+
+    __str__ = __format__ = __hash__ = refuse
+    __len__ = __iter__ = __getitem__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
+    __int__ = __float__ = __complex__ = __mod__ = refuse
+
+
+def concat_text(parts: Iterable[Any]) -> Any:
+    """Texts one after the other: a `str` if none of them has values of the graph. TypeError for what is no text."""
+    pieces, holes, values = [""], list[Hole](), list[Any]()
+    for part in parts:
+        if isinstance(part, Text):
+            first, *rest = part.template.pieces
+            pieces[-1] += first
+            pieces += rest
+            holes += part.template.holes
+            values += part.values
+        else:
+            pieces[-1] += part
+    return Text(Template(tuple(pieces), tuple(holes)), values) if holes else pieces[0]
+
+
+def join(separator: Any, texts: Iterable[Any]) -> Any:
+    """`separator.join(texts)`."""
+    texts = [*texts]
+    if isinstance(separator, str) and not any(isinstance(text, Text) for text in texts):
+        return separator.join(texts)
+    for place, text in enumerate(texts):
+        if not isinstance(text, (str, Text)):
+            raise TypeError(f"sequence item {place}: expected str instance, {type(text).__name__} found")
+    return concat_text([part for text in texts for part in (separator, text)][1:])
+
+
+def split(text: Any) -> tuple[Template, tuple[Any, ...]]:
+    """The template of a text, and the operands for its holes."""
+    return (text.template, text.values) if isinstance(text, Text) else (Template((text,)), ())
