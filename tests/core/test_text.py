@@ -196,6 +196,34 @@ def test_what_may_be_done_with_it(executor: str, capsys: pytest.CaptureFixture[s
 
 
 @executors
+@pytest.mark.skipif(not hasattr(BaseException, "add_note"), reason="Python 3.11 added notes")
+def test_notes_of_errors(executor: str) -> None:
+    @rt.function(executor=executor)
+    def noted(i):
+        error = ValueError(f"bad {i}")
+        error.add_note(f"note {i}")
+        error.add_note("plain")
+        if i > 0:
+            raise error
+        return i
+
+    with pytest.raises(ValueError, match="bad 4") as caught:
+        noted(rt.constant(4))
+    assert caught.value.__notes__ == ["note 4", "plain"]
+
+
+def test_text_of_a_list_that_grew() -> None:
+    @rt.function
+    def f(n):
+        out = []
+        for i in range(n):
+            out.append(i)
+        return str(out), list.__repr__(out), f"{out!r:}", str({"a": out}), percent("%s", out)
+
+    assert f(rt.constant(2)) == ("[0, 1]", "[0, 1]", "[0, 1]", "{'a': [0, 1]}", "[0, 1]")
+
+
+@executors
 def test_an_error_that_is_all_has_the_values(executor: str) -> None:
     @rt.function(executor=executor)
     def always(i):

@@ -137,7 +137,8 @@ _HOLD_IT: Final = frozenset({
 
 def _looks(fn: Any) -> bool:
     kind = type(fn)
-    if any(fn is each for each in _CALL) or (kind in _MEMBERS and fn.__name__ in _TEXT_METHODS):
+    if any(fn is each for each in _CALL) or (kind in _MEMBERS and fn.__name__ in _TEXT_METHODS) or (
+            kind is BuiltinFunctionType and fn.__name__ == "add_note"):
         return True
     if kind is FunctionType:
         rule = left_alone(fn)
@@ -174,6 +175,8 @@ def _type_looks(cls: type) -> bool:
 
 def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
+    if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
+        return _method_text(fn)
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
@@ -201,6 +204,8 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
+    if isinstance(owner, BaseException) and fn.__name__ == "add_note" and args and isinstance(args[0], Text):
+        return owner.__dict__.setdefault("__notes__", []).append  # type: ignore[no-any-return]
     if isinstance(owner, _FILE):
         written = _method_of_file(fn, owner, args)
         if written is not None:
@@ -212,8 +217,6 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
             len(args) == 1 or (fn is format and len(args) == 2)):
         return _MAKE_TEXT[fn]
-    if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
-        return _method_text(fn)
     if type(owner) is str or cls is str:
         made = _PUT_TOGETHER.get(fn.__name__)
         unbound = type(fn) in _UNBOUND
