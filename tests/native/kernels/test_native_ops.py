@@ -34,7 +34,7 @@ ULPS = {name: 4 for name in (*FUNCTIONS, *OF_THE_LIBRARY) if name not in EXACT_F
 """Two units for the native function, and two for NumPy's (tests/native/libm/test_native_libm.py compares with the
 truth)."""
 
-COMPLEX_ROUNDED = {"multiply", "divide", "abs"}
+COMPLEX_ROUNDED = {"multiply", "divide", "abs", "linear_recurrence"}
 """Of complex numbers: NumPy rounds once or twice, as the processor's instructions do."""
 
 ANY_ZERO = {"maximum", "minimum", "relu", "reduce_max", "reduce_min"}

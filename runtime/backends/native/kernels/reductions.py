@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from runtime.backends.native.codegen import folds, fusion
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
 from runtime.backends.native.codegen.index_expressions import Array, Context, Formula, Map, Place, Scalar
-from runtime.backends.native.codegen.scalar_ops import combine, identity, llvm_type
+from runtime.backends.native.codegen.scalar_ops import combine, identity, llvm_type, lower
 from runtime.backends.native.kernels.shapes import narrowed, widened
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const, like
 from runtime.core.graph import Node
@@ -138,4 +138,30 @@ def cumulative(w: Lowering, node: Node, x: Value) -> Value:
             begin()
 
     fusion.nest(b, [d for a, d in enumerate(x.dims) if a != axis], line, parallel=False)
+    return target
+
+
+@lowers("linear_recurrence")
+def linear_recurrence(w: Lowering, node: Node, factors: Value, terms: Value) -> Value:
+    assert isinstance(factors, Array) and isinstance(terms, Array)
+    b, dtype = w.b, terms.dtype
+    axis, reverse = node.params["axis"], node.params["reverse"]
+    for one, other in zip(factors.dims, terms.dims, strict=True):
+        if not (isinstance(one, int) and one == other):
+            w.fail_if(b.icmp("ne", b.i64(one), b.i64(other)), node, [factors, terms])
+    target = w.memory(dtype, terms.dims)
+    size = terms.dims[axis]
+    sources = [x if x.weight <= 3 else w.leaf(x) for x in (factors, terms)]
+
+    def line(outer: Sequence[Index]) -> None:
+        def step(k: Val, state: Sequence[Val]) -> list[Val]:
+            where = [*outer[:axis], b.isub(b.isub(size, 1), k) if reverse else k, *outer[axis:]]
+            factor, term = (x.at(Context(b), where) for x in sources)
+            total = lower(b, "add", dtype, lower(b, "multiply", dtype, factor, state[0]), term)
+            target.store(b, where, total)
+            return [total]
+
+        b.folded(0, size, [const(llvm_type(dtype), identity("reduce_sum", dtype))], step)
+
+    fusion.nest(b, [d for a, d in enumerate(terms.dims) if a != axis], line, parallel=False)
     return target
