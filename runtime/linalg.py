@@ -2,6 +2,16 @@
 from __future__ import annotations
 
 from runtime.ops.creation import eye
+from runtime.ops.decompositions import (
+    eigh,
+    eigvalsh,
+    logdet,
+    lstsq,
+    qr,
+    slogdet,
+    svd,
+    triangular_solve,
+)
 from runtime.ops.linalg import (
     adjoint,
     band_part,
@@ -23,8 +33,10 @@ from runtime.ops.linalg import (
     trace,
 )
 
+inverse = inv
+
 __all__ = [
-    "adjoint", "band_part", "cholesky", "det", "diag", "diag_part", "einsum", "eye", "global_norm", "inv",
-    "l2_normalize", "matmul", "matrix_transpose", "matvec", "norm", "set_diag", "solve", "tensordot",
-    "trace",
+    "adjoint", "band_part", "cholesky", "det", "diag", "diag_part", "eigh", "eigvalsh", "einsum", "eye", "global_norm",
+    "inv", "inverse", "l2_normalize", "logdet", "lstsq", "matmul", "matrix_transpose", "matvec", "norm", "qr",
+    "set_diag", "slogdet", "solve", "svd", "tensordot", "trace", "triangular_solve",
 ]

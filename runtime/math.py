@@ -90,11 +90,12 @@ from runtime.ops.reduction import (
     reduce_variance,
 )
 from runtime.ops.sorting import in_top_k, top_k
+from runtime.ops.special_functions import digamma
 
 __all__ = [
     "abs", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin", "asinh", "atan", "atan2",
-    "atanh", "ceil", "complex", "conj", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "divide",
-    "divide_no_nan", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod",
+    "atanh", "ceil", "complex", "conj", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "digamma",
+    "divide", "divide_no_nan", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod",
     "greater", "greater_equal", "imag", "in_top_k", "is_finite", "is_inf", "is_nan", "l2_normalize",
     "less", "less_equal", "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or",
     "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "not_equal",

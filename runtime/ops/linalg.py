@@ -328,20 +328,22 @@ def _zero(x: Tensor) -> Tensor:
 
 # Systems of equations. NumPy has no 16-bit floats here.
 
-_SOLVABLE: Final = tuple(d for d in INEXACT if d is not t.float16)
+SOLVABLE: Final = tuple(d for d in INEXACT if d is not t.float16)
 
 
-def _square(op: str, x: TensorType) -> Shape:
-    check_dtype(op, x.dtype, _SOLVABLE)
+def square(op: str, x: TensorType) -> Shape:
+    """The shape of square matrices, which `op` takes."""
+    check_dtype(op, x.dtype, SOLVABLE)
     if x.ndim < 2 or (None not in x.shape[-2:] and x.shape[-1] != x.shape[-2]):
         raise ShapeError(f"{op} takes square matrices, not {x}")
     return x.shape
 
 
-def _singular(op: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(*xs: Any) -> Any:
+def unless_singular(op: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel, with an InvalidArgumentError for NumPy's LinAlgError."""
+    def checked(*xs: Any, **params: Any) -> Any:
         try:
-            return kernel(*xs)
+            return kernel(*xs, **params)
         except np.linalg.LinAlgError as exc:
             raise InvalidArgumentError(f"{op}: {exc}") from None
 
@@ -354,8 +356,9 @@ def _regular(rng: np.random.Generator, dtype: t.DType, shape: tuple[int, ...]) -
     return positive.astype(dtype.np)
 
 
-def _matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
-    for dtype in _SOLVABLE:
+def matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    """Positive definite matrices."""
+    for dtype in SOLVABLE:
         for shape in ((3, 3), (2, 2, 2), (1, 1)):
             yield (_regular(rng, dtype, shape),), {}
 
@@ -366,7 +369,7 @@ def _solve_kernel(matrix: Any, rhs: Any) -> Any:
 
 
 def _solve_rule(matrix: TensorType, rhs: TensorType) -> TensorType:
-    shape = _square("solve", matrix)
+    shape = square("solve", matrix)
     if rhs.ndim < 2 or not t.compatible_shapes(shape[-1:], rhs.shape[-2:-1]):
         raise ShapeError(f"solve of {matrix} takes a right side of shape [..., n, k], not {rhs}")
     batch = broadcast_shapes(shape[:-2], rhs.shape[:-2], what="the leading dimensions of what solve takes")
@@ -374,18 +377,18 @@ def _solve_rule(matrix: TensorType, rhs: TensorType) -> TensorType:
 
 
 def _solve_samples(rng: np.random.Generator) -> Iterable[Sample]:
-    for dtype in _SOLVABLE:
+    for dtype in SOLVABLE:
         for shape, rhs in (((3, 3), (3, 2)), ((4, 2, 2), (2, 1)), ((2, 3, 3), (2, 3, 1))):
             yield (_regular(rng, dtype, shape), random_array(rng, dtype, rhs)), {}
 
 
-SOLVE: Final = Op("solve", _singular("solve", _solve_kernel), _solve_rule, agree=slice(0, 2),
+SOLVE: Final = Op("solve", unless_singular("solve", _solve_kernel), _solve_rule, agree=slice(0, 2),
                   samples=_solve_samples, errors=(InvalidArgumentError,),
                   doc="The X of A X = B.")
-DET: Final = Op("det", np.linalg.det, lambda x: TensorType(x.dtype, _square("det", x)[:-2]),
-                samples=_matrix_samples, errors=unknown_shape, doc="The determinant over the last two axes.")
-CHOLESKY: Final = Op("cholesky", _singular("cholesky", np.linalg.cholesky),
-                     lambda x: TensorType(x.dtype, _square("cholesky", x)), samples=_matrix_samples,
+DET: Final = Op("det", np.linalg.det, lambda x: TensorType(x.dtype, square("det", x)[:-2]),
+                samples=matrix_samples, errors=unknown_shape, doc="The determinant over the last two axes.")
+CHOLESKY: Final = Op("cholesky", unless_singular("cholesky", np.linalg.cholesky),
+                     lambda x: TensorType(x.dtype, square("cholesky", x)), samples=matrix_samples,
                      errors=(InvalidArgumentError,),
                      doc="The lower triangle L of X = L Lᴴ.")
 

@@ -5,6 +5,7 @@ from runtime.autodiff.rules import (  # noqa: F401  they fill the tables
     complex_numbers,
     concat_split,
     convolution,
+    decompositions,
     effects,
     gather,
     indexing,

@@ -81,7 +81,7 @@ def _einsum_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
                    for i, t in enumerate(tangents)])]
 
 
-# What is solved, and decomposed. Matrices that an op takes for Hermitian have the Hermitian part of a cotangent.
+# What is solved.
 
 @vjp("solve")
 def _solve(node: Applied, ct: Any) -> Sequence[Any]:
@@ -113,25 +113,26 @@ def _det_tangent(node: Applied, t: Any) -> Sequence[Any]:
 def _cholesky(node: Applied, ct: Any) -> Sequence[Any]:
     """I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10."""
     lower = node.outputs[0]
-    inner = _halved_triangle(matmul(lower, ct, adjoint_a=True))
+    inner = halved_triangle(matmul(lower, ct, adjoint_a=True))
     left = solve(lower, inner, adjoint=True)
-    return [_hermitian(matrix_transpose(solve(lower, matrix_transpose(left, conjugate=True), adjoint=True),
+    return [hermitian(matrix_transpose(solve(lower, matrix_transpose(left, conjugate=True), adjoint=True),
                                         conjugate=True))]
 
 
 @jvp("cholesky")
 def _cholesky_tangent(node: Applied, t: Any) -> Sequence[Any]:
     lower = node.outputs[0]
-    left = solve(lower, _hermitian(t))
+    left = solve(lower, hermitian(t))
     inner = solve(lower, matrix_transpose(left, conjugate=True))  # of a Hermitian matrix, the same side up
-    return [matmul(lower, _halved_triangle(inner))]
+    return [matmul(lower, halved_triangle(inner))]
 
 
-def _hermitian(x: Any) -> Any:
+def hermitian(x: Any) -> Any:
+    """The Hermitian part of matrices."""
     return (x + matrix_transpose(x, conjugate=True)) * 0.5
 
 
-def _halved_triangle(x: Any) -> Any:
+def halved_triangle(x: Any) -> Any:
     """The lower triangle, with half of the diagonal."""
     rows, columns = _numbers(x, x.ndim - 2), _numbers(x, x.ndim - 1)
     return where(less(rows, columns), 0, where(equal(rows, columns), x * 0.5, x))
