@@ -221,7 +221,8 @@ def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """`tensor` with `updates` at the rows of `indices` (`tf.tensor_scatter_nd_update`). IndexOutOfRangeError."""
+    """`tensor` with `updates` at the rows of `indices`, the last where rows repeat (`tf.tensor_scatter_nd_update`).
+    IndexOutOfRangeError."""
     return named(scatter(tensor, indices, updates), name)
 
 

@@ -409,12 +409,17 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
 
 
 def det(input: Any, name: str | None = None) -> Tensor:
-    """The determinant of square matrices (`tf.linalg.det`)."""
+    """The determinant of square matrices (`tf.linalg.det`).
+
+    The derivative takes the inverse: of a singular matrix it is an InvalidArgumentError.
+    """
     return named(apply_one(DET, input), name)
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangle L of positive definite X = L Lᴴ (`tf.linalg.cholesky`). InvalidArgumentError."""
+    """The lower triangle L of positive definite X = L Lᴴ (`tf.linalg.cholesky`). InvalidArgumentError.
+
+    The cotangent of X is Hermitian."""
     return named(apply_one(CHOLESKY, input), name)
 
 

@@ -17,7 +17,7 @@ from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
-from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, not_equal, where
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
 from runtime.ops.op_makers import (
     FLOATS,
     INEXACT,
@@ -155,17 +155,22 @@ DivisionByZeroError if integers are divided by zero.""")
 pow = binary("pow", _pow, NUMERIC, samples=_pow_samples, errors=_pow_errors, doc="""\
 x to the power y, element-wise (`tf.pow`).
 
-InvalidArgumentError for an integer to a negative integer power.""")
-maximum = binary("maximum", np.maximum, REAL, doc="The greater of x and y, element-wise (`tf.maximum`).")
-minimum = binary("minimum", np.minimum, REAL, doc="The smaller of x and y, element-wise (`tf.minimum`).")
+InvalidArgumentError for an integer to a negative integer power. The derivative by y is 0 where x is not positive; that
+of x ** 0 by x is 0, also at x = 0.""")
+maximum = binary("maximum", np.maximum, REAL, doc="""\
+The greater of x and y, element-wise (`tf.maximum`). Where they are equal, x has the derivative.""")
+minimum = binary("minimum", np.minimum, REAL, doc="""\
+The smaller of x and y, element-wise (`tf.minimum`). Where they are equal, x has the derivative.""")
 atan2 = binary("atan2", np.arctan2, FLOATS, doc="The angle of the point (x=y, y=x) (`tf.atan2`).")
-hypot = binary("hypot", np.hypot, FLOATS, doc="The distance of the point (x, y) from 0, without overflow on the way.")
+hypot = binary("hypot", np.hypot, FLOATS, doc="""\
+The distance of the point (x, y) from 0, without overflow on the way. The derivative there is 0.""")
 fmod = binary("fmod", np.fmod, FLOATS, doc="The remainder of x / y rounded towards zero: with the sign of x.")
 copysign = binary("copysign", np.copysign, FLOATS, doc="The absolute value of x, with the sign of y.")
 
 negative = unary("negative", np.negative, NUMERIC, errors=_overflow, doc="-x (`tf.negative`).")
 abs = unary("abs", np.abs, NUMERIC, real=True, errors=_overflow,
-            doc="The absolute value; of complex x the real modulus (`tf.abs`).")
+            doc="""\
+The absolute value; of complex x the real modulus (`tf.abs`). The derivative at 0 is 0.""")
 sign = unary("sign", np.sign, REAL, doc="-1, 0 or 1 by the sign of x (`tf.sign`).")
 floor = unary("floor", np.floor, FLOATS, doc="The greatest integer not above x (`tf.floor`).")
 ceil = unary("ceil", np.ceil, FLOATS, doc="The least integer not below x (`tf.math.ceil`).")
@@ -173,7 +178,8 @@ rint = unary("rint", np.rint, FLOATS, doc="The nearest integer, halves to even (
 
 # Roots, exponentials and logarithms.
 
-sqrt = unary("sqrt", np.sqrt, INEXACT, low=0, doc="The square root (`tf.sqrt`).")
+sqrt = unary("sqrt", np.sqrt, INEXACT, low=0, doc="""\
+The square root (`tf.sqrt`). The derivative at 0 is infinite.""")
 exp = unary("exp", np.exp, INEXACT, doc="e to the power x (`tf.exp`).")
 expm1 = unary("expm1", np.expm1, INEXACT, doc="exp(x) - 1, exact near 0 (`tf.math.expm1`).")
 log = unary("log", np.log, INEXACT, low=0.1, doc="The natural logarithm (`tf.math.log`).")
@@ -181,7 +187,7 @@ log1p = unary("log1p", np.log1p, INEXACT, low=-0.9, doc="log(1 + x), exact near 
 exp2 = unary("exp2", np.exp2, FLOATS, doc="2 to the power x.")
 log2 = unary("log2", np.log2, FLOATS, low=0.1, doc="The logarithm to base 2.")
 log10 = unary("log10", np.log10, FLOATS, low=0.1, doc="The logarithm to base 10.")
-cbrt = unary("cbrt", np.cbrt, FLOATS, doc="The cube root.")
+cbrt = unary("cbrt", np.cbrt, FLOATS, doc="The cube root. The derivative at 0 is infinite.")
 sigmoid = unary("sigmoid", _sigmoid, FLOATS, doc="1 / (1 + exp(-x)) (`tf.sigmoid`).")
 softplus = unary("softplus", _softplus, FLOATS, doc="log(1 + exp(x)), without overflow (`tf.math.softplus`).")
 erf = unary("erf", _erf, FLOATS, doc="The error function (`tf.math.erf`).")
@@ -295,8 +301,9 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x * y, but 0 where y is 0, also if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
     y = convert_to_tensor(y, dtype_hint=t.float32)
-    product = multiply(x, y)
-    return named(where(equal(y, 0), _like(0, product), product), name)
+    x = convert_to_tensor(x, dtype_hint=y.dtype)
+    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # infinite or NaN; of others y has the derivative x
+    return multiply(where(lost, _like(0, x), x), y, name)
 
 
 def _like(value: complex, x: Tensor) -> Tensor:

@@ -39,13 +39,13 @@ _relu = unary("relu", _relu_kernel, REAL, doc="x where it is positive, else 0.")
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """x where it is positive, else 0 (`tf.nn.relu`)."""
+    """x where it is positive, else 0 (`tf.nn.relu`). The derivative at 0 is 0."""
     return _relu(features, name)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """x, at least 0 and at most 6 (`tf.nn.relu6`)."""
-    return math.minimum(relu(features), 6, name)
+    """x, at least 0 and at most 6 (`tf.nn.relu6`). The derivatives at 0 and 6 are 0."""
+    return math.minimum(6, relu(features), name)  # where they are equal, 6 has the derivative
 
 
 def _float(op: str, x: Any) -> Tensor:
@@ -56,15 +56,15 @@ def _float(op: str, x: Any) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """x where it is positive, else alpha·x (`tf.nn.leaky_relu`)."""
+    """x where it is positive, else alpha·x (`tf.nn.leaky_relu`). The derivative at 0 is alpha."""
     x = _float("leaky_relu", features)
     return named(where(greater(x, 0), x, math.multiply(x, alpha)), name)
 
 
 def elu(features: Any, name: str | None = None, alpha: Any = 1.0) -> Tensor:
-    """x where it is positive, else alpha·(exp(x) - 1) (`tf.nn.elu`)."""
+    """x where it is positive, else alpha·(exp(x) - 1) (`tf.nn.elu`). The derivative at 0 is 1."""
     x = _float("elu", features)
-    return named(where(greater(x, 0), x, math.multiply(math.expm1(math.minimum(x, 0)), alpha)), name)
+    return named(where(greater_equal(x, 0), x, math.multiply(math.expm1(math.minimum(x, 0)), alpha)), name)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:

@@ -124,9 +124,13 @@ reduce_sum = _reduction("reduce_sum", _sum, NUMERIC, "The sum along `axis` (None
                         of_ints(NumberOverflowError))
 reduce_prod = _reduction("reduce_prod", _prod, NUMERIC, "The product along `axis` (None: all) (`tf.reduce_prod`).")
 reduce_max = _reduction("reduce_max", _max, REAL, """\
-The greatest along `axis` (None: all); of nothing, -inf or the least int (`tf.reduce_max`).""")
+The greatest along `axis` (None: all); of nothing, -inf or the least int (`tf.reduce_max`).
+
+Equal elements share the derivative equally.""")
 reduce_min = _reduction("reduce_min", _min, REAL, """\
-The smallest along `axis` (None: all); of nothing, inf or the greatest int (`tf.reduce_min`).""")
+The smallest along `axis` (None: all); of nothing, inf or the greatest int (`tf.reduce_min`).
+
+Equal elements share the derivative equally.""")
 reduce_all = _reduction("reduce_all", _all, BOOL, "Whether all along `axis` (None: all) hold (`tf.reduce_all`).")
 reduce_any = _reduction("reduce_any", _any, BOOL, "Whether any along `axis` (None: all) holds (`tf.reduce_any`).")
 

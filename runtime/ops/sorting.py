@@ -213,7 +213,9 @@ UNIQUE: Final = Op("unique", _unique_kernel, _unique_rule, samples=_unique_sampl
 
 
 def unique(x: Any, out_idx: Any = t.int32, name: str | None = None) -> Unique:
-    """The different elements in order of appearance, and for each element its index there (`tf.unique`)."""
+    """The different elements in order of appearance, and for each element its index there (`tf.unique`).
+
+    Of equal elements the first has the derivative."""
     return Unique(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx))[:2])
 
 

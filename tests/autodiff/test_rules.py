@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from list_samples import several
 from op_checks import samples
-from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, smooth, type_of
+from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, reverse_mode, smooth, type_of
 
+import runtime as rt
 from runtime.autodiff.rules.registry import CONSTANT, JVP, VJP, Applied, Update, vjp
+from runtime.core.graph import Graph
 from runtime.core.op import REGISTRY
 from runtime.core.tensor import EagerList
+from runtime.core.trace import add_input, set_outputs, tracing
+from runtime.core.types import TensorType, float64
 
 DIFFERENTIABLE = sorted((set(VJP) | set(JVP)) & set(REGISTRY))
 
@@ -239,3 +243,30 @@ def test_a_row_is_added_to_the_cotangent_of_the_whole() -> None:
     assert isinstance(update, Update)
     found = update.add(eager(np.full((4, 2), 10.0)))
     np.testing.assert_array_equal(found._array, [[10, 10], [10, 10], [15, 16], [10, 10]])
+
+
+# Compositions, at the kinks that TF2 has an op of its own for.
+
+COMPOSED: list[tuple[Any, list[float], list[float]]] = [
+    (rt.nn.relu6, [-1, 0, 3, 6, 7], [0, 0, 1, 0, 0]),
+    (rt.nn.leaky_relu, [-1, 0, 1], [0.2, 0.2, 1]),
+    (lambda x: rt.nn.elu(x, alpha=3.0), [0, 1], [1, 1]),
+    (rt.nn.selu, [0], [1.0507009873554805]),
+    (rt.nn.softsign, [-1, 0, 1], [0.25, 1, 0.25]),
+    (lambda x: rt.clip_by_value(x, -1, 1), [-2, -1, 0, 1, 2], [0, 1, 1, 1, 0]),
+    (lambda x: rt.math.divide_no_nan(1, x), [0, 2], [0, -0.25]),
+    (lambda x: rt.math.multiply_no_nan([3, inf], x), [0, 0], [3, 0]),
+    (lambda x: rt.math.xlogy(x, np.float64(0)), [0], [0]),
+    (lambda x: rt.math.square(x), [0, 3], [0, 6]),
+    (lambda x: rt.sort(x), [3, 1, 1], [1, 1, 1]),
+    (lambda x: rt.math.top_k(x, 2).values, [1, 3, 2, 3], [0, 1, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "want"), COMPOSED)
+def test_compositions_at_kinks(function: Any, x: list[float], want: list[float]) -> None:
+    graph = Graph("composed")
+    with tracing(graph):
+        set_outputs(graph, [rt.reduce_sum(function(add_input(graph, TensorType(float64, (len(x),)))))])
+    (ct,) = reverse_mode(graph, [eager(np.array(x, float))], [eager(np.float64(1))])
+    np.testing.assert_allclose(ct._array, want)

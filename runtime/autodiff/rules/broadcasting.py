@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from runtime.core.graph import Value
 from runtime.core.tensor import GraphTensor
-from runtime.core.types import TensorType, int64
+from runtime.core.types import int64
 from runtime.ops.creation import zeros_like
 from runtime.ops.logic import equal, where
 from runtime.ops.math import cast, floordiv, maximum
@@ -65,29 +66,51 @@ def same_size(x: Any, y: Any, axis: int) -> bool:
         return True
     if not isinstance(x, GraphTensor) or not isinstance(y, GraphTensor):
         return bool(x.type.shape[axis] == y.type.shape[axis] is not None)
-    found: dict[Value, Value | int] = {}
-    return _origin(x.value, axis, found) == _origin(y.value, axis, found)
+    return _origin(x.value, axis) == _origin(y.value, axis)
 
 
-def _origin(value: Value, axis: int, found: dict[Value, Value | int]) -> Value | int:
+ELEMENTWISE: Final[set[str]] = {
+    "abs", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "complex", "conj", "equal", "floor", "floordiv",
+    "greater", "greater_equal", "imag", "invert", "less", "less_equal", "not_equal", "real", "rint", "sign",
+    "stop_gradient"}
+"""Ops whose results have the shape that their operands broadcast to: these, and those of `elementwise`."""
+_origins: Final[WeakKeyDictionary[Value, dict[int, int | ref[Value]]]] = WeakKeyDictionary()
+"""What `_origin` has found for values, by axis."""
+
+
+def _origin(value: Value, axis: int) -> Value | int:
     """The size along an axis if it is known, or the first value to have it: of what is element-wise, an operand."""
-    if value in found:
-        return found[value]
-    assert isinstance(value.type, TensorType)
-    size = value.type.shape[axis]
-    result: Value | int = value if size is None else size
-    node = value.node
-    if size is None and node is not None and node.op.name in ELEMENTWISE:
-        origins = {_origin(x, axis, found) for x in node.inputs if len(x.type.shape) >= -axis}  # type: ignore[union-attr]
-        origins -= {1}
-        if len(origins) == 1:
-            (result,) = origins
-    found[value] = result
+    pending = [value]
+    while pending:
+        top = pending[-1]
+        operands = _operands(top, axis)
+        missing = [x for x in operands if _found(x, axis) is None]
+        pending += missing
+        if not missing:
+            sizes = {_found(x, axis) for x in operands} - {1}
+            origin = sizes.pop() if len(sizes) == 1 else top
+            _origins.setdefault(top, {})[axis] = ref(origin) if isinstance(origin, Value) else origin or 0
+            pending.pop()
+    result = _found(value, axis)
+    assert result is not None
     return result
 
 
-ELEMENTWISE: set[str] = {"cast", "stop_gradient"}
-"""Ops whose results have the shape that their operands broadcast to."""
+def _found(value: Value, axis: int) -> Value | int | None:
+    """The origin, if it is known."""
+    size: int | None = value.type.shape[axis]  # type: ignore[union-attr]
+    if size is not None or axis not in _origins.get(value, {}):
+        return size
+    origin = _origins[value][axis]
+    return origin if isinstance(origin, int) else origin() or value
+
+
+def _operands(value: Value, axis: int) -> list[Value]:
+    """The operands that decide about a size."""
+    node = value.node
+    if node is None or node.op.name not in ELEMENTWISE or value.type.shape[axis] is not None:  # type: ignore[union-attr]
+        return []
+    return [x for x in node.inputs if len(x.type.shape) >= -axis]  # type: ignore[union-attr]
 
 
 def broadcast_like(x: Any, like: Any) -> Any:
