@@ -24,7 +24,7 @@ WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed", "native", 
 PLAIN = (
     "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_", "lists",
     "comprehensions", "patterns", "output", "failures", "tries", "contexts", "numbers_", "builtins_", "names",
-    "sequences", "algorithms", "comparisons", "heaps", "reads", "grammar", "newer", "regressions",
+    "sequences", "algorithms", "comparisons", "heaps", "identity", "reads", "grammar", "newer", "regressions",
 )
 NEEDS_RUNTIME = ("tensors", "arrays")
 

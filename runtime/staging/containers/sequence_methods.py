@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import has_staged_items, keyed
+from autograph.backend import has_staged_items, keyed, operators
 from runtime.core import pytree
 from runtime.core.formatting import formatted
 from runtime.core.graph import staging_error
@@ -280,6 +280,8 @@ def method_of_sequence(method: Any) -> Any:
     """What to call in place of a method, written in C, of a Python list or tuple."""
     sequence, found = method.__self__, _METHODS.get(method.__name__)
     if has_staged_items(sequence):
+        if method.__name__ in _OPERATORS:
+            return functools.partial(_OPERATORS[method.__name__], sequence)
         return lambda *args, **kwargs: shown(getattr(viewed(sequence), method.__name__)(*map(viewed, args), **kwargs))
     if method.__name__ == "extend" and type(sequence) is list:
         return functools.partial(_extend, method)
@@ -291,6 +293,13 @@ def method_of_sequence(method: Any) -> Any:
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called
+
+
+_OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
+    "__contains__": lambda items, x: operators.in_(x, items), "__getitem__": operators.item,
+    "__len__": lambda items: operators.call(len)(items)}
+"""What methods are for lists with staged items that only operators can have, since Python wants a bool or int of them.
+"""
 
 
 def _extend(method: Any, items: Any, /) -> None:

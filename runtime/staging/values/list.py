@@ -79,6 +79,9 @@ class StagedItems(ListItems, Unusable):
     def __repr__(self) -> str:
         return "<staged items>"
 
+    def __deepcopy__(self, memo: Any) -> StagedItems:
+        return self
+
     __eq__ = __ne__ = __bool__ = Unusable._refuse
     __hash__ = ListItems.__hash__
 
