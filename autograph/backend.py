@@ -37,11 +37,19 @@ from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbo
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
-from autograph.state.escaping_values import same_parts
-from autograph.state.heap_snapshot import Heap, duplicate, fields_of, fill, is_container, parts_in
+from autograph.state.heap_snapshot import Heap
 from autograph.state.reachability import Held, Reach, cell_is_filled, meet_all, only_atoms
 from autograph.state.references import outermost, references, variables, was_before
-from autograph.state.statement_state import Remake, containers_in
+from autograph.state.statement_state import Remake
+from autograph.state.structure import (
+    containers_in,
+    duplicate,
+    fields_of,
+    fill,
+    is_container,
+    parts_in,
+    same_parts,
+)
 
 __all__ = [
     "COMPARISONS_TEST", "HEAP_TYPE", "LOGGING_SKIPS_ITSELF", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause",

@@ -23,7 +23,7 @@ from autograph.core.backend import ambient
 from autograph.core.errors import UnsupportedError, VerificationError
 from autograph.core.tracebacks import is_internal, prune
 from autograph.dispatch import converted_call
-from autograph.state.heap_snapshot import fields_of
+from autograph.state.structure import fields_of
 
 __all__ = [
     "Difference", "Printed", "Run", "changed_arguments", "check", "compare", "copied", "observe", "running", "verified",

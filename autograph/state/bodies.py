@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograph.state.heap_snapshot import is_container, parts_in
 from autograph.state.statement_state import Body
+from autograph.state.structure import is_container, parts_in
 
 __all__ = ["Branch", "Operand", "Test"]
 

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from typing import Any
 
 from autograph.core.backend import ambient
-from autograph.state.heap_snapshot import duplicate, fill, is_container, parts_in
+from autograph.state.structure import duplicate, fill, is_container, parts_in, same_parts
 
-__all__ = ["Left", "same_parts"]
+__all__ = ["Left"]
 
 
 class Left:
@@ -58,7 +58,3 @@ class Left:
             if any(a is not b for a, b in zip(parts, value, strict=True)):
                 return tuple.__new__(type(value), parts)
         return value
-
-
-def same_parts(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
-    return len(a) == len(b) and all(x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True))

@@ -6,8 +6,6 @@ item that was given a number or a staged value turns out to be state too: the st
 """
 from __future__ import annotations
 
-import copy
-import dataclasses
 import operator
 from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
@@ -17,8 +15,9 @@ from autograph.core.backend import UNBOUND
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Held, Reach, cell_is_filled, only_atoms
+from autograph.state.structure import is_record, parts_in
 
-__all__ = ["Heap", "becomes_state", "duplicate", "fields_of", "fill", "is_container", "parts_in"]
+__all__ = ["Heap", "becomes_state"]
 
 _MISSING: Final = object()
 
@@ -170,7 +169,7 @@ def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...]
     if type(value) in (list, tuple):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
-    if issubclass(type(value), dict) or _is_record(value):
+    if issubclass(type(value), dict) or is_record(value):
         return any(stages(part) for _, part in parts_in(value))
     return type(value) in (int, float, bool, complex) or stages(value)
 
@@ -186,61 +185,3 @@ def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bo
     if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
         return True
     return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
-
-
-def is_container(value: Any) -> bool:
-    """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
-    dataclass or attrs class."""
-    return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or _is_record(value)
-
-
-def _is_record(value: Any) -> bool:
-    """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
-    cls = type(value)
-    if hasattr(cls, "__dataclass_params__"):
-        return not cls.__dataclass_params__.frozen
-    return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
-
-
-def fields_of(value: Any) -> list[str] | None:
-    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
-    kind = type(value)
-    if dataclasses.is_dataclass(kind):
-        names = [field.name for field in dataclasses.fields(kind)]
-    elif "__attrs_attrs__" in vars(kind):
-        names = [field.name for field in kind.__attrs_attrs__]
-    else:
-        return None
-    return [name for name in names if hasattr(value, name)]
-
-
-def parts_in(value: Any) -> list[tuple[Any, Any]]:
-    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name; of a staged
-    value, its leaves."""
-    if hasattr(type(value), "__become__"):
-        return list(enumerate(value.__leaves__()))
-    if isinstance(value, dict):
-        return list(dict.items(value))
-    if isinstance(value, (list, tuple)):
-        return list(enumerate(value))
-    return [(name, getattr(value, name)) for name in fields_of(value) or ()]
-
-
-def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
-    """Let a list, dict, object or staged value have these parts, as `parts_in` gives them."""
-    if hasattr(type(value), "__become__"):
-        value.__become__([part for _, part in parts])
-    elif isinstance(value, list):
-        value[:] = [part for _, part in parts]
-    elif isinstance(value, dict):
-        value.clear()
-        for key, part in parts:
-            put(value, key, part)
-    else:
-        for name, part in parts:
-            object.__setattr__(value, name, part)
-
-
-def duplicate(value: Any) -> Any:
-    """Another list, dict, object or staged value with the same parts."""
-    return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)

@@ -132,9 +132,7 @@ class _Count:
 
 
 def _parts(holder: Any) -> Iterable[Any]:
-    if isinstance(holder, (list, tuple)):
-        return () if only_atoms(holder) else list(holder)
-    if isinstance(holder, dict):
-        values = dict.values(holder)
-        return () if only_atoms(values) else list(values)
+    if isinstance(holder, (list, tuple, dict)):
+        items = dict.values(holder) if isinstance(holder, dict) else holder
+        return () if only_atoms(items) else list(items)
     return (fields_in(holder) or {}).values()

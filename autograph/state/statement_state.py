@@ -23,9 +23,10 @@ from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
 from autograph.state.converted_text_bodies import part
 from autograph.state.escaping_values import Left
-from autograph.state.heap_snapshot import Heap, becomes_state, is_container, parts_in
+from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
 from autograph.state.references import references, within
+from autograph.state.structure import containers_in, is_container, parts_in
 
 __all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -262,25 +263,6 @@ def _is_computed(holder: Any, attribute: str) -> bool:
             stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
             return hasattr(type(found), "__set__") and not stored
     return False
-
-
-def containers_in(values: Iterable[Any]) -> dict[int, Any]:
-    """By id, the lists, dicts, objects and staged values in `values` that change in place."""
-    found: dict[int, Any] = {}
-    pending, seen = list(values), set[int]()
-    for value in pending:  # grows meanwhile
-        if id(value) not in seen:
-            seen.add(id(value))
-            if is_container(value):
-                found[id(value)] = value
-            if hasattr(type(value), "__wraps__"):
-                pending.append(value.__wraps__())
-            elif type(value) not in _ATOMS:
-                pending += [part for _, part in parts_in(value)]
-    return found
-
-
-_ATOMS = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
 
 def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:

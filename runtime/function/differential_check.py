@@ -15,9 +15,9 @@ from runtime.core.config import settings
 from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
-from runtime.function.prior_state import Left
 from runtime.function.variable import Variable
 from runtime.ops.random import Source
+from runtime.staging.values.iterables import Poison
 
 __all__ = ["verified_call"]
 
@@ -92,7 +92,7 @@ def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
 def _same(expected: Any, got: Any) -> bool:
     """Whether two values are alike: a number and a scalar tensor may be; floats need only be close, since a graph may
     add in another order."""
-    if isinstance(got, Left):  # what the trace has left in an object
+    if isinstance(got, Poison):  # what the trace has left in an object
         return False
     if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:
         return False

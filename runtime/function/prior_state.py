@@ -9,7 +9,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
 from runtime.function.escaped_tensors import graph_value_in
-from runtime.staging.values.iterables import Unusable
+from runtime.staging.values.iterables import Poison
 
-__all__ = ["Left", "Outside", "parts_of_argument"]
+__all__ = ["Outside", "parts_of_argument"]
 
 
 class Outside:
@@ -108,34 +108,16 @@ class Outside:
         return error
 
 
-class Left(Unusable):
+def _left(value: Any) -> Poison:
     """What is in the place of a value of a graph, outside of it."""
+    found = inaccessible(value, None)
 
-    __slots__ = ("_remedy", "_shown", "_text")
+    def error() -> Exception:
+        made = InaccessibleTensorError(found.message, remedy=found.remedy)
+        locate(made, user_position())
+        return made
 
-    def __init__(self, value: Any) -> None:
-        error = inaccessible(value, None)
-        self._text, self._remedy, self._shown = error.message, error.remedy, f"<{error.message.partition(' and ')[0]}>"
-
-    def refuse(self) -> NoReturn:
-        error = InaccessibleTensorError(self._text, remedy=self._remedy)
-        locate(error, user_position())
-        raise error
-
-    def _refuse_use(self, *_: Any, **__: Any) -> NoReturn:
-        self.refuse()
-
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __eq__ = __ne__ = __contains__ = _refuse_use
-    __hash__ = __call__ = __round__ = __divmod__ = __and__ = __or__ = __xor__ = __setitem__ = __delitem__ = _refuse_use
-    __str__ = __rand__ = __ror__ = __rxor__ = __lshift__ = __rshift__ = __format__ = _refuse_use
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        self.refuse()
-
-    def __repr__(self) -> str:
-        return self._shown
+    return Poison(error, f"<{found.message.partition(' and ')[0]}>")
 
 
 class _Leaving:
@@ -153,11 +135,11 @@ class _Leaving:
         if found is None:
             return value
         if value is found or hasattr(type(value), "__leaves__"):
-            return Left(found)
+            return _left(found)
         if isinstance(value, tuple):
             return tuple.__new__(type(value), [self.of(item) for item in value])
         if not isinstance(value, (list, dict, CellType, FunctionType)) and fields_in(value) is None:
-            return Left(found)
+            return _left(found)
         self.within(value)
         return value
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from autograph.backend import (
     Body,
@@ -43,7 +43,7 @@ from runtime.staging.values.alias_tracking import leaves, may_be_others
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, in_body, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
-from runtime.staging.values.iterables import Staged, Unusable, as_iterable, viewed
+from runtime.staging.values.iterables import Poison, Staged, as_iterable, viewed
 from runtime.staging.values.list import is_staged_list, shown
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
@@ -56,14 +56,14 @@ Operand = Callable[..., Values]
 """From state to a value and the state."""
 
 
-class _Truth(Unusable):
+class _Truth(Poison):
     """`a and b` or `a or b` of values that no one type fits: only their truth is known."""
 
-    __slots__ = ("error", "held")
+    __slots__ = ("held",)
 
-    def __init__(self, held: Any, error: StagingError) -> None:
+    def __init__(self, held: Any, error: Callable[[], Exception]) -> None:
+        super().__init__(error, "<a value of which only the truth is known>")
         self.held = convert_to_tensor(held)
-        self.error = error
 
     def __truth__(self) -> Any:
         return self.held
@@ -73,11 +73,8 @@ class _Truth(Unusable):
 
     def __rebuild__(self, leaves: Sequence[Any]) -> _Truth:
         if isinstance(leaves[0], EagerTensor):  # a function returned it
-            raise self.error
+            self.refuse()
         return _Truth(leaves[0], self.error)
-
-    def refuse(self) -> NoReturn:
-        raise self.error
 
 
 def _read(value: Any) -> Any:
@@ -276,10 +273,11 @@ class Staging:
 
         try:
             return choose(decisive if _is_bool(left) else left, right)
-        except StagingError as error:  # no type fits both values, but they may be wanted for their truth only
+        except StagingError as conflict:  # no type fits both values, but they may be wanted for their truth only
+            error = conflict
             rollback(mark)
             held, *state = choose(decisive, truth_of_right)
-            return (_Truth(held, error), *state)
+            return (_Truth(held, lambda: error), *state)
 
     def not_(self, value: Any) -> Any:
         pred = truth(value)

@@ -25,7 +25,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from autograph.backend import (
     LOGGING_SKIPS_ITSELF,
@@ -58,7 +58,7 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.iterables import Unusable, viewed
+from runtime.staging.values.iterables import Poison, viewed
 from runtime.staging.values.list import shown
 from runtime.staging.values.optional import keys
 
@@ -294,13 +294,10 @@ def _one_level_up(fn: Any) -> Callable[..., Any]:
     return called
 
 
-class _Written(Unusable):
-    """How many characters of a text are written when the graph runs."""
-
-    def refuse(self) -> NoReturn:
-        raise staging_error(
-            "how many characters are written is known only when the graph runs, as the text has the value of a tensor"
-            " in it", "Leave what `write` returns.")
+def _written() -> Exception:
+    return staging_error(
+        "how many characters are written is known only when the graph runs, as the text has the value of a tensor in"
+        " it", "Leave what `write` returns.")
 
 
 def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
@@ -326,7 +323,7 @@ def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., 
 
 def _write(file: Any, text: str | Text) -> Any:
     print_text(text, file)
-    return _Written() if isinstance(text, Text) else len(text)
+    return Poison(_written, "<the number of characters>") if isinstance(text, Text) else len(text)
 
 
 _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})

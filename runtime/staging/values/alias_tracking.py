@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fields_of, is_container, of_trace, parts_in
+from autograph.backend import containers_in, is_container, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -258,7 +258,7 @@ def originals_of(value: Any) -> Iterator[Any]:
 
 def put(x: Any, index: Any = None) -> None:
     """`x` becomes an element: the one at `index`, or a new one."""
-    found = list(_containers(x))
+    found = list(containers_in([x]).values())
     if found and _open.bodies:
         elements = _open.bodies[-1].elements
         ids = {id(value) for value in found}
@@ -268,7 +268,7 @@ def put(x: Any, index: Any = None) -> None:
 
 def read(x: Any, index: Any = None) -> Any:
     """`x`, which is what the element at `index` holds."""
-    _note(_containers(x), False, index)
+    _note(containers_in([x]).values(), False, index)
     return x
 
 
@@ -328,22 +328,9 @@ def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
             _Element(value, _contents(value), user_position(), is_put, index) for value in values]
 
 
-def _containers(x: Any) -> Iterator[Any]:
-    """The lists and dicts in an element, and staged lists."""
-    if is_container(x):
-        yield x
-    if isinstance(x, (list, tuple, dict)):
-        for part in dict.values(x) if isinstance(x, dict) else x:
-            yield from _containers(part)
-
-
 def _contents(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, dict):
-        return (*dict.keys(value), *dict.values(value))
-    names = fields_of(value)
-    return tuple(value.__leaves__() if names is None else [getattr(value, name) for name in names])
+    parts = parts_in(value)
+    return (*([key for key, _ in parts] if isinstance(value, dict) else ()), *[part for _, part in parts])
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:

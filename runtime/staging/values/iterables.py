@@ -34,8 +34,9 @@ from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
 
 __all__ = [
-    "Counted", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream", "as_iterable",
-    "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "viewed", "weak_int",
+    "Counted", "Poison", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
+    "as_iterable", "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "viewed",
+    "weak_int",
 ]
 
 
@@ -101,7 +102,7 @@ class Staged:
 
 
 class Unusable(Staged):
-    """Base of what stands for a value that staged code cannot use: whoever does gets the error that `refuse` raises."""
+    """Base of what stands for a value that code cannot use: whoever does gets the error that `refuse` raises."""
 
     __slots__ = ()
 
@@ -114,6 +115,33 @@ class Unusable(Staged):
     __tensor__ = __len__ = __iter__ = __getitem__ = __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = _refuse
     __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
+
+
+class Poison(Unusable):
+    """In the place of a value that cannot be had: any use raises what `error` makes. `shown`: its `repr`."""
+
+    __slots__ = ("error", "shown")
+
+    def __init__(self, error: Callable[[], Exception], shown: str) -> None:
+        self.error, self.shown = error, shown
+
+    def refuse(self) -> NoReturn:
+        raise self.error()
+
+    def _refuse_use(self, *_: Any, **__: Any) -> NoReturn:
+        self.refuse()
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __eq__ = __ne__ = __contains__ = _refuse_use
+    __hash__ = __call__ = __round__ = __divmod__ = __and__ = __or__ = __xor__ = __setitem__ = __delitem__ = _refuse_use
+    __str__ = __rand__ = __ror__ = __rxor__ = __lshift__ = __rshift__ = __format__ = _refuse_use
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse()
+
+    def __repr__(self) -> str:
+        return self.shown
 
 
 class _Lazy(Staged):

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.backend import UNBOUND, ListItems, fields_of, is_container
+from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.errors import DTypeError, subject
@@ -210,12 +210,10 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
 def parts_of(value: Any) -> dict[Any, Any] | None:
     """The parts of a container by index, key or field; None for what is not looked into."""
     kind = type(value)
-    if kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
-        return dict(enumerate(value))
-    if isinstance(value, dict):
-        return dict(dict.items(value))
-    names = fields_of(value)
-    return None if names is None else {name: getattr(value, name) for name in names}
+    is_sequence = kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+    if not (is_sequence or isinstance(value, dict) or fields_of(value) is not None):
+        return None
+    return dict(parts_in(value))
 
 
 def as_loop_state(spec: Spec) -> Spec:

@@ -1,0 +1,92 @@
+"""What lists, tuples, dicts, and objects with fields are made of, and which of them change in place."""
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, Final
+
+from autograph.core.slots import put
+
+__all__ = [
+    "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "parts_in", "same_parts"]
+
+_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
+
+
+def is_container(value: Any) -> bool:
+    """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
+    dataclass or attrs class."""
+    return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or is_record(value)
+
+
+def is_record(value: Any) -> bool:
+    """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
+    cls = type(value)
+    if hasattr(cls, "__dataclass_params__"):
+        return not cls.__dataclass_params__.frozen
+    return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
+
+
+def fields_of(value: Any) -> list[str] | None:
+    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    elif "__attrs_attrs__" in vars(kind):
+        names = [field.name for field in kind.__attrs_attrs__]
+    else:
+        return None
+    return [name for name in names if hasattr(value, name)]
+
+
+def parts_in(value: Any) -> list[tuple[Any, Any]]:
+    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name; of a staged
+    value, its leaves."""
+    if hasattr(type(value), "__become__"):
+        return list(enumerate(value.__leaves__()))
+    if isinstance(value, dict):
+        return list(dict.items(value))
+    if isinstance(value, (list, tuple)):
+        return list(enumerate(value))
+    return [(name, getattr(value, name)) for name in fields_of(value) or ()]
+
+
+def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
+    """Let a list, dict, object or staged value have these parts, as `parts_in` gives them."""
+    if hasattr(type(value), "__become__"):
+        value.__become__([part for _, part in parts])
+    elif isinstance(value, list):
+        value[:] = [part for _, part in parts]
+    elif isinstance(value, dict):
+        value.clear()
+        for key, part in parts:
+            put(value, key, part)
+    else:
+        for name, part in parts:
+            object.__setattr__(value, name, part)
+
+
+def duplicate(value: Any) -> Any:
+    """Another list, dict, object or staged value with the same parts."""
+    return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)
+
+
+def containers_in(values: Iterable[Any]) -> dict[int, Any]:
+    """By id, the lists, dicts, objects and staged values in `values` that change in place."""
+    found: dict[int, Any] = {}
+    pending, seen = list(values), set[int]()
+    for value in pending:  # grows meanwhile
+        if id(value) not in seen:
+            seen.add(id(value))
+            if is_container(value):
+                found[id(value)] = value
+            if hasattr(type(value), "__wraps__"):
+                pending.append(value.__wraps__())
+            elif type(value) not in _ATOMS:
+                pending += [part for _, part in parts_in(value)]
+    return found
+
+
+def same_parts(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+    return len(a) == len(b) and all(x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True))
