@@ -29,6 +29,7 @@ __all__ = [
     "compatible_shapes",
     "dtype_of",
     "join_shapes",
+    "join_types",
     "promote",
     "type_of_array",
 ]
@@ -332,6 +333,25 @@ def compatible_shapes(a: Shape, b: Shape) -> bool:
 def join_shapes(a: Shape, b: Shape) -> Shape | None:
     """The most specific shape that allows both, or None if the ranks differ."""
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True)) if len(a) == len(b) else None
+
+
+def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
+    """The most specific type that allows values of both, or None: dimensions that differ become unknown, ranks and
+    dtypes have to be the same. If it `adapts`, a weak dtype gives way to another as `promote` has it."""
+    if isinstance(a, ListType) or isinstance(b, ListType):
+        if not (isinstance(a, ListType) and isinstance(b, ListType)):
+            return None
+        if not (a.known and b.known):
+            return None if a.element.dtype is not b.element.dtype else a if a.known else b
+        element = join_types(a.element, b.element, adapts)
+        return ListType(element) if isinstance(element, TensorType) else None
+    shape = join_shapes(a.shape, b.shape)
+    if shape is None or (a.dtype is not b.dtype and not adapts):
+        return None
+    try:
+        return TensorType(promote((a, b))[0], shape, a.weak and b.weak)
+    except DTypeError:
+        return None
 
 
 def shape_text(shape: Shape) -> str:

@@ -31,7 +31,7 @@ from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
-from runtime.core.types import TensorSpec, TensorType, Type
+from runtime.core.types import TensorSpec, TensorType, Type, join_types
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
@@ -40,7 +40,6 @@ from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
 from runtime.function.variable import Creation
-from runtime.ops.control import join_types
 from runtime.staging.values.body_tracing import trace_function
 
 __all__ = ["Function", "function"]

@@ -14,28 +14,13 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph
 from runtime.core.op import Op, Sample
-from runtime.core.types import ListType, TensorType, Type, join_shapes
+from runtime.core.types import ListType, TensorType, Type, join_types
 
 __all__ = [
-    "COND", "CUSTOM_GRADIENT", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming", "join_types",
+    "COND", "CUSTOM_GRADIENT", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming",
 ]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
-
-
-def join_types(a: Type, b: Type) -> Type | None:
-    """The most specific type that allows values of both, which have one dtype; None if dtypes or ranks differ."""
-    if isinstance(a, ListType) or isinstance(b, ListType):
-        if not (isinstance(a, ListType) and isinstance(b, ListType)):
-            return None
-        if not (a.known and b.known):
-            return None if a.element.dtype is not b.element.dtype else a if a.known else b
-        if not (a.known and b.known):
-            return (b if b.known else a) if a.element.dtype is b.element.dtype else None
-        element = join_types(a.element, b.element)
-        return ListType(element) if isinstance(element, TensorType) else None
-    shape = join_shapes(a.shape, b.shape)
-    return None if a.dtype is not b.dtype or shape is None else TensorType(a.dtype, shape, a.weak and b.weak)
 
 
 def _need_bool(op: str, found: Type) -> None:

@@ -35,8 +35,7 @@ from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Node, Position
 from runtime.core.op import ANY, Errors, Op
 from runtime.core.tensor import EagerTensor
-from runtime.core.types import TensorType, Type
-from runtime.ops.control import join_types
+from runtime.core.types import TensorType, Type, join_types
 
 __all__ = ["ERROR_PART", "ERROR_TEXT", "KEEP", "RERAISE", "TRY", "Region", "Run", "caught_by", "mark_caught",
            "may_catch"]

@@ -20,12 +20,12 @@ import numpy as np
 from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
-from runtime.core.errors import DTypeError, subject
+from runtime.core.errors import subject
 from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import constant_array
-from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, promote, type_of_array
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
 from runtime.staging.values.ambiguous_functions import made_anew
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -320,7 +320,7 @@ def join(a: Spec, b: Spec) -> Spec:
             raise Conflict(a, b)
         return Custom(chosen, (_INDEX,))
     fixed = isinstance(a, Leaf) and a.fixed
-    joined = _join_types(left, right)
+    joined = join_types(left, right, adapts=True)
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
@@ -393,30 +393,6 @@ def _leaf_type(spec: Spec) -> Type | None:
     if isinstance(spec, Leaf):
         return spec.type
     return type_of(spec.value) if isinstance(spec, Static) else None
-
-
-def _join_types(a: Type, b: Type) -> Type | None:
-    if isinstance(a, ListType) or isinstance(b, ListType):
-        if not (isinstance(a, ListType) and isinstance(b, ListType)):
-            return None
-        if not (a.known and b.known):
-            return None if a.element.dtype is not b.element.dtype else a if a.known else b
-        return _join_lists(a, b)
-    shape = join_shapes(a.shape, b.shape)
-    try:
-        dtype, weak = promote((a, b))
-    except DTypeError:
-        return None
-    return None if shape is None else TensorType(dtype, shape, weak)
-
-
-def _join_lists(a: ListType, b: ListType) -> ListType | None:
-    if a.known and not b.known:
-        a, b = b, a
-    if not a.known:  # of the element of `a` only the dtype counts
-        a = ListType(TensorType(a.element.dtype, b.element.shape, a.element.weak))
-    element = _join_types(a.element, b.element)
-    return ListType(element, b.known) if isinstance(element, TensorType) else None
 
 
 def _fits(wide: Type, narrow: Type) -> bool:
@@ -495,7 +471,7 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
         type = _leaf_type(child)
         if isinstance(type, ListType):
             type = type.element
-        found = type if found is None or type is None else _join_types(found, type)
+        found = type if found is None or type is None else join_types(found, type, adapts=True)
         if found is None:
             raise Conflict(a, b)
     assert isinstance(found, TensorType), "lists of different lengths are not both empty"
