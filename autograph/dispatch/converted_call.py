@@ -353,7 +353,7 @@ def _ask_anew(original: Callable[..., Any]) -> Callable[..., Any]:
     def checked(args: tuple[Any, ...]) -> Callable[..., Any]:
         if ambient.backend is not None and (text := text_of(original, args)) is not None:
             ambient.backend.refuse_in_body(*text)
-        return original
+        return original if ambient.backend is None else looked_at(original)
 
     return _by_arguments(checked, original.__name__)
 

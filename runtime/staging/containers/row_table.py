@@ -24,7 +24,7 @@ from runtime.ops.shape import reshape
 from runtime.staging.containers.comparison import equals
 from runtime.staging.values.alias_tracking import is_given, origin_of
 from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.iterables import Unusable, normalised_index, stacked, viewed
+from runtime.staging.values.iterables import Unusable, normalised_index, seen, stacked, viewed
 
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store"]
 
@@ -203,6 +203,7 @@ class RowItems(ListItems, Unusable):
 
     def __init__(self, table: _Table, place: int, owner: list[Any] | None = None) -> None:
         self.table, self.place, self.owner = table, place, owner
+        seen.lists_are_staged = True
 
     def view(self, owner: list[Any]) -> StoredRow:
         if self.owner is None:  # of a copy that `copy.deepcopy` has made

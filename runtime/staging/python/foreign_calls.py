@@ -14,7 +14,7 @@ import itertools
 import operator
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -31,6 +31,7 @@ from autograph.backend import (
     LOGGING_SKIPS_ITSELF,
     ListItems,
     has_staged_items,
+    is_converted,
     is_internal,
     keyed,
     left_alone,
@@ -58,7 +59,7 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.iterables import Poison, viewed
+from runtime.staging.values.iterables import Poison, seen, viewed
 from runtime.staging.values.list import shown
 from runtime.staging.values.optional import keys
 
@@ -116,12 +117,13 @@ _FRAMES: Final = 2
 
 
 def looks(fn: Any) -> bool:
-    """Whether `given` has something to say of a callee that runs as it is."""
+    """Whether `given` may have something to say of a callee that runs as it is: its arguments, which may be lists and
+    dicts with values of the graph, need not be evaluated yet."""
     kind = type(fn)
-    if keys.are_uncertain and getattr(fn, "__name__", "") not in _HOLD_IT and not (
-            kind is FunctionType and is_internal(fn.__code__.co_filename)):
-        return True
-    return fn is copy.copy or _is_of_lists(fn) or _looks(fn)
+    is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
+    if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
+        return fn is copy.copy or _looks(fn)
+    return keys.are_uncertain or _is_of_lists(fn) or not _holds(_module(fn)) or _looks(fn)
 
 
 def _is_of_lists(fn: Any) -> bool:
@@ -157,7 +159,7 @@ def _looks(fn: Any) -> bool:
     if issubclass(fn, dict):  # other than its methods
         return False
     made = fn.__init__, fn.__new__
-    return any(looks(each) for each in made)
+    return any(map(_looks, made))
 
 
 def _holds(module: str) -> bool:
@@ -177,6 +179,8 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
     """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
+    if not (keys.are_uncertain or seen.lists_are_staged or _looks(fn)):
+        return fn  # type: ignore[no-any-return]
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
@@ -192,6 +196,8 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
             if type(value) in keyed:
                 check_keys(value)
     if not _looks(fn):
+        if type(fn) is FunctionType:
+            _check_lists(fn, _within((*args, *keywords.values())))
         return fn  # type: ignore[no-any-return]
     if any(fn is each for each in _CALL):
         return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
@@ -329,8 +335,18 @@ def _write(file: Any, text: str | Text) -> Any:
 _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
 
 
+def _check_lists(fn: Any, held: Iterable[Any]) -> None:
+    """StagingError if one of the values stands for the items of a list, which the callee would look into."""
+    for value in held:
+        if isinstance(value, ListItems):
+            raise staging_error(
+                f"{_name(fn)!r} is called while the function is traced, and the items of a list that it is given are"
+                " known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
+
+
 def _check(fn: Any, held: list[Any]) -> None:
     """StagingError if one of the values is what the callee would look into."""
+    _check_lists(fn, held)
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
     for value in held:
@@ -346,10 +362,6 @@ def _check(fn: Any, held: list[Any]) -> None:
                 f" compared, and be part of other text, but not be given to {_name(fn)!r}, which is called while the"
                 " function is traced",
                 f"Ask the tensor itself, such as `x == 1`; or {_LATER.format(_name(fn))}")
-        if isinstance(value, ListItems):
-            raise staging_error(
-                f"{_name(fn)!r} is called while the function is traced, and the items of a list that it is given are"
-                " known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
         if writes and isinstance(value, GraphTensor):
             raise staging_error(
                 f"{_name(fn)!r} is called while the function is traced, and the value of a tensor that it is given is"

@@ -8,13 +8,14 @@ Where Python gives an int (an item of `range`, a length), the staged value is a 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import Backend, backend_of, has_staged_items
+from autograph.backend import Backend, backend_of, has_staged_items, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories
@@ -35,8 +36,8 @@ from runtime.ops.shape import dim
 
 __all__ = [
     "Counted", "Poison", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
-    "as_iterable", "counted", "first_true", "indexable", "is_staged", "stacked", "stages", "stages_within", "viewed",
-    "weak_int",
+    "as_iterable", "counted", "first_true", "indexable", "is_staged", "seen", "stacked", "stages", "stages_within",
+    "viewed", "weak_int",
 ]
 
 
@@ -238,6 +239,14 @@ def stages(*values: Any) -> bool:
 def stages_within(value: Any) -> bool:
     """Whether a value is known only when the graph runs, or a part of it, if it is a tuple or list."""
     return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
+
+
+class _Seen(threading.local):
+    lists_are_staged = False
+
+
+seen: Final = of_trace(_Seen())
+"""Whether the code that is traced may have a list with staged items: else no argument has to be looked into for one."""
 
 
 def viewed(x: Any) -> Any:

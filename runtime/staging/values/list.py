@@ -29,7 +29,7 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.logic import greater
-from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, viewed
+from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, seen, viewed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,6 +51,7 @@ class StagedItems(ListItems, Unusable):
 
     def __init__(self, leaves: Sequence[ListValue] = ()) -> None:
         self.leaves = tuple(leaves)
+        seen.lists_are_staged = True
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
         """The like of it with these values."""

@@ -18,6 +18,7 @@ import operator
 import os
 import pprint
 import queue
+import random
 import re
 import shutil
 import subprocess
@@ -665,3 +666,25 @@ def test_outside_of_staged_code_these_are_called() -> None:
         return logging.getLogger("a").name
 
     assert rt.function(once)(rt.constant(1)) == "a"
+
+
+@ag.do_not_convert
+def length_left_alone(items: Any) -> int:
+    return len(items)
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (lambda xs: random.shuffle(xs), "random.Random.shuffle"), (lambda xs: json.dumps([xs]), "json.dumps"),
+    (lambda xs: np.array(xs), "numpy.array"), (lambda xs: length_left_alone(xs), "length_left_alone"),
+    (lambda xs: length_left_alone(items={"a": (xs,)}), "length_left_alone"),
+])
+def test_items_that_only_the_graph_knows(call: Any, name: str) -> None:
+    def f(n: Any) -> Any:
+        xs = []
+        for i in range(n):
+            xs.append(i)
+        return call(xs)
+
+    with pytest.raises(StagingError, match=name) as info:
+        rt.function(f)(rt.constant(3))
+    assert "the items of a list that it is given are known only when the graph runs" in str(info.value)
