@@ -263,42 +263,51 @@ def cast_like(x: Any, like: Any) -> Any:
 
 # Staged.
 
-def check_staged(point: Point, rng: np.random.Generator, execute: Callable[[Graph, Arrays], Any] = run) -> None:
+def check_staged(point: Point, rng: np.random.Generator) -> None:
     """Traced, with dims known and not, both rules are what they are eagerly."""
-    inputs = list(map(eager, point.arrays))
+    for rule, given in rules_of(point, rng):
+        want = rule(list(map(eager, point.arrays)), given)
+        for hide in (False, True):
+            graph, arguments = staged(point, rule, given, hide)
+            graph.verify()
+            for a, b in zip(run(graph, arguments), want, strict=True):
+                close(a, b, f"{rule.__name__} of {point.op.name}, staged", 1e-9)
+
+
+def rules_of(point: Point, rng: np.random.Generator) -> list[tuple[Callable[..., Any], list[Any]]]:
+    """Both rules, and what they are given; none if no result has a derivative."""
     outputs = point.forward(point.arrays)
     tangents = [eager(random_like(x, rng)) if want else None
                 for x, want in zip(point.arrays, point.wanted, strict=True)]
     cts = [eager(random_like(out, rng)) if smooth(out.type) else None for out in outputs]
-    if all(ct is None for ct in cts):
-        return
-    for rule, given in ((point.pulled, cts), (point.pushed, tangents)):
-        want = rule(inputs, given)
-        for hide in (False, True):
-            graph, arguments = staged(point, rule, given, hide)
-            graph.verify()
-            for a, b in zip(execute(graph, arguments), want, strict=True):
-                if b is not None:
-                    close(a, b, f"{rule.__name__} of {point.op.name}, staged", 1e-9)
+    return [] if all(ct is None for ct in cts) else [(point.pulled, cts), (point.pushed, tangents)]
 
 
 def staged(point: Point, rule: Callable[..., Any], given: Sequence[Any], hide: bool) -> tuple[Graph, list[Any]]:
     """The graph of an op and one of its rules, and its arguments."""
     graph = Graph(point.op.name)
+    found, arguments = stage(graph, point, rule, given, hide)
+    with tracing(graph):
+        set_outputs(graph, found)
+    return graph, arguments
+
+
+def stage(graph: Graph, point: Point, rule: Callable[..., Any], given: Sequence[Any], hide: bool
+          ) -> tuple[list[Any], list[Any]]:
+    """An op and one of its rules in a graph: their results, and the arguments for their inputs."""
     kept = last_dim_needed(point.op, [type_of(x) for x in point.arrays])
     with tracing(graph):
         inputs = [add_input(graph, forgotten(type_of(x)) if hide and i not in kept else type_of(x))
                   for i, x in enumerate(point.arrays)]
         extra = [None if x is None else add_input(graph, forgotten(x.type) if hide else x.type) for x in given]
         found = rule(inputs, extra)
-        set_outputs(graph, found)
     if rule.__name__ == "pulled":
         active = [x for x, want in zip(inputs, point.wanted, strict=True) if want]
         for x, ct in zip(active, found, strict=True):
             have = ct.type
             assert hasattr(have, "element") or (have.dtype is x.type.dtype and have.ndim == x.type.ndim), (
                 f"{point.op.name}: a cotangent is {have} for {x.type}")
-    return graph, [*map(value_of, point.arrays), *(plain(x) for x in given if x is not None)]
+    return found, [*map(value_of, point.arrays), *(plain(x) for x in given if x is not None)]
 
 
 # Second order: the rules of the ops that a rule is made of, by a small reference that walks its graph eagerly.
@@ -357,16 +366,11 @@ def reverse_mode(graph: Graph, inputs: Sequence[Any], cts: Sequence[Any], table:
 
 def check_second(point: Point, rng: np.random.Generator) -> None:
     """The derivative of both rules: against central differences in forward mode, and reverse mode against that."""
-    outputs = point.forward(point.arrays)
-    cts = [random_like(out, rng) if smooth(out.type) else None for out in outputs]
-    tangents = [random_like(x, rng) if want else None for x, want in zip(point.arrays, point.wanted, strict=True)]
-    if all(ct is None for ct in cts):
-        return
-    for rule, given in ((point.pulled, cts), (point.pushed, tangents)):
-        graph, _ = staged(point, rule, [None if x is None else eager(x) for x in given], False)
+    for rule, given in rules_of(point, rng):
+        graph, _ = staged(point, rule, given, False)
         if any(node.subgraphs for node in graph.walk()):
             continue
-        arrays = [*point.arrays, *(x for x in given if x is not None)]
+        arrays = [*point.arrays, *(x if isinstance(x, EagerList) else x._array for x in given if x is not None)]
         ways = [*tangents_of(point, rng, [i for i, want in enumerate(point.wanted) if want]),
                 *(random_like(x, rng) for x in given if x is not None)]
         what = f"the derivative of {rule.__name__} of {point.op.name}"

@@ -205,6 +205,7 @@ def _scatter_samples(rng: np.random.Generator) -> Iterable[Sample]:
                 indices = rng.integers(0, 3, (count, depth))
                 updates = random_array(rng, dtype, (count, *(5, 3)[depth:]))
                 yield (random_array(rng, dtype, (5, 3)), indices, updates), {"mode": mode}
+    yield (np.float64(1), np.zeros((2, 0), np.int32), np.array([2.0, 3.0])), {"mode": "add"}
 
 
 SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_samples,

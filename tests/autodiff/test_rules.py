@@ -5,63 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from list_samples import several
-from op_checks import samples
-from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, reverse_mode, smooth, type_of
+from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, reverse_mode
+from rule_samples import points, smooth_samples
 
 import runtime as rt
 from runtime.autodiff.rules.registry import CONSTANT, JVP, VJP, Applied, Update, vjp
 from runtime.core.graph import Graph
 from runtime.core.op import REGISTRY
-from runtime.core.tensor import EagerList
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType, float64
 
 DIFFERENTIABLE = sorted((set(VJP) | set(JVP)) & set(REGISTRY))
 
 
-EXTRA: dict[str, list[Any]] = {
-    "fsum": [((np.float64(0.1), np.array([2.5, -1.5, 0.25]), np.float64(3)), {}),
-             ((np.float32(0.5), np.array([2.5, -1.5])), {})],
-    "list_set": [((several(3, 2, 1), np.int32(-1), np.ones(2, np.float32)), {}),
-                 ((several(4), np.int32(2), np.ones(4, np.float32)), {"grow": True})],
-    "list_scatter": [((several(3, 3), np.array([1, 0, 1]), np.ones((3, 3), np.float32)), {})],
-    "list_slice": [((several(4, 0, 3, 1), np.int32(1)), {"given": (True, False, False)}),
-                   ((several(4, 1, 3), np.int32(-1)), {"given": (False, False, True)})],
-}
-
-
-def smooth_samples(name: str) -> list[Any]:
-    """Samples with operands that can have a derivative."""
-    found = [sample for sample in samples(REGISTRY[name]) if not unfit(name, sample)]
-    return [sample for sample in [*found, *EXTRA.get(name, ())] if any(smooth(type_of(x)) for x in sample[0])]
-
-
-def unfit(name: str, sample: Any) -> bool:
-    """Whether differences say nothing: of numbers that cancel; where there is no derivative, of what `full_matrices`
-    adds; and where an element of a TensorArray is written a
-    second time, in another shape: the cotangent of the first one has the shape of the second."""
-    if sample[1].get("full_matrices", False):
-        return True
-    if name not in EXTRA:
-        return False
-    if any(np.max(np.abs(x), initial=0) > 1e9 for x in sample[0] if isinstance(x, np.ndarray)):
-        return True
-    lists = [x for x in sample[0] if isinstance(x, EagerList)]
-    return any(None in x.type.element.shape for x in lists) or (
-        "strict" in sample[1] and sample[0][-1].shape != lists[0].type.element.shape)
-
-
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_rules_hold_at_the_samples(name: str) -> None:
     rng = np.random.default_rng(0)
-    done = set()
-    for sample in smooth_samples(name):
-        point = Point.of(REGISTRY[name], sample)
-        key = str([type_of(x) for x in point.arrays]), str(point.params)
-        if key in done:
-            continue
-        done.add(key)
+    for point in points(name):
         for check in checks_of(point):
             check(point, rng)
 

@@ -109,7 +109,10 @@ def gather_nd(w: Lowering, node: Node, x: Value, indices: Value) -> Value:
 
 @lowers("scatter")
 def scatter(w: Lowering, node: Node, x: Value, indices: Value, updates: Value) -> Value:
-    assert isinstance(x, Array) and isinstance(indices, Array)
+    assert isinstance(indices, Array)
+    if isinstance(x, Scalar):
+        raise NotNative("rows without indices, which all name a scalar")
+    assert isinstance(x, Array)
     b, mode = w.b, node.params["mode"]
     if x.dtype.is_complex and mode in ("max", "min"):
         raise NotNative("the order of complex numbers")
