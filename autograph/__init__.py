@@ -11,11 +11,12 @@ Converted modules import only the operators from here: what needs a parser or a 
 """
 from __future__ import annotations
 
-import importlib
+import functools
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from autograph.codegen.disk_cache import set_cache
-from autograph.core.allowlist import do_not_convert, include
+from autograph.core.allowlist import do_not_convert, include, left_alone
 from autograph.core.backend import Backend, register
 from autograph.core.errors import (
     AmbiguousLambdaError,
@@ -25,11 +26,18 @@ from autograph.core.errors import (
     UnsupportedError,
     VerificationError,
 )
+from autograph.core.late_binding import deferred
+from autograph.dispatch.converted_call import CONVERTER, Maker
 
 if TYPE_CHECKING:
+    from autograph import api as _api
     from autograph.api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
     from autograph.printing.to_code import convert_source, explain_source, to_code
     from autograph.tools.import_hook import install, uninstall
+else:
+    _api = deferred("autograph.api")
+_to_code = deferred("autograph.printing.to_code")
+_import_hook = deferred("autograph.tools.import_hook")
 
 __all__ = [
     "AmbiguousLambdaError", "Backend", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError",
@@ -41,9 +49,9 @@ __version__ = "0.1.0"
 
 
 _PLACES = {
-    **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), ".api"),
-    **dict.fromkeys(("convert_source", "explain_source", "to_code"), ".printing.to_code"),
-    **dict.fromkeys(("install", "uninstall"), ".tools.import_hook"),
+    **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), _api),
+    **dict.fromkeys(("convert_source", "explain_source", "to_code"), _to_code),
+    **dict.fromkeys(("install", "uninstall"), _import_hook),
 }
 """Where the names are that are loaded when they are first asked for."""
 
@@ -51,9 +59,29 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_PLACES[name], __name__), name)
+    value = globals()[name] = getattr(_PLACES[name], name)
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_PLACES})
+
+
+@functools.cache
+def _converter() -> Any:
+    """`api.maker`. A converted module runs where there is no parser, too: then its callees run as they are."""
+    try:
+        return _api.maker
+    except ModuleNotFoundError as error:
+        if error.name != "gast":
+            raise
+        return lambda fn: None
+
+
+def _maker(fn: FunctionType) -> Maker | None:
+    """The first callee that no rule leaves alone loads the converter."""
+    made: Maker | None = None if left_alone(fn) is not None else _converter()(fn)
+    return made
+
+
+CONVERTER.define(maker=_maker)

@@ -42,7 +42,7 @@ from autograph.passes.jumps import lower_jumps
 
 __all__ = [
     "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
-    "identifiers", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
+    "identifiers", "maker", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
 ]
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
     return compile_function(source, source.tree, fn.__code__, name, operators), name
 
 
-def _maker(fn: FunctionType) -> converted_call.Maker | None:
+def maker(fn: FunctionType) -> converted_call.Maker | None:
     """For `ag__.call`: what makes the converted form of functions of this code. None if they stand for themselves: a
     rule leaves them alone, or conversion changes nothing in them."""
     def made() -> converted_call.Maker | None:
@@ -167,7 +167,6 @@ def _maker(fn: FunctionType) -> converted_call.Maker | None:
     return converted_call.at_work.run(made)
 
 
-converted_call.hooks.convert = _maker
 _unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
 """Templates that no call uses, by `recursive` and the id of the code object: those that are not recursive, and those
 that change nothing."""

@@ -19,15 +19,16 @@ from autograph.core.backend import (
     ListItems,
     Values,
     ambient,
-    announce,
     backend_of,
     has_staged_items,
     keyed,
+    register_keyed,
 )
 from autograph.core.code_cache import until_gone
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import is_iterator, taken_by
+from autograph.core.late_binding import Late, deferred
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import fields_in, is_users_class, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
@@ -39,7 +40,7 @@ from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
 from autograph.state.heap_snapshot import Heap
 from autograph.state.reachability import Held, Reach, cell_is_filled, meet_all, only_atoms
-from autograph.state.references import outermost, references, variables, was_before
+from autograph.state.references import is_outermost, outermost, references, variables, was_before
 from autograph.state.statement_state import Remake
 from autograph.state.structure import (
     containers_in,
@@ -53,12 +54,13 @@ from autograph.state.structure import (
 
 __all__ = [
     "COMPARISONS_TEST", "HEAP_TYPE", "LOGGING_SKIPS_ITSELF", "PACKAGES", "UNBOUND", "Backend", "Body", "Clause",
-    "ConversionError", "Difference", "Handler", "Heap", "Held", "ListItems", "Reach", "Remake", "Values", "ambient",
-    "announce", "at_end", "backend_of", "cache_entries", "cell_is_filled", "changed_arguments", "check", "compare",
-    "containers_in", "convert_file", "copied", "draws_random_numbers", "duplicate", "fields_in", "fields_of", "fill",
-    "format_error", "has_staged_items", "hide_package", "is_body", "is_container", "is_converted", "is_internal",
-    "is_iterator", "is_users_class", "items_of", "keyed", "left_alone", "lose", "meet_all", "meeting", "name_of",
-    "observe", "of_trace", "only_atoms", "operators", "outermost", "parts_in", "path_of", "prune", "put",
-    "references", "restored", "rule_of_library", "running", "same_parts", "settle", "take_out", "taken_by",
-    "unbound_text", "until_gone", "unwrap", "variables", "was_before", "with_room",
+    "ConversionError", "Difference", "Handler", "Heap", "Held", "Late", "ListItems", "Reach", "Remake", "Values",
+    "ambient", "at_end", "backend_of", "cache_entries", "cell_is_filled", "changed_arguments", "check", "compare",
+    "containers_in", "convert_file", "copied", "deferred", "draws_random_numbers", "duplicate", "fields_in",
+    "fields_of", "fill", "format_error", "has_staged_items", "hide_package", "is_body", "is_container",
+    "is_converted", "is_internal", "is_iterator", "is_outermost", "is_users_class", "items_of", "keyed", "left_alone",
+    "lose", "meet_all", "meeting", "name_of", "observe", "of_trace", "only_atoms", "operators", "outermost",
+    "parts_in", "path_of", "prune", "put", "references", "register_keyed", "restored", "rule_of_library", "running",
+    "same_parts", "settle", "take_out", "taken_by", "unbound_text", "until_gone", "unwrap", "variables", "was_before",
+    "with_room",
 ]

@@ -74,7 +74,6 @@ from runtime.ops.effects import numpy_function, py_function
 from runtime.ops.gather import (
     boolean_mask,
     gather,
-    gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
@@ -82,6 +81,7 @@ from runtime.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from runtime.ops.gather_nd import gather_nd
 from runtime.ops.indexing import reverse, strided_slice
 from runtime.ops.indexing import slice_ as slice
 from runtime.ops.linalg import clip_by_global_norm, clip_by_norm, einsum, matmul, norm, tensordot

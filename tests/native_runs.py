@@ -9,10 +9,10 @@ import numpy as np
 from op_checks import forgotten, last_dim_needed, type_of, value_of
 
 import runtime as rt
-from runtime.backends.select import make
 from runtime.core.graph import Graph
 from runtime.core.op import Op
 from runtime.core.trace import add_input, apply, set_outputs, tracing
+from runtime.function.executors import make
 
 __all__ = ["Batch", "bound", "compare", "difference", "layouts", "line", "steps_apart"]
 

@@ -1,5 +1,5 @@
 """Imports run one way: autograph knows nothing of runtime, folders import those above them, no package has a cycle, no
-import hides in a function."""
+import hides in a function, a string or what another module fills later."""
 from __future__ import annotations
 
 import ast
@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import runtime  # noqa: F401 - defines what is declared
+from autograph.dispatch import converted_call
+from runtime.core import operations
+from runtime.staging.values import select
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("autograph", "runtime")
@@ -81,6 +86,8 @@ def imports(name: str, body: list[ast.stmt] | None = None) -> Iterator[tuple[str
                 yield target, node
         elif is_for_types(node):
             yield from imports(name, node.orelse)
+        elif (target := deferred_by(node)) is not None:
+            yield target, node
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for _, block in ast.iter_fields(node):
                 if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -91,7 +98,21 @@ def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def targets(name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
+def deferred_by(node: ast.AST) -> str | None:
+    """The module that an assignment such as `native = deferred("runtime.backends.native.jit.executor")` imports."""
+    call = getattr(node, "value", None)
+    if isinstance(node, ast.Assign) and isinstance(call, ast.Call) and ast.unparse(call.func) == "deferred":
+        (name,) = call.args
+        assert isinstance(name, ast.Constant), "a deferred import names its module"
+        return str(name.value)
+    return None
+
+
+def targets(name: str, node: ast.AST) -> list[str]:
+    """What a statement imports, by absolute name."""
+    if (deferred := deferred_by(node)) is not None:
+        return [deferred]
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     base = node.module or ""
@@ -120,7 +141,8 @@ def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
             continue
         kept = {id(each) for node in ast.walk(tree) if is_for_types(node) for each in ast.walk(node)}
         for node in ast.walk(tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)) and (id(node) in kept) is for_types:
+            is_import = isinstance(node, (ast.Import, ast.ImportFrom)) or deferred_by(node) is not None
+            if is_import and (id(node) in kept) is for_types:
                 for target in targets(name, node):
                     if target not in MODULES or target in PACKAGES:
                         continue
@@ -174,9 +196,10 @@ def test_folders_import_those_above_them(for_types: bool, listed: set[tuple[str,
 
 def test_an_import_against_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: an import in a function, and one for types."""
-    text = "if TYPE_CHECKING:\n    import runtime.function.variable\ndef f():\n    import runtime.data.dataset\n"
+    text = ("if TYPE_CHECKING:\n    import runtime.function.variable\ndef f():\n    import runtime.data.dataset\n"
+            "late = deferred('runtime.staging.backend')\n")
     monkeypatch.setitem(MODULES, "runtime.core.op", ast.parse(text))
-    assert ("runtime/core", "runtime/data") in upward(False)
+    assert {("runtime/core", "runtime/data"), ("runtime/core", "runtime/staging")} <= upward(False).keys()
     assert ("runtime/core", "runtime/function") in upward(True)
     assert ("runtime/core", "runtime/function") not in upward(False)
 
@@ -215,6 +238,73 @@ def test_no_import_inside_a_function() -> None:
     unexplained = {key: line for key, line in hidden.items() if key not in INSIDE_FUNCTIONS}
     assert not unexplained, f"imports inside functions (module, imported): line: {unexplained}"
     assert INSIDE_FUNCTIONS.keys() <= hidden.keys(), "an exception is listed that is no longer there"
+
+
+def test_no_import_by_name() -> None:
+    """Only `deferred` imports by a name, and the command that runs modules which its user names."""
+    found = {name for name, tree in MODULES.items() for node in ast.walk(tree)
+             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")}
+    assert found == {"autograph.core.late_binding", "runtime.tools.cli"}
+
+
+CHANGES = ("add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update")
+"""Methods that change a container."""
+
+
+def changed_while_imported(name: str) -> Iterator[str]:
+    """What a module changes of another while it is imported: attributes and containers of what it imports from here.
+    Calls of functions that other modules offer for that (`register`, `define`) can be followed, and are no such."""
+    ours = {alias.asname or alias.name.split(".")[0] for node in ast.walk(MODULES[name])
+            if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
+            if any(target.split(".")[0] in PACKAGES for target in targets(name, node))}
+
+    def root(node: ast.AST) -> str:
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        return node.id if isinstance(node, ast.Name) else ""
+
+    pending: list[ast.AST] = list(MODULES[name].body)
+    while pending:
+        node = pending.pop()
+        changed = list(getattr(node, "targets", ())) + [getattr(node, "target", None)]
+        if isinstance(node, ast.Call):
+            method = node.func
+            if isinstance(method, ast.Attribute) and method.attr in CHANGES:
+                changed = [method]
+            elif ast.unparse(method) == "setattr":
+                changed = [ast.Attribute(node.args[0])]
+        for each in changed:
+            if isinstance(each, (ast.Attribute, ast.Subscript)) and root(each) in ours:
+                yield f"{name}: {root(each)}"
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def test_no_module_changes_another_while_it_is_imported() -> None:
+    """What lower modules call of higher ones is passed to them, or declared in a `Late`."""
+    found = {each for name in MODULES for each in changed_while_imported(name)}
+    assert not found
+
+
+def test_a_change_of_another_module_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ("from runtime.core import trace\nfrom runtime.core.op import REGISTRY, Op\ntrace.hook = 1\n"
+            "REGISTRY.update(a=1)\nOp.cache['a'] = 2\ndef later():\n    trace.other = 1\n")
+    monkeypatch.setitem(MODULES, "runtime.ops.planted", ast.parse(text))
+    assert sorted(changed_while_imported("runtime.ops.planted")) == [
+        "runtime.ops.planted: Op", "runtime.ops.planted: REGISTRY", "runtime.ops.planted: trace"]
+
+
+def test_forward_declarations_are_few_and_defined() -> None:
+    declared = {(name, node.name): [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)
+                                    and isinstance(each.target, ast.Name)]
+                for name, tree in MODULES.items() for node in ast.walk(tree)
+                if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Late"]}
+    instances = {("autograph.dispatch.converted_call", "Converter"): converted_call.CONVERTER,
+                 ("runtime.core.operations", "Operations"): operations.OPERATIONS,
+                 ("runtime.staging.values.select", "Selection"): select.SELECTION}
+    assert declared.keys() == instances.keys()
+    for key, names in declared.items():
+        assert {name for name in names if not callable(getattr(instances[key], name))} == set(), key
 
 
 def test_files_fit_in_the_head() -> None:

@@ -1,7 +1,7 @@
 """The seam between converted code and an array framework.
 
-A framework plugs in by type: an `ag__` operator asks `type(value).__autograph__` for a `Backend`, or looks
-in the table that `register` fills for types of a foreign framework. Everything else is plain Python.
+A framework plugs in by type: `register(cls, backend)`. An `ag__` operator looks for the `Backend` of a value; a value
+that has none is plain Python.
 
 The operators read the state of a converted statement from closure cells and hand the backend pure functions
 from state to state: `fn(*values) -> values`. Such a function may be called any number of times; each call
@@ -15,14 +15,15 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ListItems", "ambient", "announce", "announced", "answered",
-    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "replacing",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ListItems", "ambient", "announced", "answered",
+    "backend_for", "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register",
+    "register_keyed",     "replacing",
     "staging_backend",
 ]
 
@@ -364,16 +365,27 @@ keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
 """Types of what has the keys of a dict, of which a backend that traces may know more than Python."""
 _lock = threading.Lock()
+
+
+def register_keyed(*types: type) -> None:
+    """Add types of a backend's that have the keys of a dict."""
+    keyed.update(types)
+
+
 ambient: Final = of_trace(_Ambient())
 
-_foreign: dict[type, Backend] = {}
+_registered: Final[dict[type, Backend]] = {}
 
 
 def register(cls: type, backend: Backend) -> None:
-    """Make `backend` handle control flow on values of exactly the type `cls`, of a framework one cannot edit."""
-    _foreign[cls] = backend
+    """Make `backend` handle control flow on values of the type `cls` and of its subclasses."""
+    _registered[cls] = backend
     plain.discard(cls)
-    announce(backend)
+    with _lock:
+        if backend not in announced:
+            announced.append(backend)
+            answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
+                            and fn.__self__ is not builtins)
 
 
 plain: Final[set[type]] = {
@@ -384,18 +396,8 @@ plain: Final[set[type]] = {
 """Types of Python's own that have no backend: to look here is quicker than to ask them."""
 
 
-def announce(backend: Backend) -> None:
-    """Say that there is a backend, which calls of functions in C and of libraries are to ask (`looks`, `builtins`). A
-    backend that puts `__autograph__` on its types calls this when it does; `register` does it."""
-    with _lock:
-        if backend in announced:
-            return
-        announced.append(backend)
-        answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
-                        and fn.__self__ is not builtins)
-
-
 announced: Final[list[Backend]] = []
+"""The backends that there are, which calls of functions in C and of libraries ask (`looks`, `builtins`)."""
 answered: Final[set[BuiltinFunctionType]] = set()
 """Functions of modules in C that a backend answers for while it traces."""
 
@@ -405,7 +407,6 @@ class ListItems:
     many there are. The list stays the object that it is, for all that refers to it. Instances do not change."""
 
     __slots__ = ()
-    __autograph__: ClassVar[Backend | None] = None
 
     def view(self, owner: list[Any]) -> Any:
         """What does with the list that has this what Python's own methods and operators do with a list."""
@@ -422,9 +423,17 @@ def backend_of(value: Any) -> Backend | None:
     """The backend that handles `value`, or None for a plain Python value."""
     cls = type(value)
     if cls in plain:
-        return value[0].__autograph__ if cls is list and has_staged_items(value) else None
-    found: Backend | None = getattr(cls, "__autograph__", None)
-    return found if found is not None or not _foreign else _foreign.get(cls)
+        return backend_for(type(value[0])) if cls is list and has_staged_items(value) else None
+    return backend_for(cls)
+
+
+def backend_for(cls: type) -> Backend | None:
+    """The backend that handles values of a type, or None."""
+    for base in cls.__mro__:
+        found = _registered.get(base)
+        if found is not None:
+            return found
+    return None
 
 
 def replacing(value: Any) -> Backend | None:

@@ -26,6 +26,7 @@ from types import (
 )
 from typing import Any, Final
 
+from autograph.core.backend import backend_for
 from autograph.core.slots import fields_in
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, is_file
@@ -59,7 +60,7 @@ def is_iterator(value: Any) -> bool:
     if is_file(value) and not value.readable():
         return False
     return hasattr(kind, "__next__") and (
-        getattr(kind, "__autograph__", None) is None or hasattr(kind, "__takes_from__"))
+        backend_for(kind) is None or hasattr(kind, "__takes_from__"))
 
 
 class Place:

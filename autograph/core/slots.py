@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, cast
 
-from autograph.core.backend import HEAP_TYPE
+from autograph.core.backend import HEAP_TYPE, backend_for
 from autograph.core.tracebacks import is_internal
 
 __all__ = [
@@ -35,7 +35,7 @@ def is_users_class(cls: type) -> bool:
 
 
 def _may_be_users(cls: type) -> bool:
-    if getattr(cls, "__autograph__", None) is not None:
+    if backend_for(cls) is not None:
         return False
     module = sys.modules.get(cls.__module__)
     return not is_internal(getattr(module, "__file__", None) or "")

@@ -16,8 +16,13 @@ __all__ = ["at_end", "of_trace", "restored"]
 T = TypeVar("T")
 L = TypeVar("L", bound=threading.local)
 _states: Final[list[threading.local]] = []
-at_end: Final[list[Callable[[], None]]] = []
-"""What else is done when the outermost trace of a thread ends. It may be done again, or be left midway before that."""
+_ends: Final[list[Callable[[], object]]] = []
+
+
+def at_end(end: Callable[[], object]) -> Callable[[], object]:
+    """Let `end` be done when the outermost trace of a thread ends. It may be done again, or be left midway before."""
+    _ends.append(end)
+    return end
 
 
 def of_trace(state: L) -> L:
@@ -49,7 +54,7 @@ def restored(trace: Callable[[], T]) -> T:
 
 
 def _restore(before: list[tuple[threading.local, dict[str, Any]]]) -> None:
-    for end in at_end:
+    for end in _ends:
         end()
     for state, attributes in before:
         for name in list(vars(state)):  # also what is as it was: to set it may do more, and have been left midway

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import importlib
 import math
 import sys
 import threading
@@ -15,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from operator import index
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, MethodWrapperType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from autograph.core.allowlist import left_alone
 from autograph.core.backend import (
@@ -31,42 +30,31 @@ from autograph.core.backend import (
     staging_backend,
 )
 from autograph.core.code_cache import until_gone
+from autograph.core.late_binding import Late
 from autograph.core.lost_iterators import check_items, lost
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_body, is_converted, is_internal, prune
+from autograph.dispatch import special_methods
 from autograph.dispatch.foreign_calls import looked_at
 from autograph.dispatch.impure_builtins import asks_anew, text_of
 
-__all__ = ["Maker", "at_work", "call", "hooks", "makers", "remember"]
+__all__ = ["CONVERTER", "Converter", "Maker", "at_work", "call", "makers", "meet", "remember"]
 
 T = TypeVar("T")
 Maker = Callable[[FunctionType], Any]
 """Makes the converted form of functions of one code object."""
 
 
-def _load_converter(fn: FunctionType) -> Maker | None:
-    """The first callee that no rule leaves alone loads `api`. A converted module runs without what that needs to parse
-    source, too: then its callees run as they are."""
-    if left_alone(fn) is not None:
-        return None
-    try:
-        importlib.import_module("autograph.api")
-    except ModuleNotFoundError as error:
-        if error.name != "gast":
-            raise
-        hooks.convert = lambda fn: None
-    return hooks.convert(fn)
+class Converter(Late):
+    """Forward declaration of what converts a callee. The converter makes code that calls this module; and a converted
+    module runs without the converter, and what that needs to parse source, until a callee asks for it."""
+
+    maker: Callable[[FunctionType], Maker | None]
+    """What makes the converted form of functions of one code object; None if they stand for themselves. Defined by the
+    package `autograph`."""
 
 
-class _Hooks:
-    """Set by `api`: what makes the converted form of functions; None if they stand for themselves."""
-
-    convert: Callable[[FunctionType], Maker | None] = staticmethod(_load_converter)
-    meet: Callable[[type], None] = staticmethod(lambda cls: None)
-    """Set by `special_methods`: told of the classes that are instantiated while a backend traces."""
-
-
-hooks = _Hooks()
+CONVERTER: Final = Converter()
 
 
 class _AtWork(threading.local):
@@ -177,7 +165,7 @@ def _remember(fn: FunctionType) -> Maker | None:
     if is_converted(fn.__code__):
         return None
     try:
-        maker = hooks.convert(fn)
+        maker = CONVERTER.maker(fn)
     except BaseException as error:
         prune(error)
         raise
@@ -188,10 +176,15 @@ def _remember(fn: FunctionType) -> Maker | None:
 # --- Classes ------------------------------------------------------------------------------------------------
 
 
+def meet(cls: type) -> None:
+    """Let the properties and special methods of a class run converted while a backend traces."""
+    special_methods.meet(cls, call)
+
+
 def _constructor(cls: Any) -> Any:
     """A class whose `__init__` or `__new__` converts is instantiated as `type.__call__` does, with those."""
     if ambient.backend is not None:
-        hooks.meet(cls)
+        meet(cls)
     if type(cls).__call__ is not type.__call__:
         return cls
     init, new = cls.__init__, cls.__new__

@@ -16,10 +16,11 @@ from autograph.core.allowlist import left_alone
 from autograph.core.backend import ambient, is_unchangeable, staging_backend
 from autograph.core.slots import is_users_class
 from autograph.core.trace_cleanup import at_end, of_trace
-from autograph.dispatch.converted_call import call, hooks
 
 __all__ = ["meet", "meeting"]
 
+Call = Callable[[Any], Any]
+"""What to call in place of a callee: `converted_call.call`, which needs this module and so is passed to it."""
 _BINARY = (
     "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
     "or",
@@ -47,8 +48,8 @@ _changed: dict[type, tuple[set[int], dict[str, Any]]] = {}
 """The threads whose traces use a class as changed, and what it had (None: nothing of that name)."""
 
 
-def meet(cls: type) -> None:
-    """Let the properties and special methods of a class run converted, until the trace ends."""
+def meet(cls: type, call: Call) -> None:
+    """Let the properties and special methods of a class run what `call` gives for them, until the trace ends."""
     if cls in _met.classes or not _met.depth:
         return
     for each in cls.__mro__:
@@ -56,28 +57,26 @@ def meet(cls: type) -> None:
             continue
         _met.classes.add(each)
         if not is_unchangeable(each):
-            _change(each)
+            _change(each, call)
             for value in list(vars(each).values()):
                 if is_users_class(type(value)):  # a descriptor
-                    meet(type(value))
+                    meet(type(value), call)
 
 
-def _change(cls: type) -> None:
+def _change(cls: type, call: Call) -> None:
     with _lock:
         known = _changed.get(cls)
         if known is not None:
             known[0].add(threading.get_ident())
         else:
-            new = {name: made for name, value in vars(cls).items() if (made := _converting(name, value)) is not None}
+            made = {name: _converting(name, value, call) for name, value in vars(cls).items()}
+            new = {name: value for name, value in made.items() if value is not None}
             unequal: Any = cls.__ne__
             if "__eq__" in new and unequal is object.__ne__:  # which takes the bool of what __eq__ gives
                 new["__ne__"] = _not_equal
             _changed[cls] = {threading.get_ident()}, {name: vars(cls).get(name) for name in new}
             for name, value in new.items():
                 type.__setattr__(cls, name, value)
-
-
-hooks.meet = meet
 
 
 class meeting:
@@ -92,6 +91,7 @@ class meeting:
             _put_back()
 
 
+@at_end
 def _put_back() -> None:
     with _lock:
         for cls in _met.classes:
@@ -108,30 +108,27 @@ def _put_back() -> None:
     _met.classes.clear()
 
 
-at_end.append(_put_back)
-
-
-def _converting(name: str, value: Any) -> Any:
+def _converting(name: str, value: Any, call: Call) -> Any:
     """What stands for an attribute of a class while a backend traces; None if that is the attribute itself."""
     if type(value) is FunctionType:
         make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
-        return make(value) if make is not None and left_alone(value) is None else None
+        return make(value, call) if make is not None and left_alone(value) is None else None
     if name == "__class__":  # to set it would be to change what the class is
         return None
     if type(value) is property:
         parts = [value.fget, value.fset, value.fdel]
         if not any(type(p) is FunctionType and left_alone(p) is None for p in parts):
             return None
-        getter, setter, deleter = (p and _convert_when_called(p) for p in parts)
+        getter, setter, deleter = (p and _convert_when_called(p, call) for p in parts)
         return property(getter, setter, deleter, value.__doc__)
     if type(value) is functools.cached_property and type(value.func) is FunctionType and left_alone(value.func) is None:
-        made = functools.cached_property(_convert_when_called(value.func))
+        made = functools.cached_property(_convert_when_called(value.func, call))
         made.attrname = value.attrname
         return made
     return None
 
 
-def _convert_when_called(fn: Any) -> Callable[..., Any]:
+def _convert_when_called(fn: Any, call: Call) -> Callable[..., Any]:
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:
         return call(fn)(*args, **kwargs)
@@ -148,7 +145,7 @@ def _not_equal(self: Any, other: Any, /) -> Any:
     return not equal if backend is None else backend.not_(equal)
 
 
-def _convert_next(fn: Any) -> Callable[..., Any]:
+def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
     """For `__next__`: whether there is an item, what asked for it decides in Python."""
 
     @functools.wraps(fn)

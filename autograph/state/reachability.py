@@ -29,7 +29,7 @@ from autograph.core.iterator_positions import is_iterator
 from autograph.core.slots import Globals, fields_in, is_users_class
 from autograph.core.tracebacks import is_converted, is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, generators_of, is_other, is_output, is_written
-from autograph.dispatch.special_methods import meet
+from autograph.dispatch.converted_call import meet
 
 __all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
 

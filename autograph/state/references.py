@@ -7,20 +7,30 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from autograph.core.slots import fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.state.reachability import MOST, cell_is_filled, only_atoms
 
-__all__ = ["outermost", "references", "variables", "was_before", "within"]
+__all__ = ["is_outermost", "outermost", "references", "variables", "was_before", "within"]
 
-outermost: Final[list[CodeType]] = []
-"""Code of a backend that calls a function to trace it: the user's frames are looked at up to there."""
+_outermost: Final[set[CodeType]] = set()
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def outermost(fn: F) -> F:
+    """Mark a function of a backend that calls another to trace it: the user's frames are looked at up to there."""
+    _outermost.add(fn.__code__)
+    return fn
+
+
+def is_outermost(code: CodeType) -> bool:
+    return code in _outermost
 
 
 class _Within(threading.local):
@@ -75,7 +85,7 @@ def references(values: Iterable[Any]) -> Counter[int]:
 
 def _frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code not in outermost:
+    while frame is not None and frame.f_code not in _outermost:
         if not is_opaque(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back

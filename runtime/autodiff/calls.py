@@ -12,13 +12,13 @@ from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.entries import Entry, Pull
 from runtime.autodiff.forward import tangent_graph
 from runtime.autodiff.reverse import Derivative, derivative, prepared
-from runtime.backends.select import make
 from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType
+from runtime.function.executors import make
 from runtime.optimize import rewrite
 
 __all__ = ["GraphCall", "call_of", "called"]

@@ -19,7 +19,8 @@ import numpy as np
 from autograph.backend import fields_of, of_trace
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position, Value, user_position
-from runtime.core.tensor import OPERATORS, GraphList, GraphTensor, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 
 __all__ = [
@@ -495,4 +496,4 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and isinstance(a, (int, slice, np.integer)) and bool(a == b)
 
 
-OPERATORS.update(in_place=in_place, made=made_by_operator, item_of=item_of, current=_check, copied=copied)
+OPERATIONS.define(in_place=in_place, made=made_by_operator, item_of=item_of, check_current=_check, copied=copied)

@@ -65,12 +65,12 @@ def _can_be_put_back(array: Any, later: Container[int] = ()) -> bool:
         (bool(base.flags.writeable) or id(base) in later) and _can_be_put_back(base, later))
 
 
+@at_end
 def _leave_all() -> None:
     for each in _trace.locked:
         each.leave()
 
 
-at_end.append(_leave_all)
 _unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
 """By id, arrays that cannot be written, and what needs that."""
 _lock: Final = threading.Lock()

@@ -1,6 +1,6 @@
 """Tensors: `EagerTensor` has its value, `GraphTensor` stands for a value of a graph.
 
-Operators look their function up in `OPERATORS`, which `runtime.ops` fills.
+Operators call functions of `OPERATIONS`.
 """
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeV
 
 import numpy as np
 
-from autograph.backend import Backend, of_trace
+from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
+from runtime.core.operations import OPERATIONS
 from runtime.core.recording import recorders
 from runtime.core.text import Text, repr_of, show, show_tensor
 from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
-__all__ = ["OPERATORS", "EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
+__all__ = ["EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
            "not_iterable"]
-
-OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
-"""By name: add subtract multiply truediv floordiv mod pow matmul and or xor left_shift right_shift invert negative abs
-less less_equal greater greater_equal equal not_equal round getitem setitem; stack, for lists that hold tensors; concat;
-conj; bools, which is any of these operators, where bools meet numbers; repeat, which gives `sequence * tensor`, or
-NotImplemented where that is arithmetic, and index, count, remove and sort of lists
-(`runtime.staging.containers.sequence_methods`); reach, which raises for a tensor out of reach (`runtime.core.trace`);
-made, item_of, in_place, copied, current (`runtime.core.array_writes`)."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -69,19 +62,19 @@ def _is_operand(x: Any) -> bool:
 
 def _made(result: Any, *operands: Any) -> Any:
     """The result of an operator, which in a graph may be an array (`runtime.core.array_writes`)."""
-    return OPERATORS["made"](result, operands) if type(result) is GraphTensor else result
+    return OPERATIONS.made(result, operands) if type(result) is GraphTensor else result
 
 
 def _binary(name: str) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
-        return _made(OPERATORS[name](self, other), self, other) if _is_operand(other) else NotImplemented
+        return _made(getattr(OPERATIONS, name)(self, other), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
-        return _made(OPERATORS[name](other, self), self, other) if _is_operand(other) else NotImplemented
+        return _made(getattr(OPERATIONS, name)(other, self), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
@@ -99,16 +92,16 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]
             holds_bools = self.dtype.is_bool or _is_bools(other)
             if not _is_operand(other):
                 return NotImplemented
-        if holds_bools:
-            return _made(OPERATORS["bools"](name, *((other, self) if reflected else (self, other))), self, other)
-        return _made(OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other), self, other)
+        x, y = (other, self) if reflected else (self, other)
+        result = OPERATIONS.with_numbers(name, x, y) if holds_bools else getattr(OPERATIONS, name)(x, y)
+        return _made(result, self, other)
 
     return operator
 
 
 def _is_bools(x: Any) -> bool:
     """Whether an operand that is no tensor is a bool, or stands for bools, as a variable may."""
-    return x is True or x is False or (hasattr(type(x), "__autograph__") and getattr(x, "dtype", None) is bool_)
+    return x is True or x is False or (backend_of(x) is not None and getattr(x, "dtype", None) is bool_)
 
 
 def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
@@ -117,7 +110,7 @@ def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
     def operator(self: Tensor, other: Any) -> Any:
         if isinstance(other, _ARRAYS):
             return multiply(self, other)
-        repeated = OPERATORS["repeat"](other, self, asked.is_in_place())
+        repeated = OPERATIONS.repeat(other, self, asked.is_in_place())
         return multiply(self, other) if repeated is NotImplemented else repeated
 
     return operator
@@ -125,7 +118,7 @@ def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
 
 def _unary(name: str) -> Callable[[Tensor], Any]:
     def operator(self: Tensor) -> Any:
-        return _made(OPERATORS[name](self), self)
+        return _made(getattr(OPERATIONS, name)(self), self)
 
     return operator
 
@@ -136,7 +129,7 @@ def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
     def operator(self: GraphTensor, other: Any) -> Any:
         if not self.memory or isinstance(other, (list, tuple)):
             return NotImplemented
-        return OPERATORS["in_place"](getattr(Tensor, name), self, other)
+        return OPERATIONS.in_place(getattr(Tensor, name), self, other)
 
     return operator
 
@@ -171,7 +164,6 @@ class Tensor:
     __slots__ = ("__weakref__",)
 
     __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` is the tensor's affair
-    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
 
     if TYPE_CHECKING:  # what eager tensors have, and graph tensors refuse with a clear error
 
@@ -251,12 +243,12 @@ class Tensor:
     __rpow__ = _numeric("pow", reflected=True)
     __matmul__ = _binary("matmul")
     __rmatmul__ = _reflected("matmul")
-    __and__ = _binary("and")
-    __rand__ = _reflected("and")
-    __or__ = _binary("or")
-    __ror__ = _reflected("or")
-    __xor__ = _binary("xor")
-    __rxor__ = _reflected("xor")
+    __and__ = _binary("bitwise_and")
+    __rand__ = _reflected("bitwise_and")
+    __or__ = _binary("bitwise_or")
+    __ror__ = _reflected("bitwise_or")
+    __xor__ = _binary("bitwise_xor")
+    __rxor__ = _reflected("bitwise_xor")
     __lshift__ = _numeric("left_shift")
     __rlshift__ = _numeric("left_shift", reflected=True)
     __rshift__ = _numeric("right_shift")
@@ -281,10 +273,10 @@ class Tensor:
         return (other // self, other % self) if _is_operand(other) else NotImplemented
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return OPERATORS["round"](self) if ndigits is None else OPERATORS["round"](self, ndigits)
+        return OPERATIONS.round(self) if ndigits is None else OPERATIONS.round(self, ndigits)
 
     def __getitem__(self, index: Any) -> Any:
-        return OPERATORS["item_of"](OPERATORS["getitem"](self, index), self, index)
+        return OPERATIONS.item_of(OPERATIONS.getitem(self, index), self, index)
 
 
 _ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
@@ -446,12 +438,12 @@ class GraphTensor(Tensor):
         self.value.type = self.type.with_shape(tuple(merged))
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
-        OPERATORS["reach"](self)
+        OPERATIONS.check_reach(self)
         raise _located(OperatorNotAllowedInGraphError(
             f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
 
     def _refuse_format(self) -> NoReturn:
-        OPERATORS["reach"](self)
+        OPERATIONS.check_reach(self)
         raise _located(UnimplementedError(  # for Python, a TypeError would say that this is no number
             f"a tensor cannot be a number of a text with % here: {self!r} has no value while its function is traced",
             remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
@@ -464,7 +456,7 @@ class GraphTensor(Tensor):
                 "rt.py_function.")
             raise _located(error)
         if name == "copy" and self.memory:
-            return lambda: OPERATORS["copied"](self)
+            return lambda: OPERATIONS.copied(self)
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if self.memory and hasattr(np.ndarray, name):
             error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")

@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from autograph.backend import Backend, ambient
+from autograph.backend import ambient
 from runtime.core.errors import Message
 from runtime.core.graph import Value, staging_error
+from runtime.core.operations import OPERATIONS
 from runtime.core.types import TensorType, dtype_of
 
 __all__ = [
-    "COMPARISONS", "ITEM", "ITEMS", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
+    "ITEM", "ITEMS", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
     "repr_of", "show", "show_tensor", "split",
 ]
 
 Show = Callable[[Any, str], str]
-COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {}
-"""What `==` and `!=` of text with values of the graph give; `runtime.ops.strings` fills it."""
 STR: Final = "!str"
 """The spec for `str` of a value."""
 REPR: Final = "!repr"
@@ -133,7 +132,6 @@ class Text(Message):
 
     __slots__ = ("template", "values")
 
-    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
 
     def __init__(self, template: Template, values: Iterable[Any]) -> None:
         self.template = template
@@ -212,11 +210,11 @@ class Text(Message):
 
     def __eq__(self, other: object) -> Any:
         self._check_graph()
-        return other is self or (isinstance(other, (str, Text)) and COMPARISONS["equal"](self, other))
+        return other is self or (isinstance(other, (str, Text)) and OPERATIONS.equal_text(self, other))
 
     def __ne__(self, other: object) -> Any:
         self._check_graph()
-        return other is not self and (not isinstance(other, (str, Text)) or COMPARISONS["not_equal"](self, other))
+        return other is not self and (not isinstance(other, (str, Text)) or OPERATIONS.unequal_text(self, other))
 
     def __repr__(self) -> str:
         return f"<text with values of a graph: {self.template!r}>"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,8 +16,9 @@ from runtime.core.array_writes import written_by
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, ShapeError, locate
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.op import CAST, CONST, Errors, Op, better_error
+from runtime.core.operations import OPERATIONS
 from runtime.core.recording import record, recorders
-from runtime.core.tensor import OPERATORS, Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.types import (
     ALL,
     DType,
@@ -40,8 +40,6 @@ __all__ = [
     "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
     "tracing", "user_position", "watching", "wrap",
 ]
-
-backend: Backend | None = None  # the backend of code that is being traced; set by `runtime.staging.backend`
 
 NOW: Final = object()
 
@@ -84,9 +82,7 @@ class watching(AbstractContextManager[None]):
         self.previous = _state.watchers
         _state.watchers = () if self.watcher is None else (*self.previous, self.watcher)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _state.watchers = self.previous
 
 
@@ -100,9 +96,7 @@ class raising(AbstractContextManager[None]):
     def __enter__(self) -> None:
         _state.raising = self.error
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _state.raising = NOW
 
     @staticmethod
@@ -133,10 +127,12 @@ def tell_watchers(error: BaseException | None) -> None:
 
 
 class tracing(AbstractContextManager[Graph | None]):
-    """Make `graph` the current graph of this thread; None lifts out of all graphs."""
+    """Make `graph` the current graph of this thread; None lifts out of all graphs. `backend` stages the control flow of
+    converted code meanwhile; a graph within a graph has that of the outer one."""
 
-    def __init__(self, graph: Graph | None) -> None:
+    def __init__(self, graph: Graph | None, backend: Backend | None = None) -> None:
         self.graph = graph
+        self.backend = backend
 
     def __enter__(self) -> Graph | None:
         self.previous = _state.graph, ambient.backend
@@ -144,18 +140,16 @@ class tracing(AbstractContextManager[Graph | None]):
         if self.first:
             open_traces[threading.get_ident()] = None
         _state.graph = self.graph
-        ambient.backend = backend if self.graph is not None else None
+        ambient.backend = None if self.graph is None else self.backend or ambient.backend
         return self.graph
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _state.graph, ambient.backend = self.previous
         if self.first:
             open_traces.pop(threading.get_ident(), None)
 
 
-at_end.append(lambda: open_traces.pop(threading.get_ident(), None))
+at_end(lambda: open_traces.pop(threading.get_ident(), None))
 
 
 def init_scope() -> tracing:
@@ -297,7 +291,7 @@ def _convert(value: Any) -> Any:
     if has_staged_items(value):
         return _convert(value[0].view(value))
     if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        return OPERATORS["stack"]([_convert(item) for item in value])
+        return OPERATIONS.stack([_convert(item) for item in value])
     return value
 
 
@@ -370,7 +364,7 @@ def capture(graph: Graph, x: Any) -> Value:
     if isinstance(x, (GraphTensor, GraphList)):
         value = x.value
         if x.memory:
-            OPERATORS["current"](x)
+            OPERATIONS.check_current(x)
         if value.graph is graph:
             return value
         if not value.graph.contains(graph):
@@ -396,7 +390,7 @@ def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> Inaccessibl
     return error
 
 
-def _reach(x: GraphTensor) -> None:
+def _check_reach(x: GraphTensor) -> None:
     """InaccessibleTensorError for a tensor of a graph that is not being traced here."""
     if not x.value.graph.contains(_state.graph):
         error = inaccessible(x, _state.graph)
@@ -404,7 +398,7 @@ def _reach(x: GraphTensor) -> None:
         raise error
 
 
-OPERATORS["reach"] = _reach
+OPERATIONS.define(check_reach=_check_reach)
 
 
 def add_input(graph: Graph, type: Type, hint: str | None = None) -> Any:

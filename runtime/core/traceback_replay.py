@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from autograph.backend import is_body, outermost
+from autograph.backend import is_body, is_outermost
 from runtime.core.graph import Position, is_users
 
 __all__ = ["raise_at", "trail"]
@@ -26,7 +26,7 @@ def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
         traceback = traceback.tb_next
     places: list[tuple[Position, bool]] = []
     within = False
-    while frame is not None and frame.f_code not in outermost:
+    while frame is not None and not is_outermost(frame.f_code):
         if is_users(frame):
             code = frame.f_code
             if not within:

@@ -28,6 +28,7 @@ from runtime.core.types import (
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
+from runtime.staging.backend import BACKEND
 
 __all__ = [
     "Element", "ElementFunction", "Elements", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "located",
@@ -48,7 +49,7 @@ class ElementFunction:
         element = pack_sequence_as(spec, inputs)
 
         def result() -> Any:
-            with tracing(graph), watching(None), Creation(False, {}):
+            with tracing(graph, BACKEND), watching(None), Creation(False, {}):
                 converted = ag.convert_traced(fn)
                 found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
                 set_outputs(graph, flatten(found))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.backend import prune
-from runtime.backends.select import Executable, chosen, make
+from runtime.backends.executable import Executable
 from runtime.core.array_writes import Hazard, check_call, memories_of, remember
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, user_position
@@ -16,6 +16,7 @@ from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
+from runtime.function.executors import chosen, make
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
     Call,

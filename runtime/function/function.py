@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar, overload
 
 import autograph as ag
 from autograph.backend import meet_all, meeting, prune, restored, until_gone
-from runtime.backends.select import Called
+from runtime.backends.executable import Called
 from runtime.core.array_writes import Hazard, check_results, origins_of, tracing_arrays
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
@@ -40,6 +40,7 @@ from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
 from runtime.function.variable import Creation
+from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import trace_function
 
 __all__ = ["Function", "function"]
@@ -356,7 +357,7 @@ class Function(Called):
         creation = Creation(first, known)
 
         def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
-            with tracing(graph), arrays as hazards, creation:
+            with tracing(graph, BACKEND), arrays as hazards, creation:
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []

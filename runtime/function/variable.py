@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.backend import Backend, of_trace
+from autograph import register
+from autograph.backend import of_trace
 from runtime.core import trace
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.formatting import formatted
@@ -122,7 +123,6 @@ class Variable:
     __slots__ = ("__weakref__", "array", "constraint", "name", "trainable", "type")
 
     __array_priority__: ClassVar[int] = 100
-    __autograph__: ClassVar[Backend] = BACKEND
 
     array: Array
 
@@ -486,6 +486,9 @@ def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:
             f"a Variable needs its initial value now, but {exc.message}",
             remedy="Make the variable outside the function, or give a function without arguments that makes the "
             "initial value.") from None
+
+
+register(Variable, BACKEND)
 
 
 def _restore(array: Array, trainable: bool, name: str, shape: Any) -> Variable:

@@ -8,11 +8,11 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.op import Op, Sample
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, broadcast_shapes
 from runtime.ops.logic import less, where
-from runtime.ops.math import atan2
+from runtime.ops.math import atan2, subtract
 from runtime.ops.op_makers import COMPLEX, apply_one, check_dtype, named, random_array, unary
 
 _real = unary("real", np.real, COMPLEX, real=True, doc="The real part.")
@@ -57,7 +57,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; of a real tensor 0 (`tf.math.imag`)."""
     x = convert_to_tensor(input)
-    return _imag(x, name) if x.dtype.is_complex else OPERATORS["subtract"](x, x)
+    return _imag(x, name) if x.dtype.is_complex else subtract(x, x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
@@ -74,5 +74,3 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     dtype = x.dtype.as_numpy_dtype
     return named(where(less(x, dtype(0)), dtype(np.pi), dtype(0)), name)
 
-
-OPERATORS.update(conj=conj)

@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.core.op import Op, Sample, unknown_shape
-from runtime.core.tensor import OPERATORS, EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import (
     MAX_BYTES,
@@ -336,5 +336,3 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         x = gather(x, mod(range_(cast(size, int64)) - by, size), axis=along)
     return named(x, name)
 
-
-OPERATORS.update(concat=concat)

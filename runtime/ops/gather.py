@@ -8,16 +8,15 @@ import numpy as np
 
 from runtime.core.errors import DTypeError, IndexOutOfRangeError, ShapeError
 from runtime.core.op import Op, Sample
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, bool_, float32, int32, shape_text
-from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import NONZERO, equal
-from runtime.ops.math import cast, negative
+from runtime.ops.math import negative
 from runtime.ops.op_makers import apply_one, named, random_array
-from runtime.ops.shape import broadcast_to, dims, product, reshape
+from runtime.ops.shape import dims, product, reshape
 from runtime.ops.static_arguments import axis_of, merge_shapes
 
 
@@ -90,12 +89,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     return named(apply_one(GATHER, x, places, axis=along, batch_dims=batch), name)
 
 
-def _gather_nd_kernel(x: Any, indices: Any) -> Any:
-    index = _columns(x.shape, indices)
-    return x[index] if index else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
-
-
-def _columns(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
+def columns_of(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
     """The index of each axis, checked."""
     columns = tuple(indices[..., i] for i in range(indices.shape[-1]))
     for axis, column in enumerate(columns):
@@ -103,7 +97,7 @@ def _columns(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
     return columns
 
 
-def _depth(op: str, x: TensorType, indices: TensorType) -> int:
+def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
     """How many dimensions of `x` each row of `indices` indexes."""
     _check_indices(op, indices)
     depth = indices.shape[-1] if indices.ndim else None
@@ -112,41 +106,6 @@ def _depth(op: str, x: TensorType, indices: TensorType) -> int:
     if depth > x.ndim:
         raise ShapeError(f"{op} takes at most {x.ndim} indices for {x}, not {depth}")
     return depth
-
-
-def _gather_nd_rule(x: TensorType, indices: TensorType) -> TensorType:
-    depth = _depth("gather_nd", x, indices)
-    return x.with_shape((*indices.shape[:-1], *x.shape[depth:]))
-
-
-def _gather_nd_samples(rng: np.random.Generator) -> Iterable[Sample]:
-    x = rng.random((4, 5, 3))
-    for lead in ((), (2,), (2, 3), (0,)):
-        for depth in range(4):
-            yield (x, rng.integers(0, 3, (*lead, depth))), {}
-
-
-GATHER_ND: Final = Op("gather_nd", _gather_nd_kernel, _gather_nd_rule, samples=_gather_nd_samples,
-                      errors=(IndexOutOfRangeError,),
-                      doc="Slices by rows of indices, each of which indexes the leading dimensions.")
-
-
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """The slices `params[row]` for the rows of `indices` along its last axis (`tf.gather_nd`).
-
-    Shape: indices.shape[:-1] + params.shape[indices.shape[-1]:]. IndexOutOfRangeError.
-    """
-    x, rows = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
-    if batch_dims:
-        sizes = dims(rows)
-        grids = []
-        for axis in range(batch_dims):
-            line = [1] * rows.ndim
-            line[axis] = -1
-            grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
-            grids.append(broadcast_to(grid, [*sizes[:-1], 1]))
-        rows = OPERATORS["concat"]([*grids, rows], -1)
-    return named(apply_one(GATHER_ND, x, rows), name)
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -172,7 +131,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = No
 # Scatter.
 
 def _scatter_kernel(x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
-    index = _columns(x.shape, indices)
+    index = columns_of(x.shape, indices)
     if updates.shape != (*indices.shape[:-1], *x.shape[len(index):]):
         raise ShapeError(f"scatter by indices of shape {shape_text(indices.shape)} into {shape_text(x.shape)} "
                          f"takes no updates of shape {shape_text(updates.shape)}")
@@ -190,7 +149,7 @@ _SCATTER_MODES: Final[dict[str, Any]] = {"add": np.add, "max": np.maximum, "min"
 
 
 def _scatter_rule(x: TensorType, indices: TensorType, updates: TensorType, *, mode: str) -> TensorType:
-    depth = _depth("scatter", x, indices)
+    depth = depth_of("scatter", x, indices)
     if updates.dtype is not x.dtype:
         raise DTypeError(f"scatter takes updates of the tensor's dtype {x.dtype.name}, not {updates.dtype.name}")
     merge_shapes("the updates of scatter and the places that the indices name", updates.shape,

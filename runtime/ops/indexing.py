@@ -21,7 +21,8 @@ from runtime.core.errors import (
 )
 from runtime.core.graph import user_position
 from runtime.core.op import Errors, Op, Sample
-from runtime.core.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, shape_text
 from runtime.ops.creation import range as range_
@@ -381,4 +382,4 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     return named(apply_one(GETITEM, x, index=spec), name)
 
 
-OPERATORS.update(getitem=getitem, setitem=setitem)
+OPERATIONS.define(getitem=getitem)

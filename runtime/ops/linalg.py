@@ -9,7 +9,8 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.op import Errors, Op, Sample, unknown_shape
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, shape_text
 from runtime.ops import math
@@ -423,4 +424,4 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return named(apply_one(CHOLESKY, input), name)
 
 
-OPERATORS.update(matmul=_at)
+OPERATIONS.define(matmul=_at)

@@ -9,7 +9,8 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidNumberError, NumberOverflowError
 from runtime.core.op import Op, Sample
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, broadcast_shapes
 from runtime.ops.op_makers import (
@@ -137,8 +138,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return named(apply_one(SELECT, condition, x, y), name)
 
 
-OPERATORS.update({
-    "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "invert": invert, "less": less,
-    "less_equal": less_equal, "greater": greater, "greater_equal": greater_equal, "equal": equal,
-    "not_equal": not_equal, "left_shift": left_shift, "right_shift": right_shift,
-})
+OPERATIONS.define(
+    bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_xor=bitwise_xor, invert=invert, less=less,
+    less_equal=less_equal, greater=greater, greater_equal=greater_equal, equal=equal, not_equal=not_equal,
+    left_shift=left_shift, right_shift=right_shift,
+)

@@ -13,7 +13,8 @@ from runtime.core import types as t
 from runtime.core.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
 from runtime.core.graph import user_position
 from runtime.core.op import CAST, Errors, Sample
-from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
@@ -434,7 +435,7 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     """
     x, y = _operand(x), _operand(y)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):
-        return OPERATORS[name](x, y)
+        return getattr(OPERATIONS, name)(x, y)
     return _OF_PYTHON[name](_number(x, y), _number(y, x))
 
 
@@ -461,8 +462,8 @@ def _number(x: Any, other: Any) -> Any:
     return apply(CAST, x, dtype=t.int32, weak=True) if isinstance(x, GraphTensor) else int(x)
 
 
-OPERATORS.update(
+OPERATIONS.define(
     add=add, subtract=subtract, multiply=multiply, truediv=_dividing(truediv), floordiv=_dividing(floordiv),
     mod=_dividing(mod), pow=pow, negative=negative, abs=abs, round=round,
-    bools=_with_numbers,
+    with_numbers=_with_numbers,
 )

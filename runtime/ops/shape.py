@@ -10,7 +10,8 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.op import CAST, Errors, Op, Sample, unknown_shape
-from runtime.core.tensor import OPERATORS, EagerTensor, GraphTensor, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import (
     DType,
@@ -22,6 +23,8 @@ from runtime.core.types import (
     dtype_of,
     shape_text,
 )
+from runtime.ops.complex_numbers import conj
+from runtime.ops.math import multiply
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.static_arguments import axes_of, axis_of, known_elements, static_int, static_ints
 
@@ -132,8 +135,8 @@ def product(sizes: Iterable[Any]) -> Any:
             known *= item
         else:
             wide = _as_dtype(item, t.int64)
-            result = wide if result is None else OPERATORS["multiply"](result, wide)
-    return known if result is None else result if known == 1 else OPERATORS["multiply"](result, known)
+            result = wide if result is None else multiply(result, wide)
+    return known if result is None else result if known == 1 else multiply(result, known)
 
 
 # Shapes as arguments. Dims are what is known of them; there is an operand where something is not.
@@ -185,7 +188,7 @@ def numbers(what: str, values: Any) -> list[Any]:
     known = known_elements(values)
     if known is None:
         raise ShapeError(f"{what} must be a tensor of known length, not {values.type}")
-    return [OPERATORS["getitem"](values, i) if item is None else item for i, item in enumerate(known)]
+    return [OPERATIONS.getitem(values, i) if item is None else item for i, item in enumerate(known)]
 
 
 def _wanted(dims: Dims, operand: tuple[Any, ...]) -> tuple[int, ...]:
@@ -411,7 +414,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
         order = tuple(axis_of("transpose", i, x.ndim) for i in static_ints("the perm of transpose", perm))
     result = apply_one(TRANSPOSE, x, perm=order)
     if conjugate and x.dtype.is_complex:
-        result = OPERATORS["conj"](result)
+        result = conj(result)
     return named(result, name)
 
 
@@ -467,4 +470,4 @@ def _moved(ndim: int, axis: int) -> list[int]:
     return order
 
 
-OPERATORS.update(stack=stack)
+OPERATIONS.define(stack=stack)

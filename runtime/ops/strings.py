@@ -10,7 +10,8 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError
 from runtime.core.formatting import repr_of
 from runtime.core.op import CONST, Op, Sample
-from runtime.core.text import COMPARISONS, ITEM, STR, Hole, Template, Text, split
+from runtime.core.operations import OPERATIONS
+from runtime.core.text import ITEM, STR, Hole, Template, Text, split
 from runtime.core.trace import apply, wrap
 from runtime.core.types import TensorType, Type
 from runtime.ops.logic import logical_not
@@ -99,4 +100,4 @@ def _equal(x: str | Text, y: str | Text) -> Any:
     return apply(_EQUAL, as_bytes(x), as_bytes(y))
 
 
-COMPARISONS.update(equal=_equal, not_equal=lambda x, y: logical_not(_equal(x, y)))
+OPERATIONS.define(equal_text=_equal, unequal_text=lambda x, y: logical_not(_equal(x, y)))

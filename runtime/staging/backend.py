@@ -4,19 +4,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from autograph import register
 from autograph.backend import (
     Body,
     Clause,
     Handler,
     ListItems,
     Values,
-    announce,
     backend_of,
     draws_random_numbers,
     has_staged_items,
     keyed,
 )
-from runtime.core import trace
 from runtime.core.array_writes import set_item
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
@@ -425,9 +424,5 @@ def _is_bool(value: Any) -> bool:
 
 
 BACKEND: Final = Staging()
-trace.backend = BACKEND
-Tensor.__autograph__ = BACKEND
-MaybeObject.__autograph__ = BACKEND
-ListItems.__autograph__ = Staged.__autograph__ = BACKEND
-Text.__autograph__ = BACKEND
-announce(BACKEND)
+for _cls in (Tensor, MaybeObject, Staged, Text, ListItems):
+    register(_cls, BACKEND)

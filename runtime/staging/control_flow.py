@@ -300,7 +300,7 @@ def _example(elems: Any) -> Any:
 def _traced(make: Callable[[], Any]) -> Any:
     """The structure of what `make` gives, with its types, found without a trace being left."""
     mark = checkpoint()
-    with tracing(Graph("example", parent=current_graph())):
+    with tracing(Graph("example", parent=current_graph()), BACKEND):
         result = pytree.map_structure(lambda x: convert_to_tensor(x).type, make())
     rollback(mark)
     return result

@@ -10,10 +10,10 @@ from rule_checks import close, eager, rules_of, stage
 from rule_samples import points
 
 from runtime.autodiff.rules.registry import VJP
-from runtime.backends.select import make
 from runtime.core.graph import Graph
 from runtime.core.op import REGISTRY
 from runtime.core.trace import set_outputs, tracing
+from runtime.function.executors import make
 
 OPS = sorted(set(VJP) & set(REGISTRY))
 

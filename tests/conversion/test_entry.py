@@ -68,7 +68,7 @@ def test_an_argument_that_a_backend_stages_decides() -> None:
     def negated(x: Any) -> Any:
         return not x
 
-    Symbol.__autograph__ = Backend()  # type: ignore[attr-defined]
+    ag.register(Symbol, Backend())  # type: ignore[arg-type]
     converted = ag.convert(negated)
     assert converted(Symbol()) == converted(x=Symbol()) == "staged"
     assert converted(0) is True

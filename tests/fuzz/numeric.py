@@ -18,9 +18,9 @@ from fuzz.compare import Timeout, limited
 from fuzz.numeric_programs import NAMESPACE, NumericProgram, generate
 from fuzz.perturbed import Moved, run_graph
 from fuzz.shrink import shrink
-from runtime.backends.select import make
 from runtime.core.graph import Graph
 from runtime.core.tensor import EagerTensor
+from runtime.function.executors import make
 
 __all__ = ["NumericFailure", "NumericResult", "campaign", "judge", "main", "traced", "unexplained"]
 

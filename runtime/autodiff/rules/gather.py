@@ -11,7 +11,8 @@ from runtime.core.types import int64
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros, zeros_like
-from runtime.ops.gather import GATHER, GATHER_ND, gather_nd, scatter
+from runtime.ops.gather import GATHER, scatter
+from runtime.ops.gather_nd import GATHER_ND, gather_nd
 from runtime.ops.logic import equal, where
 from runtime.ops.math import cast, divide
 from runtime.ops.shape import broadcast_to, dims, expand_dims, product, reshape, transpose

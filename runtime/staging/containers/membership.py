@@ -6,9 +6,10 @@ from typing import Any
 
 from autograph.backend import backend_of, operators
 from runtime.core.errors import ShapeError, locate
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, user_position
+from runtime.ops.logic import bitwise_and
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equals
@@ -68,8 +69,8 @@ def _within(numbers: Any, value: Any) -> Any:
     offset = value - numbers.start
     index = offset // numbers.step
     length = numbers.length if isinstance(numbers, StagedRange) else len(numbers)
-    inside = OPERATORS["and"](index >= 0, index < length)
-    return OPERATORS["and"](inside, offset % numbers.step == 0)
+    inside = bitwise_and(index >= 0, index < length)
+    return bitwise_and(inside, offset % numbers.step == 0)
 
 
 def _among(items: Any, value: Any) -> Any:

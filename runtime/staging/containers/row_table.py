@@ -14,7 +14,8 @@ from autograph.backend import ListItems, Remake, has_staged_items, operators, wa
 from runtime.core.formatting import formatted, repr_of
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import DType, promote
@@ -138,14 +139,14 @@ class Row:
         return operators.in_(x, [*self])
 
     def index(self, *args: Any) -> Any:
-        return OPERATORS["index"]([*self], *args)
+        return OPERATIONS.index([*self], *args)
 
     def count(self, x: Any, /) -> Any:
-        return OPERATORS["count"]([*self], x)
+        return OPERATIONS.count([*self], x)
 
     def sort(self, *, key: Any = None, reverse: Any = False) -> None:
         items = [*self]
-        OPERATORS["sort"](items, key=key, reverse=reverse)
+        OPERATIONS.sort(items, key=key, reverse=reverse)
         self[:] = items
 
     def reverse(self) -> None:

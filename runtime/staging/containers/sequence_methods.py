@@ -13,7 +13,8 @@ from autograph.backend import has_staged_items, keyed, operators
 from runtime.core import pytree
 from runtime.core.formatting import formatted
 from runtime.core.graph import staging_error
-from runtime.core.tensor import OPERATORS, GraphTensor, Tensor, indices
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphTensor, Tensor, indices
 from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import bool_, int32
@@ -47,7 +48,7 @@ from runtime.staging.values.lattice import Custom, describe, text, with_staged_l
 from runtime.staging.values.list import StagedList, StagedSequence, fold, shown
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import choose, either, is_number, makers, replaced
+from runtime.staging.values.select import SELECTION, choose, either, is_number, replaced
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
@@ -313,5 +314,5 @@ def _extend(method: Any, items: Any, /) -> None:
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "sort": sort_in_place}
-OPERATORS.update(_METHODS, repeat=repeat)
-makers.append(of_items)
+OPERATIONS.define(count=count, index=index, remove=remove, sort=sort_in_place, repeat=repeat)
+SELECTION.define(of_items=of_items)

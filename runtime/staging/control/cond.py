@@ -11,11 +11,12 @@ from autograph.backend import containers_in
 from runtime.core.array_writes import written_by
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error
-from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.ops.control import COND, UNDEFINED
+from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.values.alias_join import Way, settle
 from runtime.staging.values.alias_tracking import after_return, given
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
@@ -233,4 +234,4 @@ def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
         made[node.outputs[0]] = copy.outputs[0]
     if value.graph is graph:
         value = wrap(made[value.value])
-    return OPERATORS[name](left, value)
+    return (bitwise_and if name == "and" else bitwise_or)(left, value)

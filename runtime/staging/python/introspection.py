@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from autograph.backend import is_body, is_container, is_internal, keyed, operators
 from runtime.core.graph import staging_error
-from runtime.core.tensor import OPERATORS, GraphTensor, Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
+from runtime.ops.logic import bitwise_and
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.dict_presence import method_of
 from runtime.staging.values.optional import Maybe, known
@@ -93,7 +94,7 @@ def is_same(value: Any, other: Any) -> Any:
     for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe) and one.presence.present is not None:
             if isinstance(one.content, Chosen) and not isinstance(second, Maybe):
-                return OPERATORS["and"](one.presence.present, is_one(one.content, second))
+                return bitwise_and(one.presence.present, is_one(one.content, second))
             if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
                 known(one, "whether it is another object")
             return says(one, functools.partial(operator.is_, second))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from runtime.core.errors import locate
 from runtime.core.op import CAST
-from runtime.core.tensor import OPERATORS, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import float64
 from runtime.ops import math as ops
@@ -91,7 +91,7 @@ def _of_floats(op: Function, *checks: Function) -> Function:
 
 def _log(x: Any, base: Any = None) -> Any:
     logarithm = _of_floats(ops.log, _domain, _pole)
-    return logarithm(x) if base is None else OPERATORS["truediv"](logarithm(x), logarithm(base))
+    return logarithm(x) if base is None else logarithm(x) / logarithm(base)
 
 
 def _pow(x: Any, y: Any) -> Any:

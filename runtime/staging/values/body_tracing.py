@@ -110,6 +110,7 @@ def trace_body(
             _open.bodies = outer
 
 
+@outermost
 def trace_function(call: Callable[[], Any]) -> Any:
     """What `call()` returns, traced into the current graph; NEVER if the graph always raises.
 
@@ -133,9 +134,6 @@ def trace_function(call: Callable[[], Any]) -> Any:
             raise
         raise_error(exc)
         return NEVER
-
-
-outermost.append(trace_function.__code__)
 
 
 def _open_body(body: Branch) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Final
 
-from autograph.backend import keyed, operators, put, take_out
+from autograph.backend import keyed, operators, put, register_keyed, take_out
 from runtime.core.trace import current_graph
 from runtime.staging.values.optional import Maybe, checked, keys, keys_asked
 
@@ -232,7 +232,7 @@ ItemsView.register(_ItemsView)
 ValuesView.register(_ValuesView)
 _VIEWS: Final = {"keys": _KeysView, "items": _ItemsView, "values": _ValuesView}
 _KINDS: Final = frozenset(kind for kind in keyed if issubclass(kind, dict))
-keyed.update(_VIEWS.values())
+register_keyed(*_VIEWS.values())
 
 
 def _view(mapping: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import Backend, backend_of, has_staged_items, of_trace
+from autograph.backend import backend_of, has_staged_items, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories
@@ -95,7 +95,6 @@ Iterable_ = Counted | Stream
 class Staged:
     """Base of what is no Tensor but stages: staged ranges and lists, TensorArray, datasets."""
 
-    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
 
     def __iterable__(self) -> Iterable_:
         """How a staged `for` runs over it. TypeError if it cannot."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from autograph.backend import ListItems, has_staged_items
-from runtime.core import trace
+from autograph.backend import ListItems, ambient, has_staged_items
 from runtime.core.array_writes import element_of, put_in, with_memories, written_back
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import Position, staging_error
-from runtime.core.tensor import OPERATORS, EagerTensor, GraphList, Tensor
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import EagerTensor, GraphList, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
@@ -122,24 +122,24 @@ class StagedSequence(Staged):
         return made
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
-        return OPERATORS["index"](self, value, start, stop)
+        return OPERATIONS.index(self, value, start, stop)
 
     def count(self, value: Any, /) -> Any:
-        return OPERATORS["count"](self, value)
+        return OPERATIONS.count(self, value)
 
     def remove(self, value: Any, /) -> None:
-        OPERATORS["remove"](self, value)
+        OPERATIONS.remove(self, value)
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> None:
-        OPERATORS["sort"](self, key=key, reverse=reverse)
+        OPERATIONS.sort(self, key=key, reverse=reverse)
 
     def __mul__(self, count: Any) -> Any:
-        return OPERATORS["repeat"](self, count)
+        return OPERATIONS.repeat(self, count)
 
     __rmul__ = __mul__
 
     def __imul__(self, count: Any) -> Any:
-        return OPERATORS["repeat"](self, count, in_place=True)
+        return OPERATIONS.repeat(self, count, in_place=True)
 
 
 class StagedList(StagedSequence):
@@ -349,8 +349,8 @@ class _Body:
 
 def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `state = step(item, *state)` for each item of a staged iterable."""
-    assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return tuple(map(viewed, trace.backend.reduce(
+    assert ambient.backend is not None
+    return tuple(map(viewed, ambient.backend.reduce(
         shown(iterable), _Body(step), None, tuple(map(shown, init)), names, {})))
 
 
@@ -358,14 +358,14 @@ def fold_while(
     test: Callable[..., Any], step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]
 ) -> Any:
     """The state after `while test(*state): state = step(*state)`."""
-    assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return tuple(map(viewed, trace.backend.while_loop(_Body(test), _Body(step), tuple(map(shown, init)), names, {})))
+    assert ambient.backend is not None
+    return tuple(map(viewed, ambient.backend.while_loop(_Body(test), _Body(step), tuple(map(shown, init)), names, {})))
 
 
 def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `if pred: state = then(*state)`."""
-    assert trace.backend is not None, "runtime.staging.backend sets the backend"
-    return tuple(map(viewed, trace.backend.cond(
+    assert ambient.backend is not None
+    return tuple(map(viewed, ambient.backend.cond(
         pred, _Body(then), _Body(lambda *state: state), tuple(map(shown, init)), names)))
 
 

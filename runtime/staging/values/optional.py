@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from autograph.backend import Backend, is_internal, of_trace
+from autograph.backend import is_internal, of_trace
 from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node, staging_error
@@ -167,7 +167,6 @@ class MaybeObject:
 
     __slots__ = ("content", "presence")
 
-    __autograph__: ClassVar[Backend | None] = None  # set by `runtime.staging.backend`
     __class__ = property(_class_of)
 
     def __init__(self, content: Any, presence: Presence) -> None:

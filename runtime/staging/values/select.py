@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
 
-from autograph.backend import fields_in, is_container, is_users_class, operators, references, variables
+from autograph.backend import Late, fields_in, is_container, is_users_class, operators, references, variables
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import staging_error
@@ -26,8 +26,24 @@ from runtime.staging.values.strings import text_at
 from runtime.staging.values.truthiness import truth
 
 __all__ = [
-    "MOST", "Chosen", "Method", "call_method", "choose", "chosen_from", "either", "has_attribute", "index_of",
-    "is_number", "is_one", "makers", "one_of_both", "replaced", "said", "same_objects", "unknown", "use",
+    "MOST",
+    "SELECTION",
+    "Chosen",
+    "Method",
+    "call_method",
+    "choose",
+    "chosen_from",
+    "either",
+    "has_attribute",
+    "index_of",
+    "is_number",
+    "is_one",
+    "one_of_both",
+    "replaced",
+    "said",
+    "same_objects",
+    "unknown",
+    "use",
 ]
 
 MOST: Final = 256
@@ -71,12 +87,18 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         objects = _objects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
-    found = next((found for make in makers if (found := make(values, at)) is not None), None)
+    found = SELECTION.of_items(values, at)
     return _class_for(values)(values, at) if found is None else found
 
 
-makers: Final[list[Callable[[Sequence[Any], Any], Any]]] = []
-"""What stands for values of special kinds: each gives it, or None for values that are not of its kind."""
+class Selection(Late):
+    """Forward declaration: to select between containers is to select between their items, which may be containers."""
+
+    of_items: Callable[[Sequence[Any], Any], Any]
+    """One of several rows or tables, or None if they are not such: `runtime.staging.containers.sequence_methods`."""
+
+
+SELECTION: Final = Selection()
 
 
 def _is_same_atom(value: Any, other: Any) -> bool:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.errors import ShapeError, locate
-from runtime.core.tensor import OPERATORS, GraphTensor
+from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, user_position
+from runtime.ops.logic import bitwise_and
 from runtime.staging.values.iterables import viewed
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.strings import any_text
@@ -49,4 +50,4 @@ def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
     """Whether a variable counts as true, where `truth` says it of what is not None."""
     value.presence.check_bound()
     present, held = value.presence.present, truth(value.content)
-    return held if present is None else present if held is True else OPERATORS["and"](present, held)
+    return held if present is None else present if held is True else bitwise_and(present, held)

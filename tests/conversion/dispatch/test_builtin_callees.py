@@ -107,7 +107,7 @@ def test_a_thread_that_traces_changes_no_other():
 
 OTHER_BACKEND = """
 import autograph as ag
-from autograph.core.backend import announce, register
+from autograph.core.backend import register
 
 class Lazy:
     pass
@@ -129,20 +129,17 @@ def of_object(o, x):
 
 converted, method = ag.convert(length), ag.convert(of_object)
 print(converted([1]), method(Length(), [1]))
-if %r == "register":
-    register(Lazy, Backend())
-else:
-    Lazy.__autograph__ = Backend()
-    announce(Lazy.__autograph__)
-print(converted([1]), converted(Lazy()), method(Length(), Lazy()))
+register(Lazy, Backend())
+class Lazier(Lazy):
+    pass
+print(converted([1]), converted(Lazy()), method(Length(), Lazier()))
 """
 
 
-@pytest.mark.parametrize("way", ["register", "announce"])
 @pytest.mark.parametrize("before", ["", "import runtime\n"])
-def test_a_backend_is_asked_though_nothing_traces(way, before, tmp_path):
+def test_a_backend_is_asked_though_nothing_traces(before, tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(before + OTHER_BACKEND % way)
+    program.write_text(before + OTHER_BACKEND)
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("1 1\n1 staged length staged length\n", "")
 

@@ -13,10 +13,10 @@ from random_arrays import Recipe
 
 import autograph as ag
 import runtime as rt
-from runtime.backends.select import make
 from runtime.core.graph import Graph, prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType
+from runtime.function.executors import make
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 

@@ -17,9 +17,9 @@ from native_runs import Batch, compare
 from op_checks import sampled_ops, samples, type_of, value_of
 
 from runtime.backends.native.libm.complex_numbers import FUNCTIONS
-from runtime.backends.select import make
 from runtime.core.op import CAST, REGISTRY, Op
 from runtime.core.tensor import EagerList
+from runtime.function.executors import make
 from tests.native.kernels.test_native_ops import tolerance
 
 COMPLEX = [t.complex64, t.complex128]

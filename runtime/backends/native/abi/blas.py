@@ -4,14 +4,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import glob
-import importlib
 import itertools
 import os
 from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.core.types import DType, complex64, complex128, float32, float64
+
+cython_blas = deferred("scipy.linalg.cython_blas")  # of SciPy, which need not be installed
 
 __all__ = ["GEMM", "blas_symbols", "depth"]
 
@@ -49,14 +51,13 @@ def _numpy_blas() -> dict[str, int]:
 def _scipy_blas() -> dict[str, int]:
     """The BLAS that SciPy exports to Cython."""
     try:
-        cython_blas = importlib.import_module("scipy.linalg.cython_blas")  # is it there?
+        capsules: Any = cython_blas.__pyx_capi__
     except ImportError:
         return {}
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    capsules: Any = cython_blas.__pyx_capi__
     return {name: get(capsules[name], name_of(capsules[name])) for name in GEMM.values()}
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from runtime.backends.native.codegen.context import FIRST_SLOT, Lowering, Value, listed
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar, reads, same_dims
@@ -136,52 +136,11 @@ class Carried:
 
     def advance(self, results: Sequence[Value]) -> list[list[Val]]:
         """Put the next values where they stay: for each, what its phis take."""
-        w, b = self.w, self.w.b
-        arrays = [k for k, x in enumerate(self.current) if isinstance(x, Leaf) and not self.fixed[k]]
-        moves = [(p, x.place) for p, x in zip(self.places, results, strict=True)
-                 if p is not None and isinstance(x, Boxed)]
-        w.move(moves)
+        w = self.w
+        w.move([(p, x.place) for p, x in zip(self.places, results, strict=True)
+                if p is not None and isinstance(x, Boxed)])
         results = self.advance_lists([w.as_type(x, type) for x, type in zip(results, self.types, strict=True)])
-        news: dict[int, Array] = {}
-        for k in arrays:
-            x = results[k]
-            assert isinstance(x, Array)
-            news[k] = x.leaf if isinstance(x, (Map, Joined)) and x.leaf is not None else x
-        final: dict[int, Leaf] = {}
-        inside: list[tuple[int, Array]] = []
-        outside: list[tuple[int, Array]] = []
-        for k, x in news.items():
-            old = self.current[k]
-            assert isinstance(old, Leaf)
-            if isinstance(x, Leaf) and x.flat and x.pointer.ref == old.pointer.ref:
-                final[k] = x
-            elif not (k in self.ahead and has_part(x, self.ahead[k])) and self.in_place(k, news):
-                inside.append((k, x))
-            else:
-                outside.append((k, x))
-        for k, x in outside:
-            if k not in self.others:
-                self.others[k] = self.other(k, x.dims)
-            final[k] = Leaf(x.dtype, x.dims, self.others[k], scratch=True)
-        copies = [(k, x) for k, x in (*outside, *inside) if isinstance(x, Leaf) and x.flat]
-        self.store([root for k, x in outside if not (isinstance(x, Leaf) and x.flat)
-                    for root in split(b, x, final[k]) if root[0] is not self.ahead.get(k)])
-        for k, x in copies:
-            if k in final and x is not self.ahead.get(k):
-                assert isinstance(x, Leaf)
-                w.copy(x, final[k].pointer)
-        for k, x in inside:
-            old = self.current[k]
-            assert isinstance(old, Leaf)
-            final[k] = Leaf(x.dtype, old.dims, old.pointer, scratch=True)
-        self.store([(x, final[k]) for k, x in inside if not (isinstance(x, Leaf) and x.flat)])
-        for k, x in inside:
-            if isinstance(x, Leaf) and x.flat:
-                size = b.imul(b.product(x.dims), x.dtype.size)
-                with b.when(b.icmp("ne", x.pointer, final[k].pointer)):
-                    b.call("void", "llvm.memmove.p0.p0.i64", final[k].pointer, x.pointer, b.i64(size),
-                           Val("i1", "false"))
-                    w.copied(size)
+        final = self._advance_arrays(results)
         taken: list[list[Val]] = []
         for k, result in enumerate(results):
             if self.fixed[k] or isinstance(result, Boxed):
@@ -193,6 +152,64 @@ class Carried:
             else:
                 taken.append(self.parts(k, final[k]))
         return taken
+
+    def _advance_arrays(self, results: Sequence[Value]) -> dict[int, Leaf]:
+        """Store the next arrays: those that can be written where the current ones are, in place, after those that go
+        to the other buffer, since these may read the current ones."""
+        final: dict[int, Leaf] = {}
+        inside: list[tuple[int, Array]] = []
+        outside: list[tuple[int, Array]] = []
+        news = self._next_arrays(results)
+        for k, x in news.items():
+            if _is_memory(x) and x.pointer.ref == self._now(k).pointer.ref:
+                final[k] = x
+            elif not (k in self.ahead and has_part(x, self.ahead[k])) and self.in_place(k, news):
+                inside.append((k, x))
+            else:
+                outside.append((k, x))
+        self._store_outside(outside, final)
+        for k, x in inside:
+            old = self._now(k)
+            final[k] = Leaf(x.dtype, old.dims, old.pointer, scratch=True)
+        self.store([(x, final[k]) for k, x in inside if not _is_memory(x)])
+        for k, x in inside:
+            if _is_memory(x):
+                self._move(x, final[k])
+        return final
+
+    def _next_arrays(self, results: Sequence[Value]) -> dict[int, Array]:
+        news: dict[int, Array] = {}
+        for k, current in enumerate(self.current):
+            if isinstance(current, Leaf) and not self.fixed[k]:
+                x = results[k]
+                assert isinstance(x, Array)
+                news[k] = x.leaf if isinstance(x, (Map, Joined)) and x.leaf is not None else x
+        return news
+
+    def _now(self, k: int) -> Leaf:
+        current = self.current[k]
+        assert isinstance(current, Leaf)
+        return current
+
+    def _store_outside(self, outside: Sequence[tuple[int, Array]], final: dict[int, Leaf]) -> None:
+        """Store arrays into the other buffer of each, which `final` then has."""
+        for k, x in outside:
+            if k not in self.others:
+                self.others[k] = self.other(k, x.dims)
+            final[k] = Leaf(x.dtype, x.dims, self.others[k], scratch=True)
+        self.store([root for k, x in outside if not _is_memory(x) for root in split(self.w.b, x, final[k])
+                    if root[0] is not self.ahead.get(k)])
+        for k, x in outside:
+            if _is_memory(x) and x is not self.ahead.get(k):
+                self.w.copy(x, final[k].pointer)
+
+    def _move(self, x: Leaf, target: Leaf) -> None:
+        """Copy one array to the memory of another, which may overlap."""
+        b = self.w.b
+        size = b.imul(b.product(x.dims), x.dtype.size)
+        with b.when(b.icmp("ne", x.pointer, target.pointer)):
+            b.call("void", "llvm.memmove.p0.p0.i64", target.pointer, x.pointer, b.i64(size), Val("i1", "false"))
+            self.w.copied(size)
 
     def advance_lists(self, results: Sequence[Value]) -> list[Value]:
         """Lists that are not in the memory of the loop's own go there; by way of other memory, as they may swap."""
@@ -314,6 +331,11 @@ class Carried:
                 made.append(Leaf(x.dtype, [next(sizes) if d is None else d for d in type.shape], taken[k][0],
                                  scratch=True))
         return made
+
+
+def _is_memory(x: Array) -> TypeGuard[Leaf]:
+    """Whether an array is in memory as it is, without gaps."""
+    return isinstance(x, Leaf) and x.flat
 
 
 def aligned(x: Array, old: Leaf) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
@@ -22,10 +21,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from autograph.backend import prune
+from runtime.backends.executable import Called
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.jit.call_abi import DATA, DIMS, FLAGS, PLAIN, TYPE, field, freeze, restore
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
-from runtime.backends.select import Called
 from runtime.core.config import settings
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
@@ -102,7 +101,7 @@ def _kind(dtype: Any) -> int:
 @functools.lru_cache(maxsize=1)
 def is_possible() -> bool:
     """Whether CPython and NumPy have things where native code looks for them. If not, in some later version, every call
-    goes through Python. (Without a GIL there is no native code at all: `runtime.backends.select`.)"""
+    goes through Python. (Without a GIL there is no native code at all: `runtime.function.executors`.)"""
     x = np.zeros((2, 3), np.float32)
     words = _words(x, max(FLAGS, _REFERENCES) + 8)
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
@@ -130,8 +129,8 @@ def _can_keep(x: Any) -> bool:
 
 def _of_numpy(index: int) -> int:
     """The address of a function of NumPy's C API."""
-    package = "core" if np.__version__.startswith("1.") else "_core"
-    module = importlib.import_module(f"numpy.{package}._multiarray_umath")
+    numpy: Any = np
+    module = (numpy.core if np.__version__.startswith("1.") else numpy._core)._multiarray_umath
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(ctypes.c_size_t.from_address(get(module._ARRAY_API, None) + 8 * index).value)
@@ -177,7 +176,7 @@ class Findable:
     def known(
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
     ) -> tuple[Any, ...]:
-        """See `runtime.backends.select.Findable`."""
+        """See `runtime.backends.executable.Findable`."""
         key: list[int] = []
         taken: list[int] = []
         for k, (x, type) in enumerate(zip(arrays, self._types, strict=True)):
@@ -211,7 +210,7 @@ class Findable:
         return _front(calls, entries)
 
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
-        """See `runtime.backends.select.Plain`."""
+        """See `runtime.backends.executable.Findable`."""
         return front and _front(front[1], tuple([entry for entry in front[2] if entry.trace is not self]))
 
 

@@ -11,7 +11,7 @@ Where only the run knows the sizes, the loop also runs array by array if they di
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from runtime.backends.native.codegen.context import Lowering, Value
@@ -65,63 +65,80 @@ def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | No
 
 def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     state = body.inputs[items:]
-    arrays = [k for k, v in enumerate(state) if isinstance(v.type, TensorType) and v.type.shape]
-    if not arrays or not all(isinstance(v.type, TensorType) for v in body.inputs):
+    shape = _array_type(body, state)
+    if shape is None:
         return None
-    shape = state[arrays[0]].type
-    if not isinstance(shape, TensorType):
+    tests = [n for n in test.nodes if n.op.name == "reduce_any"] if test is not None else []
+    if len(tests) > 1 or not all(_is_any_of_elements(n, shape) for n in tests):
         return None
-    if not all(_fits(state[k], shape) for k in arrays):
-        return None
-    any_: Node | None = None
-    if test is not None:
-        found = [n for n in test.nodes if n.op.name == "reduce_any"]
-        if len(found) > 1:
-            return None
-        any_ = found[0] if found else None
-        if any_ is not None:
-            mask = any_.inputs[0]
-            if not type_of(mask).shape or not _fits(mask, shape) or type_of(any_.outputs[0]).shape:
-                return None
-    work = 0
-    for graph in (body, test):
-        for n in graph.nodes if graph is not None else ():
-            if n is any_:
-                continue
-            if _is_shape(n, shape):
-                continue
-            if not _elementwise(n, shape):
-                return None
-            work += bool(n.outputs[0].type.shape)  # type: ignore[union-attr]
-    outer = {v for g in (body, test) if g is not None for _, v in g.captures}
-    shapes = list(dict.fromkeys(n.inputs[1] for g in (body, test) if g is not None for n in g.nodes
+    any_ = tests[0] if tests else None
+    graphs = [body] if test is None else [body, test]
+    shapes = list(dict.fromkeys(n.inputs[1] for g in graphs for n in g.nodes
                                 if n.op.name == "broadcast_to" and n.inputs[1:] and n.inputs[1].node is None))
-    if not work or not outer.issuperset(shapes) or not all(v in shapes or _fits(v, shape) for v in outer):
+    if not (_is_elementwise(graphs, any_, shape) and _captures_fit(graphs, shapes, shape)
+            and _keeps_arrays_apart(body, state)):
         return None
-    depends = _dependent(body, {v for v in body.inputs if v.type.shape})  # type: ignore[union-attr]
-    for v, out in zip(state, body.outputs, strict=True):
-        if not v.type.shape and out in depends:  # type: ignore[union-attr]
-            return None
-        if bool(v.type.shape) is not bool(out.type.shape):  # type: ignore[union-attr]
-            return None
     if test is None or any_ is None:
-        if test is not None and _dependent(test, {v for v in test.inputs if v.type.shape}) & set(test.outputs):  # type: ignore[union-attr]
+        if test is not None and _dependent(test, _arrays_of(test.inputs)) & set(test.outputs):
             return None
         return Tiled(body, test, items, None, False, shapes)
-    if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
+    return Tiled(body, test, items, any_, True, shapes) if _stays_when_done(body, test, any_, items) else None
+
+
+def _arrays_of(values: Iterable[GraphValue]) -> set[GraphValue]:
+    return {v for v in values if type_of(v).shape}
+
+
+def _array_type(body: Graph, state: Sequence[GraphValue]) -> TensorType | None:
+    """The type whose shape all arrays of the state have; None if there are none, or they differ."""
+    if not all(isinstance(v.type, TensorType) for v in body.inputs):
         return None
-    # with the mask false, nothing that changes from iteration to iteration may reach an array
+    arrays = [v for v in state if type_of(v).shape]
+    if not arrays:
+        return None
+    shape = type_of(arrays[0])
+    return shape if all(_fits(v, shape) for v in arrays) else None
+
+
+def _is_any_of_elements(node: Node, shape: TensorType) -> bool:
+    """Whether a `reduce_any` reduces all axes of an array of this shape."""
+    mask = node.inputs[0]
+    return bool(type_of(mask).shape) and _fits(mask, shape) and not type_of(node.outputs[0]).shape
+
+
+def _is_elementwise(graphs: Iterable[Graph], any_: Node | None, shape: TensorType) -> bool:
+    """Whether all nodes, but for the test's `any_`, work element by element, and there is work on arrays."""
+    nodes = [n for g in graphs for n in g.nodes if n is not any_ and not _is_shape(n, shape)]
+    return all(_elementwise(n, shape) for n in nodes) and any(type_of(n.outputs[0]).shape for n in nodes)
+
+
+def _captures_fit(graphs: Iterable[Graph], shapes: Sequence[GraphValue], shape: TensorType) -> bool:
+    outer = {v for g in graphs for _, v in g.captures}
+    return outer.issuperset(shapes) and all(v in shapes or _fits(v, shape) for v in outer)
+
+
+def _keeps_arrays_apart(body: Graph, state: Sequence[GraphValue]) -> bool:
+    """Whether arrays stay arrays, scalars stay scalars, and no scalar depends on an array."""
+    depends = _dependent(body, _arrays_of(body.inputs))
+    return all(bool(type_of(v).shape) is bool(type_of(out).shape) and (bool(type_of(v).shape) or out not in depends)
+               for v, out in zip(state, body.outputs, strict=True))
+
+
+def _stays_when_done(body: Graph, test: Graph, any_: Node, items: int) -> bool:
+    """Whether the loop ends where no element is left that `any_` finds, and further iterations would change no array:
+    so that blocks can end one by one."""
+    if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
+        return False
+    state = body.inputs[items:]
     mask = any_.inputs[0]
     known: dict[GraphValue, Any] = {}
     if mask in test.inputs:
         known[state[test.inputs.index(mask)]] = False
     values = _known(body, known)
     changing = {v for v in body.inputs[:items]} | {
-        v for v, out in zip(state, body.outputs, strict=True) if not v.type.shape and out is not v}  # type: ignore[union-attr]
+        v for v, out in zip(state, body.outputs, strict=True) if not type_of(v).shape and out is not v}
     reached = _dependent(body, changing, values)
-    if any(out in reached for v, out in zip(state, body.outputs, strict=True) if v.type.shape):  # type: ignore[union-attr]
-        return None
-    return Tiled(body, test, items, any_, True, shapes)
+    return not any(out in reached for v, out in zip(state, body.outputs, strict=True) if type_of(v).shape)
 
 
 def _elementwise(node: Node, shape: TensorType) -> bool:

@@ -5,60 +5,24 @@ Native code needs llvmlite. Where that is missing, graphs run on NumPy, and a wa
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.util
 import sys
 import warnings
-from array import array
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
+from autograph.backend import deferred
+from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
 
-__all__ = ["EXECUTORS", "Called", "Executable", "Findable", "chosen", "make"]
+if TYPE_CHECKING:
+    from runtime.backends.native.jit import executor as native
+else:
+    native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than all the rest
 
-
-class Called:
-    """What CPython may call by way of native code, which goes on to the `__call__` of the class right below this one
-    unless `_front` tells it what to run: nothing, if that is empty. See `runtime.backends.native.jit.fast_call`."""
-
-    __slots__ = ("_front",)
-
-    _front: tuple[Any, ...]
-
-
-class Findable(Protocol):
-    """A trace that native code can find."""
-
-    def known(
-        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
-    ) -> tuple[Any, ...]:
-        """`front` with this trace for arguments such as these arrays. Their calls count in `calls`, and leave in `used`
-        the number of the last one."""
-
-    def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
-        """`front` without this trace."""
-
-
-class Executable(Protocol):
-    """A graph, ready to run."""
-
-    executor: str
-
-    def function(self) -> Callable[..., tuple[Any, ...]]:
-        """From arrays for the graph's inputs to a tuple of arrays, read-only, of just the types of its outputs."""
-
-    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """What lets native code find the trace, or None. `run` is its function from arrays to its result; `single`:
-        that is a tensor of the one array that `function()` gives."""
-
-    def inspect_llvm(self, optimized: bool = True) -> str: ...
-
-    def inspect_asm(self) -> str: ...
-
-    def explain(self) -> str: ...
+__all__ = ["EXECUTORS", "chosen", "make"]
 
 
 class Reference:
@@ -86,10 +50,7 @@ class Reference:
 
 
 def _native(graph: Graph, fast_math: bool) -> Executable:
-    # imported when it is first needed: loading LLVM takes longer than all the rest
-    module = importlib.import_module("runtime.backends.native.jit.executor")
-    made: Executable = module.Native(graph, fast_math)
-    return made
+    return native.Native(graph, fast_math)
 
 
 EXECUTORS: Final[dict[str, Callable[[Graph, bool], Executable]]] = {"native": _native, "numpy": Reference}
