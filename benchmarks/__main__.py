@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, conversion, imports, items, plain, stdlib
+from benchmarks import calls, conversion, gradients, imports, items, plain, stdlib
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -19,6 +19,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "peers": steady.run,
     "items": items.run,
     "calls": calls.run,
+    "gradients": gradients.run,
     "imports": imports.run,
     "stdlib": stdlib.run,
 }

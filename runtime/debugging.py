@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from runtime.core import types as t
+from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
+from runtime.core.recording import EVERYWHERE, recorders
 from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, user_position, wrap
@@ -21,7 +23,7 @@ __all__ = [
     "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
     "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
     "assert_positive", "assert_rank", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
-    "is_numeric_tensor", "print",
+    "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor", "print",
 ]
 
 
@@ -343,3 +345,36 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         message.refuse()
     result: Tensor = apply(CHECK_NUMERICS, tensor, message=message)
     return result
+
+
+class _Checking:
+    """A recorder of what is computed eagerly, in all threads."""
+
+    def computed(
+        self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
+    ) -> None:
+        for x in outputs:
+            if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_complex):
+                _numerics_kernel(x.numpy(), message=f"the result of {op.name} is not finite")
+
+    def read(self, variable: Any, tensor: Any) -> None:
+        """Nothing is computed."""
+
+    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+        return None
+
+
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
+    """Check from now on each result of each op, eagerly and in functions traced from now on, of gradients, too:
+    InvalidArgumentError, with the line, at the first that is infinite or NaN (`tf.debugging.enable_check_numerics`).
+
+    The arguments change nothing.
+    """
+    settings.check_numerics = True
+    recorders[EVERYWHERE] = (_Checking(),)
+
+
+def disable_check_numerics() -> None:
+    """Check no more (`tf.debugging.disable_check_numerics`); functions that were traced meanwhile go on to."""
+    settings.check_numerics = False
+    recorders.pop(EVERYWHERE, None)

@@ -129,8 +129,27 @@ def useful_state(loop: Node, activity: Activity, given: Iterable[int]) -> list[i
 
 
 def _useful(nodes: Sequence[Node], outputs: Iterable[Value], activity: Activity) -> set[Value]:
+    """What the values `outputs` depend on."""
     useful = {value for value in outputs if value in activity}
     for node in reversed(nodes):
-        if any(value in useful for value in node.outputs):
+        results = [k for k, value in enumerate(node.outputs) if value in useful]
+        if not results:
+            continue
+        if node.op.name == "cond":
+            for graph in node.subgraphs.values():
+                _useful_outside(graph, [graph.outputs[k] for k in results], activity, useful)
+        elif node.op.name in ("while_loop", "reduce"):
+            body: Graph = node.params["body"]
+            states = useful_state(node, activity, results)
+            operands = node.operands
+            useful.update(operands[len(operands) - len(node.outputs) + k] for k in states)
+            _useful_outside(body, [body.outputs[k] for k in states], activity, useful)
+        else:
             useful.update(value for value in node.inputs if value in activity)
     return useful
+
+
+def _useful_outside(graph: Graph, outputs: Iterable[Value], activity: Activity, useful: set[Value]) -> None:
+    """Add what outputs of a sub-graph depend on of the graph around it."""
+    inside = _useful(graph.nodes, outputs, activity)
+    useful.update(outer for outer, inner in graph.captures if inner in inside)

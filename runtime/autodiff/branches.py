@@ -22,7 +22,7 @@ from runtime.core.types import TensorType, Type, int32
 from runtime.ops.control import COND, UNDEFINED
 from runtime.ops.logic import equal
 
-__all__ = ["STACKS", "Targets", "attach", "inner_key", "undefined"]
+__all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "undefined"]
 
 Tensor = GraphTensor | GraphList
 STACKS: Final[WeakSet[Value]] = WeakSet()
@@ -52,9 +52,17 @@ class Targets:
         return self.variables[key] if key in self.variables else wrap(key)
 
 
-def inner_key(graph: Graph, key: Any) -> Any:
-    """What a target is in a sub-graph; None if it does not capture it."""
-    return key if isinstance(key, int) else next((inner for outer, inner in graph.captures if outer is key), None)
+def inner_keys(graph: Graph, key: Any) -> list[Any]:
+    """What a target is in a sub-graph: what captures it, which is nothing or, rarely, several."""
+    return [key] if isinstance(key, int) else [inner for outer, inner in graph.captures if outer is key]
+
+
+def gathered(cts: Cotangents, graph: Graph, key: Any) -> Any:
+    """The cotangent of a target in a sub-graph, or None."""
+    first, *others = inner_keys(graph, key) or [None]
+    for inner in others:
+        cts.add(first, cts.pop(inner), None)
+    return cts.get(first)
 
 
 def undefined(graph: Graph, type: Type) -> Value:
@@ -95,16 +103,14 @@ class _Branch:
         cts = Cotangents()
         with tracing(self.back):
             for key, start in starts.items():
-                inner = inner_key(graph, key)
-                if inner is not None:
+                for inner in inner_keys(graph, key)[:1]:
                     cts.put(inner, self._placeholder(start))
             for k, ct in given.items():
                 value = graph.outputs[k]
                 cts.add(value, self._placeholder(ct), wrap(value))
             sweep(graph.nodes, cts, activity)
             for key in targets.types:
-                inner = inner_key(graph, key)
-                found = None if inner is None else cts.get(inner)
+                found = gathered(cts, graph, key)
                 if found is not None:
                     self.results[key] = found
 

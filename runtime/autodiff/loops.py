@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.autodiff.activity import Activity, state_of, useful_state
 from runtime.autodiff.backward import handles, sweep
-from runtime.autodiff.branches import STACKS, Targets, attach, inner_key
+from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys
 from runtime.autodiff.checkpoints import copied_here, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
 from runtime.autodiff.saving import define, drop_dead, inserted, recaptured, settle
@@ -97,7 +97,7 @@ class _Loop:
             self.index = add_input(back, _COUNT, "k")
             sums = {key: add_input(back, type) for key, type in self.targets.types.items()}
             for key, x in sums.items():
-                inner.put(inner_key(body, key), x)
+                inner.put(inner_keys(body, key)[0], x)
             given = {k: add_input(back, self.state[k].type) for k in self.useful}
             for k, x in given.items():
                 value = body.outputs[k]
@@ -107,7 +107,7 @@ class _Loop:
             for k in self.useful:
                 found = inner.get(self.state[k])
                 results.append(zero_for(wrap(self.state[k])) if found is None else fit(found, self.state[k].type))
-            after = {key: inner.get(inner_key(body, key)) for key in sums}
+            after = {key: gathered(inner, body, key) for key in sums}
         changed = {key: fit(after[key], self.targets.types[key]) for key, x in sums.items()
                    if after[key].value is not x.value}
         back.inputs = [self.index.value, *(given[k].value for k in self.useful), *(sums[key].value for key in changed)]

@@ -11,11 +11,12 @@ from runtime.autodiff.activity import Activity
 from runtime.autodiff.backward import sweep
 from runtime.autodiff.cotangents import Cotangents, fit
 from runtime.autodiff.saving import define, drop_dead, inserted, settle
-from runtime.core.graph import Graph, Value
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied
+from runtime.core.op import REGISTRY
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, set_outputs, tracing, wrap
-from runtime.core.types import ListType
+from runtime.core.types import ListType, TensorType
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.lists import list_from_tensor, list_stack
 from runtime.optimize import RULES, rewrite
@@ -106,6 +107,37 @@ def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None
         stacked: GraphTensor = list_stack(wrap(value))
     forward.outputs.append(stacked.value)
     inner = saved.pop()
+    if _reads(back, inner) is not None:
+        saved.append(inner)
+        _read_rows(back, inner, stacked.type)
+        return
     saved.append(Value(back, stacked.type, hint=inner.hint))
     with tracing(back), inserted(back):
         define(inner, list_from_tensor(wrap(saved[-1])).value)
+
+
+def _reads(graph: Graph, items: Value) -> list[tuple[Graph, Value, list[Node]]] | None:
+    """Where a list is read, here and in graphs that capture it; None if something else is done with it."""
+    nodes = [node for node in graph.nodes if items in node.inputs]
+    reading = [node for node in nodes if node.op.name == "list_get" and node.inputs[1] is not items]
+    found = [(graph, items, reading)]
+    for node in nodes:
+        if node in reading:
+            continue
+        if not node.subgraphs or items in node.operands:
+            return None
+        for sub in node.subgraphs.values():
+            for inner in [inner for outer, inner in sub.captures if outer is items]:
+                more = _reads(sub, inner)
+                if more is None:
+                    return None
+                found += more
+    return None if items in graph.outputs else found
+
+
+def _read_rows(back: Graph, items: Value, type: TensorType) -> None:
+    """Let a list that is only read be a tensor of its elements."""
+    for _, value, nodes in _reads(back, items) or ():
+        value.type = type
+        for node in nodes:
+            node.op, node.params = REGISTRY["getitem"], {"index": ("?",)}

@@ -19,12 +19,13 @@ __all__ = [
 
 
 class _Settings:
-    __slots__ = ("executor", "native_cache", "run_eagerly", "unroll_budget")
+    __slots__ = ("check_numerics", "executor", "native_cache", "run_eagerly", "unroll_budget")
 
     def __init__(self) -> None:
         self.executor: str | None = os.environ.get("RUNTIME_EXECUTOR") or None
         self.native_cache: str | None = os.environ.get("RUNTIME_CACHE") or None
         self.run_eagerly = False
+        self.check_numerics = False  # see `rt.debugging.enable_check_numerics`
         self.unroll_budget = 1000
 
 

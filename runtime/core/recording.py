@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from runtime.core.op import Op
 
-__all__ = ["Recorder", "record", "record_call", "record_read", "recorders", "recording"]
+__all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "recorders", "recording"]
 
 
 class Recorder(Protocol):
@@ -27,12 +27,15 @@ class Recorder(Protocol):
 
 
 recorders: Final[dict[int, tuple[Recorder, ...]]] = {}
-"""By thread, those that record there, the last opened last. Where nobody does there is no thread in it."""
+"""By thread, those that record there, the last opened last; and for `EVERYWHERE` those that record in all. Where nobody
+does there is no thread in it."""
+EVERYWHERE: Final = 0
 
 
 def recording() -> tuple[Recorder, ...]:
     """Who records in this thread."""
-    return recorders.get(threading.get_ident(), ())
+    own = recorders.get(threading.get_ident(), ())
+    return (*recorders[EVERYWHERE], *own) if EVERYWHERE in recorders else own
 
 
 def record(

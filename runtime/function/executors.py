@@ -16,6 +16,7 @@ from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
+from runtime.optimize.numeric_checks import with_numeric_checks
 
 if TYPE_CHECKING:
     from runtime.backends.native.jit import executor as native
@@ -82,4 +83,6 @@ def chosen(executor: str | None) -> str:
 
 def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
     """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are taken not to occur."""
+    if settings.check_numerics:
+        graph, fast_math = with_numeric_checks(graph), False
     return EXECUTORS[chosen(executor)](graph, fast_math)

@@ -147,3 +147,38 @@ def test_recompute_grad() -> None:
     assert len(runs) == 2
     np.testing.assert_allclose(rt.function(gradients(recomputed))(x), expected, rtol=1e-5)
     np.testing.assert_allclose(rt.grad(rt.grad(recomputed))(x), rt.grad(rt.grad(block))(x), rtol=1e-5)
+
+
+def test_a_python_function_is_differentiated_by_its_eager_ops() -> None:
+    def square_of_positive(x: Any, k: Any) -> Any:
+        return x * x if float(x) > 0 else x * rt.cast(k, rt.float64)
+
+    def program(x: Any) -> Any:
+        s = x
+        for _ in rt.range(3):
+            s = rt.py_function(square_of_positive, [s - 1.0, rt.constant(3)], rt.TensorSpec([], rt.float64)) + x
+        return s
+
+    def by_hand(x: Any) -> Any:
+        s = x
+        for _ in rt.range(3):
+            s = s - 1.0
+            s = (s * s if s > 0.0 else s * 3.0) + x
+        return s
+
+    x = f64(1.2)
+    for order in range(2):
+        expected, found = rt.grad(by_hand), rt.grad(program)
+        for _ in range(order):
+            expected, found = rt.grad(expected), rt.grad(found)
+        for way in found, rt.function(found), rt.grad(rt.function(program)) if order == 0 else found:
+            np.testing.assert_allclose(way(x), expected(x), rtol=1e-12)
+    for way in program, rt.function(program):
+        np.testing.assert_allclose(rt.jvp(way, (x,), (f64(1.0),))[1], rt.grad(by_hand)(x), rtol=1e-12)
+
+
+def test_a_numpy_function_is_a_constant_without_a_gradient() -> None:
+    def program(x: Any) -> Any:
+        return rt.numpy_function(np.sin, [x], rt.TensorSpec([], rt.float64)) * x
+
+    np.testing.assert_allclose(rt.grad(program)(f64(1.2)), np.sin(1.2), rtol=1e-12)

@@ -166,6 +166,16 @@ def sizes_that_change(x: Any) -> Any:
     return rt.reduce_sum(y * y)
 
 
+def captured_twice(x: Any) -> Any:
+    y = x
+    kept = []
+    for _ in x:
+        for _ in rt.range(0):
+            y = y * 2.0
+        kept.append(y)
+    return rt.reduce_sum(rt.stack(kept))
+
+
 def swapped(x: Any, y: Any) -> Any:
     for _ in rt.range(3):
         x, y = y * 2.0, x * y
@@ -189,7 +199,8 @@ PROGRAMS = [
     (nested, (0.8, 0.3)), (loops_in_branches, (0.8, 0.3)), (loops_in_branches, (0.4, 0.3)),
     (growing_list, ([1.0, -2, 3, 0.5],)), (recurrent, (RNG.standard_normal((4, 2, 3)), RNG.standard_normal((3, 3)))),
     (handlers, (1.4,)), (dataset, (1.4,)), (lists_in_a_loop, (0.8, 0.7)), (sizes_that_change, ([1.0, 2, 3],)),
-    (swapped, (1.2, 1.3)), (ragged, ([1.0, 2, 3],)), (item_assignment, ([1.0, 2, 3, 4],)),
+    (swapped, (1.2, 1.3)), (captured_twice, ([1.0, 2, 3],)),
+    (ragged, ([1.0, 2, 3],)), (item_assignment, ([1.0, 2, 3, 4],)),
     (linear, (1.5,)), (never, (1.5,)),
 ]
 

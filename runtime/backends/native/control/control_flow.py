@@ -112,7 +112,8 @@ def _computed(node: Node) -> list[Sequence[int | None]]:
 
 def _inner(node: Node) -> int:
     """How many products an element of a product of matrices sums, by four."""
-    last = node.inputs[0].type.shape[-1]  # type: ignore[union-attr]
+    shape = node.inputs[0].type.shape  # type: ignore[union-attr]
+    last = shape[-1] if shape else 1
     return 256 if last is None else last // 4 + 1
 
 

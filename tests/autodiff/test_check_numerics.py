@@ -1,0 +1,52 @@
+"""`rt.debugging.enable_check_numerics`: the op and line of the first infinity or NaN, forward and backward."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from runtime.core.recording import recorders
+
+
+@pytest.fixture(autouse=True)
+def checked() -> Iterator[None]:
+    rt.debugging.enable_check_numerics()
+    yield
+    rt.debugging.disable_check_numerics()
+
+
+def infinite(x: Any) -> Any:
+    y = x * 2.0
+    return 1.0 + rt.math.log(y)  # here
+
+
+def root(x: Any) -> Any:
+    return rt.sqrt(x)  # whose derivative at 0 is infinite
+
+
+@pytest.mark.parametrize("executor", ["eager", "numpy", "native"])
+def test_the_first_that_is_not_finite_is_named(executor: str) -> None:
+    call = infinite if executor == "eager" else rt.function(infinite, executor=executor)
+    found = r"(?s)test_check_numerics.py.*result of log is not finite"
+    with pytest.raises(rt.errors.InvalidArgumentError, match=found) as e:
+        call(rt.constant(0.0))
+    assert "# here" in str(e.value)
+    assert call(rt.constant(0.5)).numpy() == 1.0
+
+
+@pytest.mark.parametrize("executor", ["eager", "numpy", "native"])
+def test_backward(executor: str) -> None:
+    gradient = rt.grad(root) if executor == "eager" else rt.function(rt.grad(root), executor=executor)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="is not finite") as e:
+        gradient(rt.constant(0.0))
+    assert executor == "eager" or "return rt.sqrt(x)" in str(e.value)
+    assert gradient(rt.constant(4.0)).numpy() == 0.25
+
+
+def test_it_ends() -> None:
+    rt.debugging.disable_check_numerics()
+    assert not recorders
+    assert rt.math.log(rt.constant(0.0)).numpy() == -float("inf")
+    assert rt.function(infinite)(rt.constant(0.0)).numpy() == -float("inf")
