@@ -46,6 +46,8 @@ WITHOUT_SIZES = {
     "text or an error": "equal_text error_part error_text render_records render_text reraise",
     "a variable, of the shape of its value": "accumulate_variable assign_variable read_variable",
     "an iterator": "iterator_next iterator_start",
+    "a matrix, whose sizes are as those of cholesky and det": "eigh qr slogdet svd",
+    "of backward passes, or element-wise": "custom_gradient linear_recurrence polygamma",
 }
 """Ops that no program of hostile sizes has, and what they are of."""
 

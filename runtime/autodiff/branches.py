@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
-from weakref import WeakSet
 
 import numpy as np
 
+from autograph.backend import until_gone
 from runtime.autodiff.activity import Activity, variables_read
 from runtime.autodiff.backward import NoGradientError, handles, sweep
 from runtime.autodiff.cotangents import Cotangents, zero_for
@@ -22,11 +22,16 @@ from runtime.core.types import TensorType, Type, int32
 from runtime.ops.control import COND, UNDEFINED
 from runtime.ops.logic import equal
 
-__all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "undefined"]
+__all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack", "undefined"]
 
 Tensor = GraphTensor | GraphList
-STACKS: Final[WeakSet[Value]] = WeakSet()
-"""The lists to which loops append what they save, where they come out of a loop or a cond."""
+STACKS: Final[dict[int, object]] = {}
+"""By the ids of values, as long as these live: the lists to which loops append what they save, where they come out of a
+loop or a cond."""
+
+
+def note_stack(value: Value) -> None:
+    STACKS[id(value)] = until_gone(value, STACKS, id(value))
 
 
 class Targets:
@@ -224,6 +229,6 @@ def _saved(node: Node, graph: Graph, value: Value) -> Value:
 
 
 def _marked(result: Value, value: Value) -> Value:
-    if value in STACKS:
-        STACKS.add(result)
+    if id(value) in STACKS:
+        note_stack(result)
     return result

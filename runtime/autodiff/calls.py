@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from autograph.backend import until_gone
 from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.backward import NoGradientError
 from runtime.autodiff.cotangents import zero_for
@@ -132,16 +132,17 @@ def _boxed(arrays: Sequence[Any], types: Sequence[Any]) -> list[Any]:
             for x, type in zip(arrays, types, strict=True)]
 
 
-_calls: Final[weakref.WeakKeyDictionary[Any, GraphCall]] = weakref.WeakKeyDictionary()
+_calls: Final[dict[int, tuple[GraphCall, object]]] = {}
+"""By the id of a traced function, as long as that lives."""
 
 
 def call_of(function: Any) -> GraphCall:
     """The graph of a traced function as what can be recorded."""
-    found = _calls.get(function)
+    found = _calls.get(id(function))
     if found is None:
-        executor = function.executor
-        found = _calls[function] = GraphCall(prepared(function.graph), executor, function.fast_math)
-    return found
+        call = GraphCall(prepared(function.graph), function.executor, function.fast_math)
+        found = _calls[id(function)] = call, until_gone(function, _calls, id(function))
+    return found[0]
 
 
 def called(call: GraphCall, leaves: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.autodiff.activity import Activity, state_of, useful_state
 from runtime.autodiff.backward import handles, sweep
-from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys
+from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys, note_stack
 from runtime.autodiff.checkpoints import copied_here, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
 from runtime.autodiff.saving import define, drop_dead, inserted, recaptured, settle
@@ -178,7 +178,7 @@ class _Loop:
             found = len(node.outputs) - 1
         if graph.parent is None:
             return node.outputs[found], None
-        STACKS.add(node.outputs[found])
+        note_stack(node.outputs[found])
         operands = node.operands
         return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
 
@@ -275,17 +275,17 @@ def _threaded(loop: Node, value: Value) -> Value:
     with tracing(graph), inserted(graph, loop):
         start = list_new([], value.type.element)
     before = body.add_input(value.type, value.hint)
-    if value not in STACKS or not _continue(value, body, before):
+    if id(value) not in STACKS or not _continue(value, body, before):
         error = UnimplementedError(
             "the gradient of this loop needs, for each iteration, a whole list that the loop changes",
             remedy="Keep what the derivative needs as tensors, for example with a TensorArray whose elements have one "
                    "known shape.")
         locate(error, loop.position)
         raise error
-    STACKS.discard(value)
+    STACKS.pop(id(value), None)
     made = add_state(loop, start.value, value)
     if graph.parent is not None:
-        STACKS.add(made)
+        note_stack(made)
     return made
 
 

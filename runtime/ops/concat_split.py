@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import has_staged_items
 from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.core.op import Op, Sample, unknown_shape
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
@@ -74,7 +75,8 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Of a list that a staged loop made, the elements along another axis than the first have one shape.
     """
-    leaves: Sequence[Any] = values.__leaves__() if hasattr(type(values), "__leaves__") else ()
+    held = values[0] if has_staged_items(values) else values
+    leaves: Sequence[Any] = held.__leaves__() if hasattr(type(held), "__leaves__") else ()
     if len(leaves) == 1 and isinstance(leaves[0], (GraphList, EagerList)):
         return named(_concat_list(leaves[0], axis), name)
     if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
+from autograph.backend import until_gone
 from runtime.core.graph import Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.types import int64
@@ -74,8 +75,8 @@ ELEMENTWISE: Final[set[str]] = {
     "greater", "greater_equal", "imag", "invert", "less", "less_equal", "not_equal", "real", "rint", "sign",
     "stop_gradient"}
 """Ops whose results have the shape that their operands broadcast to: these, and those of `elementwise`."""
-_origins: Final[WeakKeyDictionary[Value, dict[int, int | ref[Value]]]] = WeakKeyDictionary()
-"""What `_origin` has found for values, by axis."""
+_origins: Final[dict[int, tuple[dict[int, int | ref[Value]], object]]] = {}
+"""By the id of a value, as long as that lives: what `_origin` has found for it, by axis."""
 
 
 def _origin(value: Value, axis: int) -> Value | int:
@@ -89,7 +90,9 @@ def _origin(value: Value, axis: int) -> Value | int:
         if not missing:
             sizes = {_found(x, axis) for x in operands} - {1}
             origin = sizes.pop() if len(sizes) == 1 else top
-            _origins.setdefault(top, {})[axis] = ref(origin) if isinstance(origin, Value) else origin or 0
+            if id(top) not in _origins:
+                _origins[id(top)] = {}, until_gone(top, _origins, id(top))
+            _origins[id(top)][0][axis] = ref(origin) if isinstance(origin, Value) else origin or 0
             pending.pop()
     result = _found(value, axis)
     assert result is not None
@@ -99,9 +102,10 @@ def _origin(value: Value, axis: int) -> Value | int:
 def _found(value: Value, axis: int) -> Value | int | None:
     """The origin, if it is known."""
     size: int | None = value.type.shape[axis]  # type: ignore[union-attr]
-    if size is not None or axis not in _origins.get(value, {}):
+    known = _origins.get(id(value))
+    if size is not None or known is None or axis not in known[0]:
         return size
-    origin = _origins[value][axis]
+    origin = known[0][axis]
     return origin if isinstance(origin, int) else origin() or value
 
 

@@ -199,7 +199,8 @@ def test_all_that_take_them(dtype: t.DType) -> None:
     assert calls == CALLS
 
 
-CALLS = {"render_text", "scatter", "unique"}  # of scatter the greatest and least
+CALLS = {  # of scatter the greatest and least
+    "eigh", "qr", "render_text", "scatter", "slogdet", "svd", "unique"}
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.name)
