@@ -10,7 +10,6 @@ import gc
 import io
 import itertools
 import re
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -38,9 +37,9 @@ _REDUCED: Final = frozenset({*map(type, (
     iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
     reversed([]), reversed(()), enumerate(()), zip(), map(len, ()), filter(None, ()),
 ))})
-"""Those whose `__reduce__` tells where they are."""
-_WARNING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
-"""Those whose `__reduce__` does, too, and warns that it will go."""
+"""Builtins whose `__reduce__` tells where they are. (Those of itertools have none from Python 3.14 on.)"""
+_HIDING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
+"""Those of itertools that keep items, and do not tell which of these is next."""
 _OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
 """What is looked into for iterators."""
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
@@ -50,7 +49,7 @@ _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, 
 
 
 _CALLING: Final = type(iter(int, 1))
-_KNOWN: Final = _REDUCED | _WARNING | _COUNTED | {*IN_MEMORY, GeneratorType}
+_KNOWN: Final = _REDUCED | _COUNTED | {*IN_MEMORY, GeneratorType}
 
 
 def is_iterator(value: Any) -> bool:
@@ -85,6 +84,8 @@ def hides_place(iterator: Any) -> bool:
     """Whether an iterator does not tell where it is: one written in C that this file does not know, among them files
     that are only read."""
     kind = type(iterator)
+    if kind in _HIDING:
+        return True
     if kind in _KNOWN or kind.__module__ == "itertools" or isinstance(kind.__next__, FunctionType):
         return False
     if isinstance(iterator, io.IOBase):
@@ -124,11 +125,6 @@ def _parts(iterator: Any) -> Iterable[Any]:
         return [] if iterator.closed else [iterator.tell() - len(iterator.getvalue())]
     if kind is itertools.count:
         return [repr(iterator)]
-    if kind in _WARNING:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _, made, *rest = iterator.__reduce__()
-        return [*(part for arg in made for part in (_parts(arg) if is_iterator(arg) else ())), *rest]
     if hasattr(kind, "__takes_from__"):
         return [iterator.__takes_from__()]
     if isinstance(getattr(kind, "__next__", None), FunctionType):

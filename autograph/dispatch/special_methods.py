@@ -2,7 +2,8 @@
 
 `obj.size`, `a + b` and `x in box` say nothing of the functions that they run. So while a function is traced, the
 classes of the objects that it meets have, in place of a property or special method, one that runs the converted form;
-when the trace is over, the classes are what they were. What another thread runs in the meantime means the same.
+when the trace is over, the classes are what they were. Another thread that uses the class in the meantime, and does not
+trace, runs the original by way of these.
 """
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ def _converting(name: str, value: Any, call: Call) -> Any:
 def _convert_when_called(fn: Any, call: Call) -> Callable[..., Any]:
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return call(fn)(*args, **kwargs)
+        return (fn if ambient.backend is None else call(fn))(*args, **kwargs)
 
     return run
 
@@ -152,7 +153,7 @@ def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
     def run(self: Any, /) -> Any:
         backend = ambient.backend
         if backend is None:
-            return call(fn)(self)
+            return fn(self)
         mark = backend.checkpoint()
         item = call(fn)(self)
         if backend.stops(mark):
