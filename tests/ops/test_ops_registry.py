@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from op_checks import (
     CHECKS,
@@ -86,7 +86,7 @@ def holds(op: Op, arguments: tuple[Any, ...], params: dict[str, Any]) -> None:
     check_forgetting(op, (arguments, params))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.sampled_from(UNARY), SHAPES, DTYPES, st.integers(0, 99))
 def test_random_unary(op: Op, shape: tuple[int, ...], dtype: t.DType, seed: int) -> None:
     holds(op, (array(shape, dtype, seed),), {})
