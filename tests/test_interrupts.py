@@ -201,6 +201,31 @@ def test_a_wait_for_a_compilation_is_left_at_once() -> None:
     assert found == [thread.ident]
 
 
+def test_what_work_held_is_freed_on_its_own_thread() -> None:
+    """Also if it fails or is left: the main thread's collector would lose the exception of a handler in a finalizer."""
+    freed: list[int] = []
+
+    class Held:
+        def __del__(self) -> None:
+            freed.append(threading.get_ident())
+
+    def fails(depth: int) -> None:
+        held = Held()  # noqa: F841
+        if depth:
+            try:
+                fails(depth - 1)
+            except ValueError as error:
+                raise KeyError(depth) from error
+        raise ValueError
+
+    for depth in (0, 3):
+        freed.clear()
+        with pytest.raises((ValueError, KeyError)):
+            interruptible.apart(lambda: fails(depth))
+        gc.collect()
+        assert len(freed) == depth + 1 and threading.get_ident() not in freed
+
+
 def test_what_an_object_owned_is_closed_with_the_next_work() -> None:
     closed: list[int] = []
 

@@ -11,6 +11,7 @@ import _thread
 import atexit
 import os
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -55,6 +56,7 @@ def apart(work: Callable[[], T]) -> T:
                 step()
                 outcome.append(_cleared(work))
         except BaseException as error:
+            _release_frames(error)
             outcome.append(error)
             outcome.append(None)
         finally:
@@ -75,6 +77,14 @@ def apart(work: Callable[[], T]) -> T:
         raise outcome[0]
     result: T = outcome.pop()
     return result
+
+
+def _release_frames(error: BaseException) -> None:
+    """The error, and with it its frames, may be freed on the main thread: what LLVM made and they hold must not."""
+    chain: list[BaseException] = [error]
+    for found in chain:
+        traceback.clear_frames(found.__traceback__)
+        chain += [other for other in (found.__cause__, found.__context__) if other is not None and other not in chain]
 
 
 def step() -> None:
