@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, reverse_mode
+from rule_checks import CHECKS, Point, check_own_dtype, checks_of, eager, reverse_mode, smooth
 from rule_samples import points, smooth_samples
 
 import runtime as rt
@@ -230,3 +230,35 @@ def test_compositions_at_kinks(function: Any, x: list[float], want: list[float])
         set_outputs(graph, [rt.reduce_sum(function(add_input(graph, TensorType(float64, (len(x),)))))])
     (ct,) = reverse_mode(graph, [eager(np.array(x, float))], [eager(np.float64(1))])
     np.testing.assert_allclose(ct._array, want)
+
+
+# Functions of Python's `math` on operands of other dtypes than their results, and those that not every Python has:
+# without their kernels, by what the rules give.
+
+x, y, z = (eager(np.float64(value)) for value in (3, 5, 7))
+pair, ct = eager(np.array([2.0, 4.0])), eager(np.float64(10))
+OF_PYTHON: list[tuple[str, list[Any], dict[str, Any], list[Any], float]] = [
+    ("fma", [x, y, eager(np.float32(1))], {}, [50, 30, 10], 5 + 3 + 1),
+    ("sumprod", [x, y, pair], {"count": 2}, [20, 40, [30, 50]], 2 + 4 + 3 + 5),
+    ("sumprod", [pair, x, y], {"count": 1}, [[30, 50], 20, 40], 2 + 4 + 3 + 5),
+    ("nextafter_steps", [x, y, eager(np.int64(2))], {}, [10, None, None], 1),
+    ("nextafter", [eager(np.float32(3)), y], {}, [10, None], 1),
+    ("lgamma", [eager(np.float16(1))], {}, [np.float16(-5.772)], -0.5772156649015329),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "params", "want", "slope"), OF_PYTHON)
+def test_functions_of_pythons_math(name: str, inputs: list[Any], params: dict[str, Any], want: list[Any], slope: float
+                                    ) -> None:
+    node = Applied(name, inputs, [z], params, [True] * len(inputs))
+    for found, expected, x in zip(VJP[name](node, ct), want, inputs, strict=True):
+        if expected is None:
+            assert found is None
+        else:
+            np.testing.assert_array_equal(found._array, expected)
+            assert found.type == x.type
+    ones = [eager(np.ones(x.shape, x.dtype.np)) if smooth(x.type) else None for x in inputs]
+    (tangent,) = JVP[name](node, *ones)
+    assert np.isclose(tangent._array, slope, rtol=1e-12) and tangent.dtype is float64
+    (alone,) = JVP[name](node, ones[0], *[None] * (len(inputs) - 1))
+    assert alone.dtype is float64

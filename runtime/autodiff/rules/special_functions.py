@@ -1,12 +1,12 @@
 """Rules of special functions, and of those of Python's `math`, which take scalars."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
 from runtime.autodiff.rules.broadcasting import broadcast_like, reshape_like
-from runtime.autodiff.rules.elementwise import elementwise, total
+from runtime.autodiff.rules.elementwise import total
 from runtime.autodiff.rules.registry import Applied, constant, jvp, vjp
 from runtime.core.types import int64
 from runtime.ops.concat_split import concat
@@ -24,11 +24,25 @@ def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
     return [multiply(t, apply_one(POLYGAMMA, node.inputs[0], order=node.params["order"] + 1))]
 
 
-elementwise("gamma", lambda t, x, out: t * (out * digamma(x)))
-elementwise("lgamma", lambda t, x, out: t * digamma(x))
-elementwise("nextafter", lambda t, x, y, out: t, None)
-elementwise("nextafter_steps", lambda t, x, y, steps, out: t, None, None)
-elementwise("ldexp", lambda t, x, i, out: t * exp2(cast(i, x.dtype)), None)
+# Functions of Python's `math`. Their results may have more bits than operands.
+
+def _of_first(partial: Callable[..., Any], *names: str) -> None:
+    """Register functions with a derivative by the first operand alone: `partial(t, x, out, *others)`, t times that."""
+    @vjp(*names)
+    def pull(node: Applied, ct: Any) -> Sequence[Any]:
+        x, *others = node.inputs
+        return [cast(partial(ct, cast(x, ct.dtype), node.outputs[0], *others), x.dtype), *[None] * len(others)]
+
+    @jvp(*names)
+    def push(node: Applied, t: Any, *_: Any) -> Sequence[Any]:
+        (x, *others), out = node.inputs, node.outputs[0]
+        return [None if t is None else partial(cast(t, out.dtype), cast(x, out.dtype), out, *others)]
+
+
+_of_first(lambda t, x, out: t * (out * digamma(x)), "gamma")
+_of_first(lambda t, x, out: t * digamma(x), "lgamma")
+_of_first(lambda t, x, out, *_: t, "nextafter", "nextafter_steps")
+_of_first(lambda t, x, out, i: t * exp2(cast(i, t.dtype)), "ldexp")
 
 constant("a step function: its derivative is 0 wherever it has one", "ulp")
 constant("its result is an int", "sumprod_ints")
@@ -36,19 +50,17 @@ constant("its result is an int", "sumprod_ints")
 
 @vjp("frexp")
 def _frexp(node: Applied, ct: Any, _: Any) -> Sequence[Any]:
-    return [None if ct is None else _scaled(ct, node)]
+    return [None if ct is None else cast(_scaled(ct, node), node.inputs[0].dtype)]
 
 
 @jvp("frexp")
 def _frexp_tangent(node: Applied, t: Any) -> Sequence[Any]:
-    return [_scaled(t, node), None]
+    return [_scaled(cast(t, node.outputs[0].dtype), node), None]
 
 
 def _scaled(t: Any, node: Applied) -> Any:
     return multiply(t, exp2(negative(cast(node.outputs[1], t.dtype))))
 
-
-# Sums, whose operands may be of both dtypes of Python's floats, or ints.
 
 @vjp("fsum")
 def _fsum(node: Applied, ct: Any) -> Sequence[Any]:
