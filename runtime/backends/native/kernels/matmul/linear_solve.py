@@ -5,7 +5,8 @@ double precision. Where these find that a matrix is singular, the kernel raises.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from runtime.backends.native.abi.blas import blas_symbols
 from runtime.backends.native.codegen import fusion
@@ -28,7 +29,11 @@ def _routine(w: Lowering, name: str, dtype: DType) -> tuple[str, DType]:
         raise NotNative("no LAPACK was found")
     w.module.declare(symbol, "void", *["ptr"] * {"gesv": 8, "getrf": 6, "potrf": 5}[name])
     w.long = True
-    return symbol, complex128 if dtype.is_complex else float64
+    return symbol, _wide(dtype)
+
+
+def _wide(dtype: DType) -> DType:
+    return complex128 if dtype.is_complex else float64
 
 
 def _square(w: Lowering, node: Node, x: Leaf, values: Sequence[Value]) -> Index:
@@ -114,13 +119,48 @@ def cholesky(w: Lowering, node: Node, matrix: Value) -> Value:
 def det(w: Lowering, node: Node, matrix: Value) -> Value:
     """As NumPy: the product of the signs on the diagonal times exp of the sum of the logarithms."""
     assert isinstance(matrix, Array)
+    b, dtype, wide = w.b, matrix.dtype, _wide(matrix.dtype)
+    target = w.memory(dtype, matrix.dims[:-2])
+
+    def store(place: Sequence[Index], singular: Val, sign: Val, total: Val) -> None:
+        grown = call_library(b, "exp", total)
+        if dtype.is_complex:
+            grown = joined(b, (grown, literal(float64, 0)))
+        value = b.select(singular, literal(wide, 0), combine(b, "reduce_prod", wide, sign, grown))
+        target.store(b, place, cast(b, value, wide, dtype))
+
+    _factored(w, node, matrix, store)
+    return _result(w, target)
+
+
+@lowers("slogdet")
+def slogdet(w: Lowering, node: Node, matrix: Value) -> tuple[Value, Value]:
+    assert isinstance(matrix, Array)
+    b, dtype, wide = w.b, matrix.dtype, _wide(matrix.dtype)
+    real = dtype.real_dtype
+    signs, logarithms = w.memory(dtype, matrix.dims[:-2]), w.memory(real, matrix.dims[:-2])
+
+    def store(place: Sequence[Index], singular: Val, sign: Val, total: Val) -> None:
+        signs.store(b, place, cast(b, b.select(singular, literal(wide, 0), sign), wide, dtype))
+        nothing = literal(float64, -math.inf)
+        logarithms.store(b, place, cast(b, b.select(singular, nothing, total), float64, real))
+
+    _factored(w, node, matrix, store)
+    return _result(w, signs), _result(w, logarithms)
+
+
+def _result(w: Lowering, target: Leaf) -> Value:
+    return target if target.dims else Scalar(target.dtype, w.b.load(llvm_type(target.dtype), target.pointer))
+
+
+def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[Index], Val, Val, Val], None]) -> None:
+    """For each matrix `store` its place, whether it is singular, the sign of the determinant and the logarithm of its
+    absolute value."""
     b, dtype = w.b, matrix.dtype
     routine, wide = _routine(w, "getrf", dtype)
     x = w.leaf(matrix)
     size = _square(w, node, x, [x])
-    lead = x.dims[:-2]
     a, pivots = w.memory(wide, [size, size]), w.memory(int64, [size])
-    target = w.memory(dtype, lead)
 
     def one(place: Sequence[Index]) -> None:
         _turned(w, Leaf(dtype, x.dims[-2:], x.address(b, [*place, 0, 0])), a)
@@ -137,18 +177,12 @@ def det(w: Lowering, node: Node, matrix: Value) -> Value:
             logarithm = call_library(b, "log", length)
             return [combine(b, "reduce_prod", wide, state[0], sign), b.fadd(state[1], logarithm)]
 
-        nothing = literal(float64, 0)
         (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
         first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negated on the way, other zeros were negative
-        sign, total = b.folded(0, size, [first, nothing], factor)
-        grown = call_library(b, "exp", total)
-        if dtype.is_complex:
-            grown = joined(b, (grown, nothing))
-        value = b.select(singular, literal(wide, 0), combine(b, "reduce_prod", wide, sign, grown))
-        target.store(b, place, cast(b, value, wide, dtype))
+        sign, total = b.folded(0, size, [first, literal(float64, 0)], factor)
+        store(place, singular, sign, total)
 
-    fusion.nest(b, lead, one, parallel=False)
-    return target if lead else Scalar(dtype, b.load(llvm_type(dtype), target.pointer))
+    fusion.nest(b, x.dims[:-2], one, parallel=False)
 
 
 def _sign(b: Builder, dtype: DType, x: Val) -> tuple[Val, Val]:
