@@ -210,7 +210,7 @@ def test_what_work_held_is_freed_on_its_own_thread() -> None:
             freed.append(threading.get_ident())
 
     def fails(depth: int) -> None:
-        held = Held()  # noqa: F841
+        held = Held()
         if depth:
             try:
                 fails(depth - 1)
