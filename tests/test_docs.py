@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import fnmatch
 import importlib
 import inspect
 import io
@@ -88,6 +89,49 @@ def test_set_up_is_two_commands():
     assert main.startswith("python3 -m venv .venv ") and main.endswith(" examples/quickstart.py")
     assert " '.[test]' " in tests and " -m pytest -n auto" in tests
     assert "sed -n '/^```bash$/,/^```$/{/^```/!p}' README.md" in (ROOT / ".ci/run").read_text()
+
+
+def prose(document):
+    """The text of a document without its blocks."""
+    return BLOCK.sub("", (ROOT / document).read_text())
+
+
+SOURCES = [path for folder in ("autograph", "runtime", "tests", "examples", "benchmarks")
+           for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_files_that_documents_name_exist(document):
+    """A name in backticks that looks like a path is one: of the repository, or of a file below one of its folders."""
+    paths = ["/" + path.relative_to(ROOT).as_posix() for path in SOURCES]
+    folders = "autograph|runtime|tests|examples|benchmarks"
+    for name in re.findall(rf"`([\w./*]+\.py|(?:{folders})/[\w/.*]*)[`:]", prose(document)):
+        assert any(ROOT.glob(name)) or any(fnmatch.fnmatch(path, f"*/{name}") for path in paths), f"{document}: {name}"
+
+
+def test_names_in_the_architecture_exist():
+    """An identifier in backticks in docs/architecture.md occurs in the source, or in what a block prints."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    assert len(text.split()) <= 3_500
+    shown = [block for _, _, block, _ in blocks(text)]
+    words = set(re.findall(r"\w+", "\n".join([*shown, *(path.read_text() for path in SOURCES)])))
+    for name in re.findall(r"`@?(?!\w+\.py`)([A-Za-z_][\w.]*)`", prose("docs/architecture.md")):
+        assert words.issuperset(name.split(".")), name
+
+
+def test_the_newest_version_in_the_changelog_is_the_projects():
+    """The changelog is a list of changes by version, which one reads in a few minutes."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    assert re.search(r"^## (\S+)", text, re.M)[1] == version == ag.__version__
+    assert len(text) <= 12_000
+
+
+def test_readme_is_read_in_ten_minutes():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 2_500 and "`python -m pytest -n auto -m \"not slow\"`" in text
+    limits = re.search(r"^## Limits$(.*?)^## ", text, re.M | re.S)[1]
+    assert len(limits.splitlines()) <= 25
 
 
 # --- Docstrings -----------------------------------------------------------------------------------------------
