@@ -235,28 +235,26 @@ def reason(test: str) -> str | None:
 
 PROOFS = {
     "bytecode": """\
-The test prints the names and constants in the code object of `dis.code_info`, which is converted, and compares them
-with a text. The function is of the form
+The tests print the names and constants in the code object of `dis.code_info` and compare them with a text.
+`dis.code_info` has the form
 
     def f(x):
         return g(x)
 
-and what is compared is that `f.__code__.co_names` is `('g',)`. Two functions of equal code, globals, defaults and cells
-do the same. So if conversion leaves this code as it is, `f(x)` calls the function `g` of its module, whose `if x > 0`
-asks a tensor for its truth. If it does not, the test sees it. (To change the code of `g` instead, for all its callers,
-moves the difference to a test that prints `g`.)
+and the tests require that `f.__code__.co_names` is `('g',)`. A function whose code object is unchanged calls the
+unconverted `g`, which cannot stage `if x > 0`. So either the code object differs, which the test sees, or the callee
+does not convert. (Replacing the code of `g` for all its callers moves the difference to a test that prints `g`.)
 """,
     "frames": """\
-The test, or the module that it tests, goes from frame to frame by `f_back`, shows the stack, or steps through code by a
-trace function. Where the converted form runs, operators stand between the frame of a function and those of its bodies.
-(`sys._getframe` and the level of `warnings.warn` count the user's frames alone, and tracebacks show no others.)
+The tests, or the modules they test, follow `f_back`, print the stack, or step through code by a trace function. In the
+converted form frames of operators lie between the frame of a function and those of its bodies. (`sys._getframe` and
+the `stacklevel` of `warnings.warn` count only the user's frames, and tracebacks show only these.)
 """,
     "depth": """\
-The test recurses until just below the limit: each statement that is converted takes two frames more.
+The tests recurse to just below the recursion limit, and each converted statement takes two more frames.
 """,
     "lifetime": """\
-The test counts the references to an object that an error leaves: the frames of operators hold it until the error is
-handled.
+The tests count references to an object after an exception; the frames of operators hold one until it is handled.
 """,
 }
 _STACK = """pdb sets a trace function while functions of doctest run, and doctest then sets coverage's again: by then

@@ -49,13 +49,19 @@ def page(found: list[Comparison], unable: list[str], rate: Rate) -> str:
     lines = [
         "# The standard library under CPython's own tests",
         "",
-        "Written by `python -m tests.stdlib`, which runs CPython's tests for each module in a process of its own, "
-        "unconverted and converted, and compares the outcomes test by test. *converted*: all functions of the module "
-        "(methods, properties, lambdas, nested functions; of a package, those of all its modules) are converted. "
-        "*recursive*: all that they call is, too, when it is called, in whatever module, and in the tests. What "
-        "differs is run again both ways, and counts if it differs three times. Times are processor time of the tests, "
-        "by that of the tests unconverted, where that is more than a tenth of a second; in *recursive* they include "
-        "conversion.",
+        "Converted code has to mean what Python means. To check that, `python -m tests.stdlib` converts modules of "
+        "the standard library, runs CPython's own tests on them, compares each outcome with that of the "
+        "unconverted module, and writes this page. Each module is tested in a process of its own.",
+        "",
+        "- *converted*: all functions of the module, or of the package's modules, are converted: methods, "
+        "properties, lambdas and nested functions included.",
+        "- *recursive*: their callees, and the functions of the tests, are converted too, when they are called.",
+        "- A test that differs is repeated both ways, and counts if it differs three times.",
+        "- Times are the processor time of the tests, divided by that of the unconverted tests where that is more "
+        "than 0.1 s. In *recursive* they include conversion. Here the converted form runs on plain values, for the "
+        "sake of the test; outside a trace the original runs, at its own speed.",
+        "",
+        "## Results",
         "",
         *(f"- {line}" for line in summary(found, MODES).splitlines()),
         f"- {rate}",
@@ -73,9 +79,8 @@ def page(found: list[Comparison], unable: list[str], rate: Rate) -> str:
     if bad:
         lines += ["", "What differs:", "", *bad]
     lines += ["", "## What cannot be kept", "",
-              "The converted form runs here on plain values, which outside of a trace the original code does. The "
-              "first of these tests differ with any converter of source: a run fails if one of them does not. The "
-              "others may differ; a run fails if any other test does."]
+              "The tests of the first group differ with any source converter, and have to differ for the run to pass. "
+              "Those of the other groups may differ. A run fails if any other test differs."]
     for key, proof in PROOFS.items():
         names = [name for name, why in {**INHERENT, **OF_FRAMES}.items() if why == key]
         lines += ["", *(f"- `{name}`" for name in names), "", proof.rstrip()]
