@@ -5,12 +5,17 @@ autograph has to be told. `autograph/core/backend.py` says what else a backend m
 """
 from __future__ import annotations
 
+import itertools
 import operator
 from dataclasses import dataclass
 
 import autograph as ag
 
 # --- A library: expressions that are evaluated later -----------------------------------------------------------
+
+
+def binary(fn):
+    return lambda self, other: Sym(fn, (self, other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,20 +25,8 @@ class Sym:
     fn: object
     args: tuple = ()
 
-    def __add__(self, other):
-        return Sym(operator.add, (self, other))
-
-    def __sub__(self, other):
-        return Sym(operator.sub, (self, other))
-
-    def __mul__(self, other):
-        return Sym(operator.mul, (self, other))
-
-    def __mod__(self, other):
-        return Sym(operator.mod, (self, other))
-
-    def __gt__(self, other):
-        return Sym(operator.gt, (self, other))
+    __add__, __sub__, __mul__, __mod__, __gt__ = map(
+        binary, (operator.add, operator.sub, operator.mul, operator.mod, operator.gt))
 
     def __bool__(self):
         raise TypeError("a Sym has no value yet")
@@ -50,38 +43,23 @@ def evaluate(value, known):
         return known[value]
     if not callable(value.fn):
         raise KeyError(value.fn)
-    if getattr(value.fn, "lazy", False):  # it evaluates what it needs
+    if value.fn in (choose, loop):  # these evaluate what they need
         return value.fn(known, *value.args)
     return value.fn(*[evaluate(arg, known) for arg in value.args])
 
 
-def lazy(fn):
-    fn.lazy = True
-    return fn
-
-
-@lazy
 def choose(known, test, then, orelse):
     return evaluate(then if evaluate(test, known) else orelse, known)
 
 
-@lazy
-def loop(known, place, test, variables, after, start):
-    """The variable at `place` after a `while`: `after` are the expressions of an iteration."""
+def loop(known, place, items, test, symbols, after, start):
+    """The variable at `place` after a loop over `items`, or over nothing in particular (None), while `test` holds.
+    `symbols` are the item and the variables, `after` the expressions of these after an iteration."""
     values = [evaluate(value, known) for value in start]
-    while True:
-        inside = {**known, **dict(zip(variables, values))}
-        if not evaluate(test, inside):
-            return values[place]
-        values = [evaluate(value, inside) for value in after]
-
-
-@lazy
-def fold(known, place, items, item, variables, after, start):
-    """The variable at `place` after a `for`."""
-    values = [evaluate(value, known) for value in start]
-    for each in evaluate(items, known):
-        inside = {**known, item: each, **dict(zip(variables, values))}
+    for count, item in enumerate(itertools.repeat(None) if items is None else evaluate(items, known)):
+        inside = {**known, **dict(zip(symbols, (item, *values)))}
+        if (items is None or count) and not evaluate(test, inside):
+            break
         values = [evaluate(value, inside) for value in after]
     return values[place]
 
@@ -100,16 +78,17 @@ class Backend(ag.Backend):
                      for then, orelse in zip(true_fn(*init), false_fn(*init)))
 
     def while_loop(self, test_fn, body_fn, init, names, options):
-        variables = tuple(Sym(name) for name in names)
-        test, after = test_fn(*variables), body_fn(*variables)
-        return tuple(Sym(loop, (place, test, variables, after, init)) for place in range(len(init)))
+        variables = [Sym(name) for name in names]
+        return results(None, test_fn(*variables), [None, *variables], body_fn(*variables), init)
 
     def reduce(self, iterable, body_fn, test_fn, init, names, options):
-        if test_fn is not None:
-            raise NotImplementedError("this backend has no `break` in a `for`")
-        item, variables = Sym("item"), tuple(Sym(name) for name in names)
-        after = body_fn(item, *variables)
-        return tuple(Sym(fold, (place, iterable, item, variables, after, init)) for place in range(len(init)))
+        item, *variables = symbols = [Sym(name) for name in ("item", *names)]
+        test = True if test_fn is None else test_fn(*variables)
+        return results(iterable, test, symbols, body_fn(item, *variables), init)
+
+
+def results(items, test, symbols, after, init):
+    return tuple(Sym(loop, (place, items, test, symbols, after, init)) for place in range(len(init)))
 
 
 ag.register(Sym, Backend())

@@ -215,11 +215,15 @@ STAGING: dict[str, tuple[str, Callable[..., Any]]] = {
     "while loses its state": ("while_loop", lambda real: lambda t, b, init, *rest: (real(t, b, init, *rest), init)[1]),
     "for forgets to be left": ("reduce", lambda real: lambda xs, body, test, *rest: real(xs, body, None, *rest)),
     "ternary takes the other value": (
-        "if_exp", lambda real: lambda p, then, orelse, *state: real(p, orelse, then, *state)),
-    "and is or": ("and_", lambda real: BACKEND.or_),
-    "not is identity": ("not_", lambda real: lambda value: value),
+        "if_exp", lambda real: lambda p, then, orelse, *state: (
+            real(p, then, orelse, *state) if None in (then, orelse) else real(p, orelse, then, *state))),
+    "and is or": ("if_exp", lambda real: lambda p, then, orelse, *state: (
+        real(p, orelse, then, *state) if orelse is None else real(p, then, orelse, *state))),
+    "not is identity": ("operation", lambda real: lambda name, *operands: (
+        operands[0] if name == "not_" else real(name, *operands))),
     "assert passes": ("assert_", lambda real: lambda test, message: None),
-    "x is None is never so": ("is_none", lambda real: lambda value: False),
+    "x is None is never so": ("operation", lambda real: lambda name, *operands: (
+        False if name == "is_" and operands[1] is None else real(name, *operands))),
 }
 
 

@@ -1,11 +1,14 @@
-"""The seam between converted code and an array framework.
+"""The seam between converted code and an array framework: what a framework may answer, and how values find it.
 
-A framework plugs in by type: `register(cls, backend)`. An `ag__` operator looks for the `Backend` of a value; a value
-that has none is plain Python.
+`register(cls, backend)` plugs a framework in. An `ag__` operator of converted code looks for the `Backend` of a value
+by its type, or asks the one that traces in this thread (`ambient.backend`); what neither answers for is plain Python.
 
-The operators read the state of a converted statement from closure cells and hand the backend pure functions
-from state to state: `fn(*values) -> values`. Such a function may be called any number of times; each call
-leaves the user's cells as it found them.
+- A class that derives from `Backend` has to answer four questions, which come first; the others have Python's answers.
+- The operators read the state of a converted statement from closure cells, and hand over pure functions from state to
+  state (`Body`). These may be called any number of times; each call leaves the user's cells as it found them.
+- Values with contents of their own may have the methods of the protocols `MutableValue`, `Substitute`, `Wrapper` and
+  `GeneratorExpression`; nothing else is asked of a value.
+- A backend that traces sets `ambient.backend`, and resets it when its trace ends.
 """
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "Handler", "ListItems", "ambient", "announced", "answered",
-    "backend_for", "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register",
-    "register_keyed",     "replacing",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
+    "RaisedBy", "Refused", "Substitute", "Wrapper", "ambient", "answered", "backend_for", "backend_of", "deciding",
+    "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "register_keyed", "replacing",
     "staging_backend",
 ]
 
@@ -77,15 +80,77 @@ class Handler(NamedTuple):
     """Whether the body takes the error, before the state."""
 
 
+class MutableValue(Protocol):
+    """A value that changes in place, as a list does: where staged code changes it, it is state as a whole."""
+
+    def __leaves__(self) -> Sequence[Any]:
+        """The tensors, or other values of the backend's, that it holds."""
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        """Another value of this kind, which holds these."""
+
+    def __become__(self, leaves: Sequence[Any]) -> None:
+        """Hold these from now on."""
+
+
+class Substitute(Protocol):
+    """What stands for an object of Python's that only the graph knows. Its attributes and items are none of the user's,
+    so that none of them is state."""
+
+    __stands_for__: type
+    """The class of the object."""
+
+
+class Wrapper(Protocol):
+    """What has another value in it: one that may be None, or not be bound."""
+
+    def __wraps__(self) -> Any:
+        """That value."""
+
+
+class GeneratorExpression(Protocol):
+    """What a backend makes of a generator expression."""
+
+    def __clause__(self) -> Any:
+        """The clause that it was made of: the body of a loop over the generator goes into the loops of this."""
+
+
+Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
+"""Why code cannot be traced:
+
+- `changed`: a body changes an object that is no state, which happens once, while it is traced;
+- `advanced`: so it does with an iterator that was made outside of it;
+- `outside`: it takes an item of such an iterator, of a kind that does not tell where it is;
+- `left`: an item is taken of an iterator after a loop over it that a staged value may have left;
+- `unrolled`: a loop over Python values, which a staged value may leave, went past `unroll_budget`.
+"""
+Part = Literal["value", "keys", "attribute", "attributes"]
+"""What of a value is about to be used: itself, as what a variable or item has; the keys of a dict, or of a view of it;
+one attribute, or all of them."""
+RaisedBy = Literal["python", "graph", "staging"]
+"""What an exception is: the user's own; one that stands for what the graph raises, raised again by a handler that is
+traced; or an error about staging itself, which no handler of the user's is to see."""
+_REFUSALS: Final[Mapping[Refused, tuple[str, str]]] = {
+    "changed": ("{name!r}, of type {kind}, changes here, which happens once, while the body is traced",
+                "Assign a new value to it instead."),
+    **dict.fromkeys(("advanced", "outside"), (
+        "an item is taken of {name!r}, of type {kind}, which happens once, while the body is traced",
+        "Take the items before.")),
+    "left": ("a staged value decides how many items a loop takes of this {kind}", "Take the items before."),
+    "unrolled": ("this loop over Python values has more iterations than the budget, each of which is staged by itself",
+                 "Loop over a staged value."),
+}
+
+
 class Backend(Protocol):
     """What an array framework gives to run converted control flow as a graph.
 
     A class that derives from this one has to answer four questions, which come first: whether a value is to be staged,
-    and what a branch and the two loops become. What it does not answer besides means that its values are not of use
-    there (a TypeError that says so), or that Python's own answer holds. `examples/own_backend.py` is a whole one.
+    and what a branch and the two loops become. Of the others a default says that values are of no use there, by a
+    TypeError, or gives Python's own answer. `examples/own_backend.py` is a whole backend.
 
-    State values are whatever the user's variables hold: tensors, Python values, containers of these, or
-    `UNBOUND`. Each control-flow method returns the final values of the state, in the order of `names`.
+    State values are whatever the user's variables hold: tensors, Python values, containers of these, or `UNBOUND`. Each
+    control-flow method returns the final values of the state, in the order of `names`, the user's names of them.
     """
 
     def stages(self, value: Any) -> bool:
@@ -111,233 +176,136 @@ class Backend(Protocol):
 
     # Other control flow.
 
-    def if_exp(self, pred: Any, then: Body, orelse: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """The value of the operand that is chosen, and the state after it. An operand is a body that gives both;
-        the state is what the operands turn out to change: most often nothing."""
-        return self.cond(pred, then, orelse, init, ("value", *names))
-
-    def and_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """As `if_exp`."""
-        return self.cond(left, right, _Operand(left), init, ("value", *names))
-
-    def or_(self, left: Any, right: Body, init: Values, names: tuple[str, ...]) -> Values:
-        """As `if_exp`."""
-        return self.cond(left, _Operand(left), right, init, ("value", *names))
-
-    def not_(self, value: Any) -> Any:
-        return self.cond(value, _Operand(False), _Operand(True), (), ("value",))[0]
+    def if_exp(
+        self, pred: Any, then: Body | None, orelse: Body | None, init: Values, names: tuple[str, ...]
+    ) -> Values:
+        """The value of `then if pred else orelse`, and the state after it. An operand is a body that gives both; None
+        is `pred` itself, so that `a and b` has no `orelse`, and `a or b` no `then`. The state is what the operands turn
+        out to change: most often nothing."""
+        itself = _Operand(pred)
+        return self.cond(pred, then or itself, orelse or itself, init, ("value", *names))
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
-        raise self.no_meaning("an assertion on this value is not staged", "Assert what Python knows.")
+        """`assert test, message()`."""
+        raise self.error("an assertion on this value is not staged", "Assert what Python knows.")
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
         """The state after `try: body()` with handlers. `read` gives the state at any moment while the body runs."""
-        raise self.no_meaning("a `try` is not staged", "Take what stages out of it.")
+        raise self.error("a `try` is not staged", "Take what stages out of it.")
 
-    def generator(self, clause: Any) -> Any:
-        """The staged form of a generator expression (a `clauses.Clause`), which has `__clause__`: a method that gives
-        the clause when a loop runs over it. Either its iterable is the backend's, or the backend is tracing."""
-        raise self.no_meaning("a generator expression over this value is not staged", "Write a loop.")
+    def generator(self, clause: Any) -> GeneratorExpression:
+        """The staged form of a generator expression, whose iterable is the backend's, or which is met in a trace.
+        `clause` (`autograph.backend.Clause`) has `iterable`, `element` and `test`, or None; these two take
+        `clause.arguments(item)`; an element that is a clause itself is an inner `for`."""
+        raise self.error("a generator expression over this value is not staged", "Write a loop.")
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
         """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
-        raise self.no_meaning(f"the number of items of {what} is not known", remedy)
+        raise self.error(f"the number of items of {what} is not known", remedy)
 
-    def no_meaning(self, what: str, remedy: str) -> Exception:
+    # Errors.
+
+    def error(self, what: str, remedy: str) -> Exception:
         """The error for what a staged value cannot be used for."""
         return TypeError(f"{what}\n{remedy}" if remedy else what)
 
-    # The trace. `ambient.backend` is the backend that is tracing, if any.
+    def refusal(self, why: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
+        """The error, at a line of the user's, for code that cannot be traced. `subject` is the object that it uses, and
+        `name` what the user calls this."""
+        what, remedy = _REFUSALS[why]
+        what = what.format(name=name, kind=type(subject).__name__)
+        return TypeError(format_error(filename, lineno, None, what, remedy))
+
+    def raised_by(self, error: BaseException) -> RaisedBy:
+        """What an exception that leaves traced code is."""
+        return "python"
+
+    # The trace. All but `unroll_budget` are asked only while this backend is `ambient.backend`.
 
     def checkpoint(self) -> object:
-        """A mark in the graph being traced; called only while this backend is `ambient`."""
+        """A mark in the graph that is traced."""
         return None
 
     def rollback(self, mark: object) -> None:
         """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
 
-    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
-        """Whether what was traced since `mark`, of `checkpoint`, may raise one of `kinds` when the graph runs."""
-        return False
-
-    def stops(self, mark: Any) -> bool:
-        """Whether what was traced since `mark`, of `checkpoint`, may raise StopIteration when the graph runs."""
+    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
+        """Whether what was traced since `mark` may raise one of `kinds` when the graph runs; with `declared`, whether
+        it says so itself, as against code that may raise anything."""
         return False
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         """An error if the graph may raise one of `kinds` for what was traced in these lines of the user's."""
 
-    def is_staged_error(self, error: BaseException) -> bool:
-        """Whether an exception stands for what only the graph raises: a handler that is traced raised it again."""
+    def body_ended(self, error: BaseException | None) -> None:
+        """Told of each end of a body, and of each error that leaves one, while the state is what it was there."""
+
+    def escapes(self, value: Any, origin: Any) -> None:
+        """Told of each list, dict or object that a body leaves in its state: `value` is `origin`, which was there
+        before the body, or a copy of it with the contents at the end."""
+
+    def may_alias(self, value: Any) -> bool:
+        """Whether another name may have this list, dict or object, too, for all that is known."""
         return False
-
-    def hides(self, error: BaseException) -> bool:
-        """Whether an error is about staging itself, so that no handler of the user's is to see it."""
-        return False
-
-    def refuse_in_body(self, what: str, remedy: str) -> None:
-        """An error that says so if a body is being traced."""
-
-    def left_by(self, error: BaseException | None) -> None:
-        """Told of each error that leaves a body while it is traced, and (None) of each end of a body, while the state
-        is what it was there."""
-
-    # What bodies do to objects that are no state, or that several names may have.
-
-    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
-        """The error where the body in that line changes an object of type `kind`, which is no state: the body is traced
-        once, however often it runs."""
-        return TypeError(format_error(filename, lineno, None, f"{name!r}, of type {kind.__name__}, changes here, which"
-                                      " happens once, while the body is traced", "Assign a new value to it instead."))
-
-    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
-        """The error where a body advances, in that line, an iterator of type `kind` that was made outside of it."""
-        return TypeError(format_error(filename, lineno, None, f"an item is taken of {name!r}, of type {kind}, which "
-                                      "happens once, while the body is traced", "Take the items before."))
-
-    def left_iterator(self, iterator: Any, lineno: int) -> Exception:
-        """The error where an item is taken of an iterator after the loop in that line, which a staged value may leave:
-        only the graph knows where the iterator is."""
-        return TypeError("a staged value decides how many items a loop takes of this iterator")
-
-    def outside_iterator(self, iterator: Any, name: str) -> Exception:
-        """The error where a body takes an item of an iterator, which does not tell where it is, and was made outside of
-        the body."""
-        return TypeError(f"an item is taken of {name!r}, which happens once, while the body is traced")
-
-    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
-        """The error for a loop over Python values that went past `unroll_budget`."""
-        return RuntimeError(format_error(filename, lineno, None, f"this loop has more than {self.unroll_budget} "
-                                         "iterations, each of which is staged by itself", "Loop over a staged value."))
 
     @property
     def unroll_budget(self) -> int:
-        """Iterations that a loop over Python values may unroll after a tensor decided whether to leave it."""
+        """Iterations that a loop over Python values may unroll after a staged value decided whether to leave it."""
         return 1000
 
-    def leaves(self, value: Any, origin: Any) -> None:
-        """Told at the end of a body of a list, dict or object `value` that it leaves: it is `origin`, which was there
-        before, or a copy of it as it was at the end."""
+    # Values. Operators of containers are asked only while this backend traces.
 
-    def may_be_others(self, value: Any) -> bool:
-        """Whether a list, dict or object is, for all that is known, one that another name has, too."""
-        return False
+    def operation(self, name: str, *operands: Any) -> Any:
+        """An operator of Python's by its name in the module `operator`: `not_` and `is_` of a value of the backend's,
+        which `is_` may compare with None, True or False; `contains`, `getitem`, `delitem`, arithmetic and comparisons
+        of containers, whose items, keys or indices may be the backend's; `mod` of text."""
+        if name == "not_":
+            return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
+        return getattr(operator, name)(*operands)
 
-    # Containers: of Python's, with values or indices of the backend's, and values of its own.
-
-    def replaces(self, target: Any) -> bool:
+    def is_immutable(self, target: Any) -> bool:
         """Whether a value does not change in place: what `setitem` gives for it is another."""
         return False
 
-    def setitem(self, target: Any, index: Any, value: Any) -> Any:
-        """What `target` becomes by `target[index] = value`."""
+    def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
+        """What `target` is after `target[index] = value`: itself, or another value if it is immutable. It is the
+        backend's, or a list or dict with an index that is. `around` is what the list is an item of, in
+        `around[i][index] = value`."""
         target[index] = value
         return target
-
-    def item(self, container: Any, index: Any) -> Any:
-        """`container[index]` for a Python list, tuple, range or dict; the index, or a bound of the slice, is the
-        backend's."""
-        return container[index]
-
-    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
-        """`container[index] = value` for a Python list or dict; the index is the backend's. `around`: what the list is
-        an item of in `around[i][index] = value`, else None."""
-        container[index] = value
-
-    def delete_item(self, container: Any, index: Any) -> None:
-        """`del container[index]` for a list whose items are the backend's, or a dict."""
-        del container[index]
-
-    def container_operation(self, name: str, left: Any, right: Any) -> Any:
-        """`left + right` or the like, by its name in the module operator, of which one is a list or dict: its items, or
-        what it meets, may be the backend's."""
-        return getattr(operator, name)(left, right)
 
     def list_item(self, value: Any) -> Any:
         """What stands for `value` in a list that a staged comprehension makes."""
         return value
 
-    def contains(self, container: Any, value: Any) -> Any:
-        """`value in container`, for a tuple, list, set or range; the value, an item or a bound is the backend's."""
-        return value in container
+    def check(self, value: Any, part: Part, name: str = "") -> None:
+        """Before `part` of a value is used, which a staged branch may have left unbound: to raise, when the graph runs,
+        if the value or its attribute `name` is not there; an error if only the graph knows which keys or attributes
+        there are."""
 
-    def compare(self, name: str, left: Any, right: Any) -> Any:
-        """`left < right` or the like, by its name in the module operator, of what may be containers of its values."""
-        return getattr(operator, name)(left, right)
+    def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
+        """What `test` says of the subject of a `match`, which may be None; without a test, which only Python can match,
+        the subject itself: an error if it may be None."""
+        return value if test is None else test(value)
 
-    def method_of_dict(self, method: Any) -> Any:
-        """What to call in place of a method, written in C, of a dict: of an argument perhaps only the graph knows the
-        keys."""
-        return method
+    def text(self, parts: Sequence[Any]) -> Any:
+        """An f-string of these parts, some of which `builtins[format]` gave."""
+        return "".join(parts)
 
-    def method_of_sequence(self, method: Any) -> Any:
-        """What to call in place of a method, written in C, of a list or tuple: its items may be the backend's."""
-        return method
-
-    def check_keys(self, value: Any) -> None:
-        """An error if only the graph knows which keys a dict has; `value` is the dict, or a view of it."""
-
-    # What may be None or not be there, as a staged branch may have left it.
-
-    def is_none(self, value: Any) -> Any:
-        """`value is None`, for a value that a staged branch may have set to None."""
-        return value is None
-
-    def is_same(self, value: Any, other: Any) -> Any:
-        """`value is other`, of which one is the backend's, and may be None."""
-        return value is other
-
-    def is_bool(self, value: Any, wanted: bool) -> Any:
-        """`value is wanted`: of a bool scalar that is staged or not, whether it is that."""
-        return value is wanted
-
-    def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
-        """What `test` says of a value of the backend's, which may be None."""
-        return test(value)
-
-    def matched(self, value: Any) -> Any:
-        """The subject of a `match` whose patterns only Python can match: an error if it may be None."""
-        return value
-
-    def read(self, value: Any) -> Any:
-        """The value of a variable that is read, to raise when the graph runs if it is not bound there."""
-        return value
-
-    def check_attribute(self, value: Any, name: str) -> None:
-        """To raise when the graph runs if an attribute is not there, which staged code set on some ways only."""
-
-    def check_attributes(self, value: Any) -> None:
-        """An error if only the graph knows which attributes an object has."""
-
-    # Python's builtins, text, and code that runs as it is.
+    # Callees.
 
     builtins: Mapping[Any, Callable[..., Any]] = {}
     """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
-    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type` and `dict` are for any argument,
-    and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend traces."""
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format` are for any
+    argument, and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend
+    traces."""
 
-    def text(self, parts: Sequence[Any]) -> Any:
-        """An f-string of these parts, some of which `formatted` gave."""
-        return "".join(parts)
-
-    def formatted(self, value: Any, spec: Any) -> Any:
-        """What an f-string has of a value with this spec."""
-        return format(value, spec)
-
-    def percent(self, text: str, values: Any) -> Any:
-        """`text % values`."""
-        return text % values
-
-    def looks(self, fn: Any) -> bool:
-        """Whether `given` is to be asked for `fn`, which runs as it is: it is written in C, or of a library."""
-        return False
-
-    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-        """What to call in place of such a callee with these arguments, while this backend traces."""
-        found: Callable[..., Any] = fn
-        return found
+    def callee(self, fn: Any) -> Any:
+        """What to call in place of `fn`, which no conversion reaches: it is written in C, or of a library, or a method
+        of a list, tuple or dict. Its arguments may be the backend's, or have values of the backend's in them."""
+        return fn
 
 
 class _Operand:
@@ -382,10 +350,8 @@ def register(cls: type, backend: Backend) -> None:
     _registered[cls] = backend
     plain.discard(cls)
     with _lock:
-        if backend not in announced:
-            announced.append(backend)
-            answered.update(fn for fn in getattr(backend, "builtins", ()) if type(fn) is BuiltinFunctionType
-                            and fn.__self__ is not builtins)
+        answered.update(fn for fn in backend.builtins if type(fn) is BuiltinFunctionType
+                        and fn.__self__ is not builtins)
 
 
 plain: Final[set[type]] = {
@@ -396,8 +362,6 @@ plain: Final[set[type]] = {
 """Types of Python's own that have no backend: to look here is quicker than to ask them."""
 
 
-announced: Final[list[Backend]] = []
-"""The backends that there are, which calls of functions in C and of libraries ask (`looks`, `builtins`)."""
 answered: Final[set[BuiltinFunctionType]] = set()
 """Functions of modules in C that a backend answers for while it traces."""
 
@@ -439,7 +403,7 @@ def backend_for(cls: type) -> Backend | None:
 def replacing(value: Any) -> Backend | None:
     """The backend of a value that does not change in place, such as a tensor; None for any other."""
     found = backend_of(value)
-    return found if found is not None and found.replaces(value) else None
+    return found if found is not None and found.is_immutable(value) else None
 
 
 def staging_backend(value: Any) -> Backend | None:
@@ -452,5 +416,5 @@ def deciding(value: Any) -> Backend | None:
     """`staging_backend`, where the truth of a value or its items are asked for: an error for a dict of whose keys only
     the backend knows that is tracing whether they are there."""
     if type(value) in keyed and ambient.backend is not None:
-        ambient.backend.check_keys(value)
+        ambient.backend.check(value, "keys")
     return staging_backend(value)

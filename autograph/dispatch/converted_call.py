@@ -35,8 +35,6 @@ from autograph.core.lost_iterators import check_items, lost
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_body, is_converted, is_internal, prune
 from autograph.dispatch import special_methods
-from autograph.dispatch.foreign_calls import looked_at
-from autograph.dispatch.impure_builtins import asks_anew, text_of
 
 __all__ = ["CONVERTER", "Converter", "Maker", "at_work", "call", "makers", "meet", "remember"]
 
@@ -119,16 +117,14 @@ def _callee(fn: Any) -> Any:
     if cls is MethodType:
         function = fn.__func__
         if ambient.backend is not None and type(fn.__self__) in keyed:
-            return ambient.backend.method_of_dict(fn)
+            return ambient.backend.callee(fn)
         converted = _function(function) if type(function) is FunctionType else function
         return fn if converted is function else MethodType(converted, fn.__self__)
     if cls is BuiltinFunctionType:
         return _overrides.get(fn, fn) if ambient.backend is None else _builtin_while_tracing(ambient.backend, fn)
-    if cls is MethodWrapperType and ambient.backend is not None:
-        if has_staged_items(fn.__self__):
-            return ambient.backend.method_of_sequence(fn)
-        if type(fn.__self__) in keyed:
-            return ambient.backend.method_of_dict(fn)
+    if cls is MethodWrapperType and ambient.backend is not None and (
+            has_staged_items(fn.__self__) or type(fn.__self__) in keyed):
+        return ambient.backend.callee(fn)
     if cls is type:
         if ambient.backend is not None and fn in _asked:
             return _asked[fn]
@@ -136,7 +132,7 @@ def _callee(fn: Any) -> Any:
         if override is not None:
             return override
         if not fn.__flags__ & HEAP_TYPE:
-            return fn if ambient.backend is None else looked_at(fn)
+            return fn if ambient.backend is None else ambient.backend.callee(fn)
     if cls is functools.partial:
         converted = _callee(fn.func)
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
@@ -146,7 +142,7 @@ def _callee(fn: Any) -> Any:
     if type(method) is FunctionType:
         converted = _function(method)
         return fn if converted is method else MethodType(converted, fn)
-    return fn if ambient.backend is None else looked_at(fn)
+    return fn if ambient.backend is None else ambient.backend.callee(fn)
 
 
 def _function(fn: FunctionType) -> Any:
@@ -156,9 +152,7 @@ def _function(fn: FunctionType) -> Any:
     maker = entry[0] if entry is not None else _remember(fn)
     if maker is not None:
         return maker(fn)
-    if ambient.backend is None:
-        return fn
-    return _ask_anew(fn) if asks_anew(fn) else looked_at(fn)
+    return fn if ambient.backend is None else ambient.backend.callee(fn)
 
 
 def _remember(fn: FunctionType) -> Maker | None:
@@ -191,7 +185,7 @@ def _constructor(cls: Any) -> Any:
     converted, making = _for(init), _for(new)
     if converted is not init or making is not new:
         return functools.partial(_construct, cls, init, converted, making)
-    return cls if ambient.backend is None else looked_at(cls)
+    return cls if ambient.backend is None else ambient.backend.callee(cls)
 
 
 def _for(method: Any) -> Any:
@@ -247,11 +241,12 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
                 backend = next((b for b in map(staging_backend, value) if b is not None), None)
             if backend is not None and original in backend.builtins:
                 return backend.builtins[original]
-        if ambient.backend is not None and is_len and is_one:
+        if ambient.backend is None:
+            return original
+        if is_len and is_one:
             return _len
-        if ambient.backend is not None and judges:
-            return ambient.backend.builtins[original]
-        return original if ambient.backend is None else looked_at(original)
+        found = ambient.backend.builtins.get(original) if judges else None
+        return ambient.backend.callee(original) if found is None else found
 
     return _by_arguments(answering, original.__name__)
 
@@ -271,7 +266,7 @@ _python_print = print  # `differential_check` puts another in its place for a ti
 def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
     """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
     backend = ambient.backend or _backend_within(values)
-    return _python_print if backend is None else backend.builtins[_python_print]
+    return _python_print if backend is None else backend.builtins.get(_python_print, _python_print)
 
 
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
@@ -318,10 +313,9 @@ def _getframe(depth: int = 0, /) -> FrameType:
 
 def _warn(message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None, **options: Any) -> None:
     """`warnings.warn`, whose level counts the user's frames."""
-    is_traced = ambient.backend is not None
-    warn: Any = looked_at(_python_warn) if is_traced else _python_warn
+    warn: Any = _python_warn if ambient.backend is None else ambient.backend.callee(_python_warn)
     _, between = _outward(sys._getframe(), index(stacklevel) - 1)
-    warn(message, category, between + 1 + (is_traced and warn is not _python_warn), source, **options)
+    warn(message, category, between + 1 + (warn is not _python_warn), source, **options)
 
 
 _python_warn = warnings.warn
@@ -339,18 +333,6 @@ def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
     return _by_arguments(answer, original.__name__)
 
 
-@functools.lru_cache(maxsize=256)
-def _ask_anew(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A clock or the like, which no staged body may ask."""
-
-    def checked(args: tuple[Any, ...]) -> Callable[..., Any]:
-        if ambient.backend is not None and (text := text_of(original, args)) is not None:
-            ambient.backend.refuse_in_body(*text)
-        return original if ambient.backend is None else looked_at(original)
-
-    return _by_arguments(checked, original.__name__)
-
-
 _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
     for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict)
@@ -359,10 +341,7 @@ _asked: dict[Any, Callable[..., Any]] = {
 
 
 def _builtin_while_tracing(backend: Backend, fn: Any) -> Any:
-    if isinstance(fn.__self__, dict):
-        return backend.method_of_dict(fn)
-    if isinstance(fn.__self__, (list, tuple)):
-        return backend.method_of_sequence(fn)
-    found = _asked.get(fn) or (
-        _ask_anew(fn) if asks_anew(fn) else _ask(fn) if fn in answered else _overrides.get(fn, fn))
-    return looked_at(fn) if found is fn else found
+    if isinstance(fn.__self__, (dict, list, tuple)):
+        return backend.callee(fn)
+    found = _asked.get(fn) or (_ask(fn) if fn in answered else _overrides.get(fn))
+    return backend.callee(fn) if found is None else found

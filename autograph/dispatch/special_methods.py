@@ -143,7 +143,7 @@ def _not_equal(self: Any, other: Any, /) -> Any:
     if equal is NotImplemented:
         return equal
     backend = staging_backend(equal)
-    return not equal if backend is None else backend.not_(equal)
+    return not equal if backend is None else backend.operation("not_", equal)
 
 
 def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
@@ -156,8 +156,8 @@ def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
             return fn(self)
         mark = backend.checkpoint()
         item = call(fn)(self)
-        if backend.stops(mark):
-            raise backend.no_meaning(
+        if backend.may_raise(mark, (StopIteration,), declared=True):
+            raise backend.error(
                 f"whether {type(self).__name__!r} has another item is decided by a tensor, known only when the graph"
                 " runs, and Python asks for it while the function is traced",
                 "Let a Python value decide when to raise StopIteration, or write the loop as a `while` on the tensor.")

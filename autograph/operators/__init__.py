@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from autograph.core.backend import (
     Backend,
+    GeneratorExpression,
     ambient,
     backend_of,
     deciding,
@@ -279,7 +280,7 @@ def and_(value: Any, /, *others: Thunk) -> Any:
     for other in others:
         backend = deciding(value)
         if backend is not None:
-            value = _stage_operand(backend, backend.and_, value, other)
+            value = _stage_logical(backend, value, other, is_and=True)
         elif value:
             value = part(other)()
         else:
@@ -293,7 +294,7 @@ def or_(value: Any, /, *others: Thunk) -> Any:
     for other in others:
         backend = deciding(value)
         if backend is not None:
-            value = _stage_operand(backend, backend.or_, value, other)
+            value = _stage_logical(backend, value, other, is_and=False)
         elif value:
             return value
         else:
@@ -301,9 +302,13 @@ def or_(value: Any, /, *others: Thunk) -> Any:
     return value
 
 
-def _stage_operand(backend: Backend, operator: Callable[..., tuple[Any, ...]], left: Any, right: Thunk) -> Any:
+def _stage_logical(backend: Backend, left: Any, right: Thunk, is_and: _builtins.bool) -> Any:
+    """`left and right()` or `left or right()`."""
+
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        return operator(left, Operand(right, variables), variables.read(), names)
+        operand = Operand(right, variables)
+        then, orelse = (operand, None) if is_and else (None, operand)
+        return backend.if_exp(left, then, orelse, variables.read(), names)
 
     return staged((), backend, (right,), run)[0]
 
@@ -316,7 +321,7 @@ def not_(value: Any, /) -> Any:
         return True
     try:
         backend = deciding(value)
-        return not value if backend is None else backend.not_(value)
+        return not value if backend is None else backend.operation("not_", value)
     except BaseException as error:
         prune(error)
         raise
@@ -340,7 +345,7 @@ def in_(value: Any, container: Any, /) -> Any:
         if type(method) is FunctionType:  # Python's `in` wants a bool of it
             found = call(method)(container, value)
             return found if staging_backend(found) is not None else _builtins.bool(found)
-    return value in container if backend is None else backend.contains(container, value)
+    return value in container if backend is None else backend.operation("contains", container, value)
 
 
 _ASKED = frozenset({GeneratorType, map, filter, zip, str})
@@ -356,14 +361,14 @@ def is_sequence(value: Any, length: int, /) -> Any:
     """Whether a sequence pattern of this length matches: of a tensor, never."""
     backend = staging_backend(value)
     if backend is not None and has_staged_items(value):
-        return backend.builtins[len](value) == length
-    return _is_sequence(value, length) if backend is None else backend.says(value, lambda x: _is_sequence(x, length))
+        return backend.builtins.get(len, len)(value) == length
+    return _is_sequence(value, length) if backend is None else backend.pattern(value, lambda x: _is_sequence(x, length))
 
 
 def matched(value: Any, /) -> Any:
     """The subject of a `match` that stays Python."""
     backend = deciding(value) or backend_of(value)
-    return value if backend is None else backend.matched(value)
+    return value if backend is None else backend.pattern(value, None)
 
 
 def _is_sequence(value: Any, length: int) -> _builtins.bool:
@@ -480,14 +485,16 @@ _NO_DICT = "Keep the values in a list, or loop over a known number of Python key
 def _hashable(key: Any, kind: str, what: str) -> Any:
     backend = staging_backend(key)
     if backend is not None:
-        raise backend.no_meaning(
+        raise backend.error(
             f"{kind} tells its {what} apart in Python, and a tensor has its value only when the graph runs",
             _NO_SET if kind == "a set" else _NO_DICT)
     return key
 
 
 @own_errors
-def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Iterator[Any]:
+def gen_exp(
+    iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /
+) -> Iterator[Any] | GeneratorExpression:
     """`(element(*item) for item in iterable if test(*item))`."""
     if deciding(iterable) is None:
         iterable = iter(iterable)
@@ -501,13 +508,13 @@ def gen_exp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any]
 def is_bool(value: Any, wanted: _builtins.bool, /) -> Any:
     """`value is wanted`, which a bool tensor is that holds it."""
     backend = backend_of(value)
-    return value is wanted if backend is None else backend.is_bool(value, wanted)
+    return value is wanted if backend is None else backend.operation("is_", value, wanted)
 
 
 def is_none(value: Any, /) -> Any:
     """`value is None`, for a variable that a staged branch may have set to None."""
     backend = staging_backend(value)
-    return value is None if backend is None else backend.is_none(value)
+    return value is None if backend is None else backend.operation("is_", value, None)
 
 
 def is_same(value: Any, other: Any, /) -> Any:
@@ -516,18 +523,20 @@ def is_same(value: Any, other: Any, /) -> Any:
     if backend is None and ambient.backend is not None and any(
             _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
         backend = ambient.backend
-    return value is other if backend is None else backend.is_same(value, other)
+    return value is other if backend is None else backend.operation("is_", value, other)
 
 
 def read(value: Any, /) -> Any:
     """`value`, of a variable that is read here, and that staged code may have bound on some ways only."""
-    return value if ambient.backend is None else ambient.backend.read(value)
+    if ambient.backend is not None:
+        ambient.backend.check(value, "value")
+    return value
 
 
 def to_delete(value: Any, name: str, /) -> None:
     """Before `del value.name`, of an attribute that a staged branch may have set."""
     if ambient.backend is not None:
-        ambient.backend.check_attribute(value, name)
+        ambient.backend.check(value, "attribute", name)
 
 
 @own_errors
@@ -535,19 +544,20 @@ def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
     """`{**items, **other}`; nobody else has `items`."""
     if ambient.backend is None or _builtins.type(other) not in keyed:
         return {**items, **other}
-    ambient.backend.method_of_dict(items.update)(other)
+    ambient.backend.callee(items.update)(other)
     return items
 
 
 def hasattr(value: Any, name: str, /) -> Any:
     """`hasattr(value, name)`, for an attribute that a staged branch may have set."""
-    return (_builtins.hasattr if ambient.backend is None else ambient.backend.builtins[_builtins.hasattr])(value, name)
+    python = _builtins.hasattr
+    return (python if ambient.backend is None else ambient.backend.builtins.get(python, python))(value, name)
 
 
 def attributes(value: Any, /) -> Any:
     """`value.__dict__`, of an object some of whose attributes a staged branch may have set."""
-    if (found := _builtins.getattr(ambient.backend, "check_attributes", None)) is not None:
-        found(value)
+    if ambient.backend is not None:
+        ambient.backend.check(value, "attributes")
     return value.__dict__
 
 
@@ -574,6 +584,5 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
         if _builtins.hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
             frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
             name = next((name for name, held in frame.f_locals.items() if held is target), "array")
-            raise backend.changed_unseen(
-                type(target), name, frame.f_code.co_filename, frame.f_lineno) from None
+            raise backend.refusal("changed", target, name, frame.f_code.co_filename, frame.f_lineno) from None
         raise

@@ -26,7 +26,7 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
     @own_errors
     def apply(left: Any, right: Any, /) -> Any:
         if ambient.backend is not None and (type(left) in _CHANGING or type(right) in _CHANGING):
-            return ambient.backend.container_operation(name, left, right)
+            return ambient.backend.operation(name, left, right)
         return python(left, right)
 
     apply.__name__ = apply.__qualname__ = name
@@ -41,7 +41,7 @@ add, mul, iadd, imul, bitor, ibitor = map(_arithmetic, ("add", "mul", "iadd", "i
 def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
     if ambient.backend is not None and (has_staged_items(container) or type(container) in keyed):
-        ambient.backend.delete_item(container, index)
+        ambient.backend.operation("delitem", container, index)
     else:
         del container[index]
 
@@ -58,14 +58,16 @@ def item(container: Any, index: Any, /) -> Any:
     """`container[index]`, in code that a backend traces."""
     if ambient.backend is not None:
         if has_staged_items(container):
-            return ambient.backend.item(container, index)
+            return ambient.backend.operation("getitem", container, index)
         if type(container) in _SEQUENCES:
             bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
             if any(staging_backend(bound) is not None for bound in bounds):
-                return ambient.backend.item(container, index)
+                return ambient.backend.operation("getitem", container, index)
         elif type(container) in keyed:
-            return ambient.backend.item(container, index)
-        return ambient.backend.read(container[index])
+            return ambient.backend.operation("getitem", container, index)
+        value = container[index]
+        ambient.backend.check(value, "value")
+        return value
     return container[index]
 
 
@@ -77,7 +79,7 @@ def extended(made: Any, items: Any, /) -> Any:
     """`[*made, *items]`, of a list that nobody else has, in code that a backend traces."""
     check_items(items)
     backend = deciding(items)
-    items = [*items] if backend is None else backend.builtins[list](items)
+    items = [*items] if backend is None else backend.builtins.get(list, list)(items)
     return items if type(made) is list and not made else add(made, items)
 
 
@@ -88,7 +90,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any, /) -> Any:
         if ambient.backend is None or type(left) in _NUMBERS or type(right) in _NUMBERS:
             return python(left, right)
-        return ambient.backend.compare(name, left, right)
+        return ambient.backend.operation(name, left, right)
 
     compare.__name__ = compare.__qualname__ = name
     return compare

@@ -127,7 +127,7 @@ class _Attempt:
         except (Remake, Restage):
             raise
         except BaseException as error:
-            if backend.hides(error):
+            if backend.raised_by(error) == "staging":
                 raise
             self.error = settle(error) or error
 
@@ -147,7 +147,7 @@ def _trace_handlers(
     if error is not None or backend.may_raise(mark, (BaseException,)):
         clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
     if clauses and (backend.may_raise(mark, tuple(kind for kinds, _ in clauses for kind in kinds))
-                    or (error is not None and backend.is_staged_error(error))):
+                    or (error is not None and backend.raised_by(error) == "graph")):
         attempt.take_back()
         _stage_handlers(backend, body, clauses, orelse, state, functions)
     elif error is None:
@@ -225,7 +225,7 @@ class _Final:
         attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
         error = attempt.error
         if self.backend.may_raise(attempt.mark, (BaseException,)) or (
-            error is not None and (self.jumps or self.backend.is_staged_error(error))
+            error is not None and (self.jumps or self.backend.raised_by(error) == "graph")
         ):
             attempt.take_back()
             staged(self.state, self.backend, self.functions, self.stage)
@@ -250,7 +250,7 @@ class _Final:
             try:
                 raise  # the error that is being handled
             except BaseException as error:
-                self.backend.left_by(error)
+                self.backend.body_ended(error)
                 raise
             finally:
                 variables.write(before)
@@ -341,7 +341,7 @@ def trace_with(
         mark = backend.checkpoint()
         run_with(manager, body, jumps)
         if _cleans_up(manager) and backend.may_raise(mark, (BaseException,)):
-            raise backend.no_meaning(
+            raise backend.error(
                 "the body of this `with` may raise when the graph runs, and the generator that makes its context has a "
                 "`try` or `with` around its `yield`, which sees only what is raised while it is traced",
                 "Write the context manager as a class with __enter__ and __exit__, or use `try` and `finally` here.")

@@ -60,9 +60,9 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
             kept = clause.test(*arguments)
             decides = staging_backend(kept)
             if decides is not None:
-                kept = decides.not_(decides.not_(kept))
+                kept = decides.operation("not_", decides.operation("not_", kept))
                 if type(kept) is not bool:
-                    raise decides.no_meaning(
+                    raise decides.error(
                         f"whether {what} has an item is decided by a tensor, known only when the graph runs", remedy)
             if not kept:
                 continue

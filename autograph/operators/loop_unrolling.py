@@ -24,7 +24,7 @@ def unroll(
     taken = taken_by(iterator)
     for count, item in enumerate(iterator):
         if count >= backend.unroll_budget:
-            raise backend.unroll_exceeded(code.co_filename, code.co_firstlineno)
+            raise backend.refusal("unrolled", iterator, "", code.co_filename, code.co_firstlineno)
         going = test()
         if staging_backend(going) is None:
             if not going:
@@ -32,7 +32,7 @@ def unroll(
             body(item)
         elif _stage_iteration(backend, going, body, test, state, item):
             break
-    lose(taken, lambda each: backend.left_iterator(each, code.co_firstlineno))
+    lose(taken, lambda each: backend.refusal("left", each, "", code.co_filename, code.co_firstlineno))
 
 
 def _stage_iteration(

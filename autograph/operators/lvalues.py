@@ -44,7 +44,7 @@ class _Container:
     def __setitem__(self, index: Any, value: Any) -> None:
         asks = backend_of if type(self.container) is dict else staging_backend
         if ambient.backend is not None and (asks(index) is not None or has_staged_items(self.container)):
-            ambient.backend.put_item(self.container, index, value, self.around)
+            ambient.backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value
 
@@ -86,7 +86,7 @@ class _Place:
         except (AttributeError, TypeError) as error:
             if not _is_pythons_own(error):
                 raise
-            raise backend.no_meaning(
+            raise backend.error(
                 f"a tensor does not change in place: what has it is given another, which Python refuses here: {error}",
                 "Set the item of a variable, x[i] = value, and put x where it belongs.") from None
 

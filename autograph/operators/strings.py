@@ -21,7 +21,7 @@ def text(*parts: Any) -> Any:
 @own_errors
 def formatted(value: Any, spec: Any = "", /) -> Any:
     """What an f-string has of `value` with this spec."""
-    return format(value, spec) if ambient.backend is None else ambient.backend.formatted(value, spec)
+    return (format if ambient.backend is None else ambient.backend.builtins.get(format, format))(value, spec)
 
 
 def shown(value: Any, conversion: str, /) -> Any:
@@ -36,8 +36,8 @@ def _mod(python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     @own_errors
     def mod(left: Any, right: Any, /) -> Any:
         backend = ambient.backend
-        return python(left, right) if backend is None or not issubclass(type(left), str) else backend.percent(
-            left, right)
+        return python(left, right) if backend is None or not issubclass(type(left), str) else backend.operation(
+            "mod", left, right)
 
     mod.__name__ = mod.__qualname__ = python.__name__
     return mod

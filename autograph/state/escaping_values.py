@@ -47,7 +47,7 @@ class Left:
         if backend is not None:
             for key, (value, _) in self._contents.items():
                 if key in known and is_container(value):
-                    backend.leaves(self._made.get(key, value), value)
+                    backend.escapes(self._made.get(key, value), value)
         return self._of(self._values)
 
     def _of(self, value: Any) -> Any:

@@ -114,7 +114,7 @@ class State:
         for name, place in iterators:
             taken = taken_by(place.iterator)
             if any(map(hides_place, taken)):
-                self.hidden.update((id(each), (each, functools.partial(backend.outside_iterator, each, name)))
+                self.hidden.update((id(each), (each, functools.partial(backend.refusal, "outside", each, name, "", 0)))
                                    for each in taken if not advances_in_python(each))
 
     def lasting(self, name: str) -> str:
@@ -193,7 +193,7 @@ class State:
         counts = references(value for value, _ in places.values())
         backend = ambient.backend
         return [value for value, known in places.values() if counts[id(value)] > len(known)
-                or (backend is not None and backend.may_be_others(value))]
+                or (backend is not None and backend.may_alias(value))]
 
     def get(self, path: Path) -> Any:
         root = path[0]
@@ -376,11 +376,11 @@ class Body:
             with hidden(state.hidden):
                 left = Left(self.result(fn(*arguments)))
             if ambient.backend is not None:
-                ambient.backend.left_by(None)
+                ambient.backend.body_ended(None)
         except BaseException as error:
             if ambient.backend is not None:  # the state is still what it was where this was raised
-                ambient.backend.left_by(error)
-                hides = ambient.backend.hides(error)
+                ambient.backend.body_ended(error)
+                hides = ambient.backend.raised_by(error) == "staging"
             raise
         finally:
             within.variables, within.reached = around
@@ -406,7 +406,7 @@ class Body:
             if self.changes:
                 raise Turn
             if changed is not None and ambient.backend is not None:
-                raise ambient.backend.changed_unseen(type(changed[1]), changed[0], self.filename, self.lineno)
+                raise ambient.backend.refusal("changed", changed[1], changed[0], self.filename, self.lineno)
         return left.values({id(held.value) for held in heap.reach.held})
 
     changes = False
@@ -424,7 +424,7 @@ def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable
     for name, place in iterators:
         if place.is_left() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
-            raise ambient.backend.advanced_unseen(type(place.iterator).__name__, name, filename, line)
+            raise ambient.backend.refusal("advanced", place.iterator, name, filename, line)
 
 
 class Snapshot:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from autograph import register
@@ -10,6 +11,9 @@ from autograph.backend import (
     Clause,
     Handler,
     ListItems,
+    Part,
+    RaisedBy,
+    Refused,
     Values,
     backend_of,
     draws_random_numbers,
@@ -26,20 +30,20 @@ from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
-from runtime.staging.containers.dict_lookup import item_of, method_of_dict, put_item_of
+from runtime.staging.containers.dict_lookup import item_of, put_item_of
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
-from runtime.staging.containers.sequence_methods import item_at, list_operation, method_of_sequence, put_item_at
+from runtime.staging.containers.sequence_methods import item_at, list_operation, put_item_at
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
-from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try, stops
+from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.python.builtins import BUILTINS
-from runtime.staging.python.foreign_calls import given, looks
+from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, says
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import leaves, may_be_others
-from runtime.staging.values.body_tracing import Mark, Step, checkpoint, in_body, rollback
+from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
 from runtime.staging.values.iterables import Poison, Staged, as_iterable, viewed
@@ -90,10 +94,21 @@ _INSTEAD: Final = {
 }
 
 
+def _changed(kind: type, name: str) -> tuple[str, str]:
+    """What to say where a body changes an object that is no state, and what to do."""
+    draws = draws_random_numbers(kind)
+    what = (f"staged code {'draws random numbers from' if draws else 'changes'} {name!r} ({kind.__name__}): that would"
+            " happen once, while the code is traced, and not each time it runs")
+    if draws:
+        return what, "Draw them with rt.random, or outside of staged code."
+    return what, _INSTEAD.get(kind.__name__, "Use a list, a tensor or an rt.Variable, or change it outside of staged"
+                                             " code.")
+
+
 class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
-    builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH}
+    builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, format: formatted}
 
     @property
     def unroll_budget(self) -> int:
@@ -158,75 +173,58 @@ class Staging:
                 state = stage_cond(going, iteration, Step(lambda *values: values), state, names)
         return tuple(state)
 
-    def unroll_exceeded(self, filename: str, lineno: int) -> Exception:
-        return staging_error(
-            f"this loop over Python values has run {self.unroll_budget} iterations, each of which is traced into the"
-            " graph, since a tensor decides whether to leave it",
-            "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
-            " budget with rt.config.set_autograph_unroll_budget(n).")
-
-    def changed_unseen(self, kind: type, name: str, filename: str, lineno: int) -> Exception:
-        draws = draws_random_numbers(kind)
-        remedy = "Use a list, a tensor or an rt.Variable, or change it outside of staged code."
-        error = StagingError(
-            f"staged code {'draws random numbers from' if draws else 'changes'} {name!r} ({kind.__name__}): that would"
-            " happen once, while the code is traced, and not each time it runs",
-            remedy="Draw them with rt.random, or outside of staged code." if draws
-            else _INSTEAD.get(kind.__name__, remedy))
-        locate(error, Position(filename, lineno))
-        return error
-
-    def advanced_unseen(self, kind: str, name: str, filename: str, lineno: int) -> Exception:
-        what, remedy = taken_outside(kind, name)
+    def refusal(self, event: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
+        if event == "left":
+            return left_iterator(subject, lineno)
+        if event == "outside":
+            return outside_iterator(subject, name)
+        if event == "unrolled":
+            return staging_error(
+                f"this loop over Python values has run {self.unroll_budget} iterations, each of which is traced into"
+                " the graph, since a tensor decides whether to leave it",
+                "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
+                " budget with rt.config.set_autograph_unroll_budget(n).")
+        what, remedy = (_changed(type(subject), name) if event == "changed"
+                        else taken_outside(type(subject).__name__, name))
         error = StagingError(what, remedy=remedy)
         locate(error, Position(filename, lineno))
         return error
 
-    def left_iterator(self, iterator: Any, lineno: int) -> Exception:
-        return left_iterator(iterator, lineno)
+    def error(self, what: str, remedy: str) -> Exception:
+        return staging_error(what, remedy)
 
-    def outside_iterator(self, iterator: Any, name: str) -> Exception:
-        return outside_iterator(iterator, name)
-
-    def refuse_in_body(self, what: str, remedy: str) -> None:
-        if in_body():
-            raise staging_error(what, remedy)
+    def raised_by(self, error: BaseException) -> RaisedBy:
+        if isinstance(error, (StagingError, InaccessibleTensorError)):
+            return "staging"
+        return "graph" if is_caught(error) else "python"
 
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
         return stage_try(body, handlers, init, names, read)
 
-    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...]) -> bool:
-        assert isinstance(mark, list)
-        return may_raise(mark, kinds)
-
-    def stops(self, mark: Any) -> bool:
-        return stops(mark)
+    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
+        return may_raise(mark, kinds, declared)
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         refuse_errors(filename, first, last, kinds)
 
-    def left_by(self, error: BaseException | None) -> None:
+    def body_ended(self, error: BaseException | None) -> None:
         tell_watchers(error)
 
-    def leaves(self, value: Any, origin: Any) -> None:
+    def escapes(self, value: Any, origin: Any) -> None:
         leaves(value, origin)
 
-    def may_be_others(self, value: Any) -> bool:
+    def may_alias(self, value: Any) -> bool:
         return may_be_others(value)
-
-    def is_staged_error(self, error: BaseException) -> bool:
-        return is_caught(error)
-
-    def hides(self, error: BaseException) -> bool:
-        return isinstance(error, (StagingError, InaccessibleTensorError))
 
     # Expressions.
 
     def if_exp(
-        self, pred: Any, then: Operand, orelse: Operand, init: Values = (), names: tuple[str, ...] = ()
+        self, pred: Any, then: Operand | None, orelse: Operand | None, init: Values = (), names: tuple[str, ...] = ()
     ) -> Values:
+        if then is None or orelse is None:
+            return self._logical(pred, then, orelse, init, names)
         pred = truth(pred)
         if isinstance(pred, bool):
             return (then if pred else orelse)(*init)
@@ -240,21 +238,18 @@ class Staging:
 
         return stage_cond(pred, branch(then), branch(orelse), (None, *init), ("", *names))
 
-    def and_(self, left: Any, right: Operand, init: Values = (), names: tuple[str, ...] = ()) -> Values:
-        return self._logical("and", left, right, False, init, names)
-
-    def or_(self, left: Any, right: Operand, init: Values = (), names: tuple[str, ...] = ()) -> Values:
-        return self._logical("or", left, right, True, init, names)
-
     def _logical(
-        self, name: str, left: Any, right: Operand, decisive: bool, init: Values, names: tuple[str, ...]
+        self, left: Any, then: Operand | None, orelse: Operand | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """`left`, if its truth is `decisive`, else what `right` gives; and the state."""
+        """`left and then` or `left or orelse`: `left` if its truth is decisive, else what the other operand gives; and
+        the state."""
+        decisive, right = then is None, then or orelse
+        assert right is not None
         pred = truth(left)
         if isinstance(pred, bool):
             return (left, *init) if pred is decisive else right(*init)
         if _is_bool(left) and not names:
-            simple = stage_logical(name, left, Step(lambda: right()[0]))
+            simple = stage_logical("or" if decisive else "and", left, Step(lambda: right()[0]))
             if simple is not None:
                 return (simple,)
         mark = checkpoint()
@@ -278,105 +273,33 @@ class Staging:
             held, *state = choose(decisive, truth_of_right)
             return (_Truth(held, lambda: error), *state)
 
-    def not_(self, value: Any) -> Any:
-        pred = truth(value)
-        if isinstance(pred, bool):
-            return not pred
-        return wrap(pred.op.inputs[0]) if pred.op is not None and pred.op.op.name == "invert" else ~pred
-
-    def check_keys(self, value: Any) -> None:
-        check_keys(value)
-
-    def method_of_dict(self, method: Any) -> Any:
-        return method_of_dict(method)
-
-    def method_of_sequence(self, method: Any) -> Any:
-        return method_of_sequence(method)
-
-    def item(self, container: Any, index: Any) -> Any:
-        if type(container) in keyed and (type(container) is dict or backend_of(index) is None):
-            return item_of(container, index)
-        if has_staged_items(container):
-            return shown(viewed(container)[index])
-        if isinstance(index, (str, Text)) or isinstance(container, dict):
-            return container[index]
-        return shown(item_at(container, index))
-
-    def put_item(self, container: Any, index: Any, value: Any, around: Any) -> None:
-        if type(container) is dict:
-            put_item_of(container, index, value)
-        elif isinstance(index, (str, Text)) or has_staged_items(container) or isinstance(container, dict):
-            viewed(container)[index] = value
+    def check(self, value: Any, part: Part, name: str = "") -> None:
+        if part == "value":
+            _read(value)
+        elif part == "keys":
+            check_keys(value)
+        elif part == "attributes":
+            check_attributes(value)
         else:
-            put_item_at(container, index, value, around)
+            check_attribute(value, name)
 
-    def delete_item(self, container: Any, index: Any) -> None:
-        if type(container) in keyed:
-            delete(container, index)
-        else:
-            del viewed(container)[index]
+    def operation(self, name: str, *operands: Any) -> Any:
+        return _OPERATIONS[name](*operands)
 
-    def container_operation(self, name: str, left: Any, right: Any) -> Any:
-        if name in ("or_", "ior"):
-            return union(left, right, in_place=name == "ior")
-        return list_operation(name, left, right)
-
-    def compare(self, name: str, left: Any, right: Any) -> Any:
-        return compare(name, left, right)
-
-    def looks(self, fn: Any) -> bool:
-        return looks(fn)
-
-    def given(self, fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-        return given(fn, args, keywords)
-
-    def percent(self, text: Any, values: Any) -> Any:
-        return percent(text, values)
-
-    def check_attributes(self, value: Any) -> None:
-        check_attributes(value)
+    def callee(self, fn: Any) -> Any:
+        return callee(fn)
 
     def text(self, parts: Sequence[Any]) -> Any:
         return concat_text(parts)
 
-    def formatted(self, value: Any, spec: Any) -> Any:
-        return formatted(value, spec)
-
-    def is_none(self, value: Any) -> Any:
-        if not isinstance(value, Maybe):
-            return value is None
-        return value.presence.is_none(value.content)
-
-    def says(self, value: Any, test: Callable[[Any], bool]) -> Any:
-        return says(value, test)
-
-    def matched(self, value: Any) -> Any:
+    def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
+        if test is not None:
+            return says(value, test)
         if has_staged_items(value):
             return [*viewed(value)]
         if isinstance(value, Text):
             value.refuse()
         return known(value, "which pattern it matches")
-
-    def read(self, value: Any) -> Any:
-        return _read(value)
-
-    def check_attribute(self, value: Any, name: str) -> None:
-        check_attribute(value, name)
-
-    def is_same(self, value: Any, other: Any) -> Any:
-        return is_same(value, other)
-
-    def is_bool(self, value: Any, wanted: bool) -> Any:
-        value = _read(value)
-        value = value.__tensor__() if isinstance(value, MaybeTensor) else value
-        if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:
-            return value is wanted
-        if isinstance(value, EagerTensor):
-            return bool(value) is wanted
-        return value if wanted else self.not_(value)
-
-    def contains(self, container: Any, value: Any) -> Any:
-        return contains(container, value)
 
     def generator(self, clause: Clause) -> StagedGenerator:
         return StagedGenerator(clause)
@@ -390,9 +313,6 @@ class Staging:
                                 "tensors", "Make it a `for` statement if nobody needs the list, or give each item "
                                 "a value.")
         return convert_to_tensor(value) if is_staged_list(value) else value
-
-    def no_meaning(self, what: str, remedy: str) -> Exception:
-        return staging_error(what, remedy)
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         if not __debug__:
@@ -408,13 +328,18 @@ class Staging:
             return
         stage_cond(pred, Step(lambda: ()), Step(fail), (), ())
 
-    def replaces(self, target: Any) -> bool:
+    def is_immutable(self, target: Any) -> bool:
         return isinstance(target, Tensor)
 
-    def setitem(self, target: Any, index: Any, value: Any) -> Any:
+    def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
         if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
-        viewed(target)[index] = value
+        if type(target) is dict:
+            put_item_of(target, index, value)
+        elif type(target) is list and not (isinstance(index, (str, Text)) or has_staged_items(target)):
+            put_item_at(target, index, value, around)
+        else:
+            viewed(target)[index] = value
         return target
 
 
@@ -422,6 +347,56 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and (
         value.type.dtype.is_bool and not value.type.shape)
 
+
+# Python's operators, by name.
+
+def _not(value: Any) -> Any:
+    pred = truth(value)
+    if isinstance(pred, bool):
+        return not pred
+    return wrap(pred.op.inputs[0]) if pred.op is not None and pred.op.op.name == "invert" else ~pred
+
+
+def _is(value: Any, other: Any) -> Any:
+    if other is None:
+        return value.presence.is_none(value.content) if isinstance(value, Maybe) else value is None
+    return _is_that_bool(value, other) if other is True or other is False else is_same(value, other)
+
+
+def _is_that_bool(value: Any, wanted: bool) -> Any:
+    """`value is wanted`, as a bool scalar is that holds it."""
+    value = _read(value)
+    value = value.__tensor__() if isinstance(value, MaybeTensor) else value
+    if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:
+        return value is wanted
+    if isinstance(value, EagerTensor):
+        return bool(value) is wanted
+    return value if wanted else _not(value)
+
+
+def _getitem(container: Any, index: Any) -> Any:
+    if type(container) in keyed and (type(container) is dict or backend_of(index) is None):
+        return item_of(container, index)
+    if has_staged_items(container):
+        return shown(viewed(container)[index])
+    if isinstance(index, (str, Text)) or isinstance(container, dict):
+        return container[index]
+    return shown(item_at(container, index))
+
+
+def _delitem(container: Any, index: Any) -> None:
+    if type(container) in keyed:
+        delete(container, index)
+    else:
+        del viewed(container)[index]
+
+
+_OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
+    "or_": partial(union, in_place=False), "ior": partial(union, in_place=True),
+    **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{name: partial(list_operation, name) for name in ("add", "mul", "iadd", "imul")},
+}
 
 BACKEND: Final = Staging()
 for _cls in (Tensor, MaybeObject, Staged, Text, ListItems):

@@ -36,22 +36,20 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.memory_specs import left, same_types
 
-__all__ = ["may_raise", "refuse_errors", "stage_try", "stops"]
+__all__ = ["may_raise", "refuse_errors", "stage_try"]
 
 
 MAX_TRACES: Final = 24  # as of loops
 
 
-def may_raise(mark: Any, kinds: Errors) -> bool:
-    """Whether what was traced since `mark` may raise, when the graph runs, what one of `kinds` catches."""
+def may_raise(mark: Any, kinds: Errors, declared: bool = False) -> bool:
+    """Whether what was traced since `mark` may raise, when the graph runs, what one of `kinds` catches; with
+    `declared`, whether a node says so by a class that one of `kinds` is a base of."""
     graph, count = mark[0][:2]
-    return any(may_catch(kind, error) for node in graph.nodes[count:] for error in node.errors for kind in kinds)
-
-
-def stops(mark: Any) -> bool:
-    """Whether a `raise StopIteration` was traced since `mark`, of what only the graph decides."""
-    graph, count = mark[0][:2]
-    return any(issubclass(error, StopIteration) for node in graph.nodes[count:] for error in node.errors)
+    errors = {error for node in graph.nodes[count:] for error in node.errors}
+    if declared:
+        return any(issubclass(error, kinds) for error in errors)
+    return any(may_catch(kind, error) for error in errors for kind in kinds)
 
 
 def refuse_errors(filename: str, first: int, last: int, kinds: Errors) -> None:

@@ -21,6 +21,7 @@ from types import (
     FunctionType,
     GeneratorType,
     MethodDescriptorType,
+    MethodType,
     MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
@@ -37,6 +38,7 @@ from autograph.backend import (
     left_alone,
     only_atoms,
     operators,
+    prune,
     rule_of_library,
 )
 from runtime.core.formatting import (
@@ -57,13 +59,15 @@ from runtime.core.trace import current_graph
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
+from runtime.staging.containers.sequence_methods import method_of_sequence
+from runtime.staging.python.impure_builtins import gives_anew, refusal_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Poison, seen, viewed
 from runtime.staging.values.list import shown
 from runtime.staging.values.optional import keys
 
-__all__ = ["given", "looks"]
+__all__ = ["callee"]
 
 _HOLDING: Final = frozenset({
     "IPython", "abc", "asyncio", "bdb", "collections", "contextlib", "contextvars", "copy", "coverage", "dataclasses",
@@ -72,7 +76,7 @@ _HOLDING: Final = frozenset({
 })
 """Modules, by the first part of the name, whose functions and classes hold what they are given, use it by Python's
 operators, or look at the frame that calls them."""
-_LOOKING: Final = frozenset({
+_INSPECTING: Final = frozenset({
     ascii, format, input, open, ord, repr, operator.concat, operator.contains, operator.countOf, operator.imod,
     operator.indexOf, operator.mod})
 """Those functions of `builtins` and `operator` that do not."""
@@ -116,14 +120,52 @@ _FRAMES: Final = 2
 """How many of the tool's own are between that and the function."""
 
 
-def looks(fn: Any) -> bool:
-    """Whether `given` may have something to say of a callee that runs as it is: its arguments, which may be lists and
-    dicts with values of the graph, need not be evaluated yet."""
+def callee(fn: Any) -> Any:
+    """What to call in place of `fn`, which no conversion reaches: written in C, or of a library, or a method of a list,
+    tuple or dict."""
+    kind = type(fn)
+    if kind in _BOUND:
+        owner = fn.__self__
+        if type(owner) in keyed or (kind is BuiltinFunctionType and isinstance(owner, dict)):
+            return method_of_dict(fn)
+        if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (list, tuple))):
+            return method_of_sequence(fn)
+    if (kind is FunctionType or kind is BuiltinFunctionType) and gives_anew(fn):
+        return functools.partial(_call_anew, fn)
+    return functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
+
+
+_BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
+
+
+def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
+    """Call a clock or the like, which no staged body may ask."""
+    try:
+        if in_body() and (message := refusal_of(fn, args)) is not None:
+            raise staging_error(*message)
+        is_guarded = current_graph() is not None and _may_inspect(fn)
+        return (_guarded(fn, args, keywords) if is_guarded else fn)(*args, **keywords)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:
+    try:
+        return (fn if current_graph() is None else _guarded(fn, args, keywords))(*args, **keywords)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def _may_inspect(fn: Any) -> bool:
+    """Whether `_guarded` may have something to say of a callee that runs as it is: its arguments, which may be lists
+    and dicts with values of the graph, need not be evaluated yet."""
     kind = type(fn)
     is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
     if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
-        return fn is copy.copy or _looks(fn)
-    return keys.are_uncertain or _is_of_lists(fn) or not _holds(_module(fn)) or _looks(fn)
+        return fn is copy.copy or _inspects(fn)
+    return keys.are_uncertain or _is_of_lists(fn) or not _holds(_module(fn)) or _inspects(fn)
 
 
 def _is_of_lists(fn: Any) -> bool:
@@ -137,7 +179,7 @@ _HOLD_IT: Final = frozenset({
 """Callees that do not ask which keys there are in a dict that they are given."""
 
 
-def _looks(fn: Any) -> bool:
+def _inspects(fn: Any) -> bool:
     kind = type(fn)
     if any(fn is each for each in _CALL) or (kind in _MEMBERS and fn.__name__ in _TEXT_METHODS) or (
             kind is BuiltinFunctionType and fn.__name__ == "add_note"):
@@ -149,24 +191,24 @@ def _looks(fn: Any) -> bool:
         owner = fn.__self__
         if isinstance(owner, ModuleType):
             if owner is builtins or owner is _operator:
-                return fn in _LOOKING
+                return fn in _INSPECTING
             return not _holds(owner.__name__)
-        return _type_looks(owner if isinstance(owner, type) else type(owner))
+        return _type_inspects(owner if isinstance(owner, type) else type(owner))
     if kind in _MEMBERS:
-        return _type_looks(fn.__objclass__)
+        return _type_inspects(fn.__objclass__)
     if not isinstance(fn, type):
-        return _type_looks(kind)
+        return _type_inspects(kind)
     if issubclass(fn, dict):  # other than its methods
         return False
     made = fn.__init__, fn.__new__
-    return any(map(_looks, made))
+    return any(map(_inspects, made))
 
 
 def _holds(module: str) -> bool:
     return module.partition(".")[0].lstrip("_") in _HOLDING
 
 
-def _type_looks(cls: type) -> bool:
+def _type_inspects(cls: type) -> bool:
     if cls.__module__ == "builtins":
         return cls in _TYPES
     if issubclass(cls, _FILE):
@@ -175,12 +217,32 @@ def _type_looks(cls: type) -> bool:
         cls in (OrderedDict, operator.methodcaller) or not _holds(cls.__module__))
 
 
-def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """What to call in place of a callee that runs as it is. StagingError if it would look into what it is given."""
+def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+    """What to call, with these arguments, in place of a callee that runs as it is. StagingError if it would look into
+    what it is given."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
-    if not (keys.are_uncertain or seen.lists_are_staged or _looks(fn)):
+    inspects = _inspects(fn)
+    if not (keys.are_uncertain or seen.lists_are_staged or inspects):
         return fn  # type: ignore[no-any-return]
+    found = _of_containers(fn, args)
+    if found is not None:
+        return found
+    values = (*args, *keywords.values())
+    if keys.are_uncertain and getattr(fn, "__name__", "") not in _HOLD_IT:
+        for value in values:
+            if type(value) in keyed:
+                check_keys(value)
+    if inspects:
+        return _inspecting(fn, args, keywords)
+    if type(fn) is FunctionType:
+        _check_lists(fn, _within(values))
+    return fn  # type: ignore[no-any-return]
+
+
+def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """What stands for a function of `heapq`, `bisect`, `copy` or `operator` that is given a list whose items the graph
+    has, and for a method that is called by the name of the class `list` or `dict`."""
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
@@ -188,52 +250,72 @@ def given(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[
             return lambda items: shown(viewed(items).copy())
         if _is_of_lists(fn):
             return lambda *args: _on_views(fn, args)
-    cls = fn.__objclass__ if type(fn) in _MEMBERS else None
-    if cls is not None and issubclass(cls, dict) and args and isinstance(args[0], dict):
+    if type(fn) in _MEMBERS and issubclass(fn.__objclass__, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])
-    if keys.are_uncertain and getattr(fn, "__name__", "") not in _HOLD_IT:
-        for value in (*args, *keywords.values()):
-            if type(value) in keyed:
-                check_keys(value)
-    if not _looks(fn):
-        if type(fn) is FunctionType:
-            _check_lists(fn, _within((*args, *keywords.values())))
-        return fn  # type: ignore[no-any-return]
+    return None
+
+
+def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
+    """What to call in place of a callee that looks into what it is given."""
     if any(fn is each for each in _CALL):
         return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
     if getattr(fn, "__name__", "") in _TAKE_ROWS and len(args) == 1 and type(args[0]) in _LAZY:
         rows = [*args[0]]
-        called = given(fn, (rows,), keywords)
+        called = _guarded(fn, (rows,), keywords)
         return lambda _, **keywords: called(rows, **keywords)
     held = list(_within((*args, *keywords.values())))
     for value in held:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
+    found = _method_of_object(fn, args)
+    if found is not None:
+        return found
+    _refuse_action(fn, args, keywords)
+    found = _text_function(fn, args, keywords) or _method_of_text(fn, args, keywords)
+    if found is not None:
+        return found
+    if not (fn in (int, float) and len(args) == 1):
+        _check(fn, held)
+    return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+
+
+def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """What stands for `add_note` of an exception, which takes text of the graph, and for a method of a file."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
     if isinstance(owner, BaseException) and fn.__name__ == "add_note" and args and isinstance(args[0], Text):
         return owner.__dict__.setdefault("__notes__", []).append  # type: ignore[no-any-return]
-    if isinstance(owner, _FILE):
-        written = _method_of_file(fn, owner, args)
-        if written is not None:
-            return written
+    return _method_of_file(fn, owner, args) if isinstance(owner, _FILE) else None
+
+
+def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """StagingError for a callee that changes the world outside of the program, in a body that is traced."""
     if in_body() and (_acts(fn) or (fn is open and _MODES.intersection(str(_argument(args, keywords, 1, "mode"))))):
         raise staging_error(
             f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
             " runs", f"Call it outside of staged loops and branches; or {_LATER.format(_name(fn))}")
+
+
+def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
+    """What stands for `str`, `repr`, `ascii` and `format`."""
     if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
             len(args) == 1 or (fn is format and len(args) == 2)):
         return _MAKE_TEXT[fn]
-    if type(owner) is str or cls is str:
-        made = _PUT_TOGETHER.get(fn.__name__)
-        unbound = type(fn) in _UNBOUND
-        receiver = args[0] if unbound and args else getattr(fn, "__self__", None)
-        if isinstance(receiver, Text) and fn.__name__ not in ("__add__", "join"):
-            receiver.refuse()
-        if made is not None and isinstance(receiver, (str, Text)) and not only_atoms((*args, *keywords.values())):
-            return made if unbound else functools.partial(made, receiver)
-    if not (fn in (int, float) and len(args) == 1):
-        _check(fn, held)
-    return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+    return None
+
+
+def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
+    """What stands for a method of `str` that puts text together; an error for another of text of the graph."""
+    is_unbound = type(fn) in _UNBOUND
+    owner = fn.__objclass__ if type(fn) in _MEMBERS else type(fn.__self__) if type(fn) is BuiltinFunctionType else None
+    if owner is not str:
+        return None
+    receiver = args[0] if is_unbound and args else getattr(fn, "__self__", None)
+    if isinstance(receiver, Text) and fn.__name__ not in ("__add__", "join"):
+        receiver.refuse()
+    made = _PUT_TOGETHER.get(fn.__name__)
+    if made is None or not isinstance(receiver, (str, Text)) or only_atoms((*args, *keywords.values())):
+        return None
+    return made if is_unbound else functools.partial(made, receiver)
 
 
 def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:

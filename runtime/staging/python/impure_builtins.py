@@ -7,7 +7,7 @@ import sys
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
-__all__ = ["asks_anew", "text_of"]
+__all__ = ["gives_anew", "refusal_of"]
 
 _CLOCKS: Final = frozenset({
     *(f"time.{name}{suffix}" for suffix in ("", "_ns")
@@ -21,7 +21,7 @@ _RANDOM: Final = frozenset({
 _MODULES: Final = frozenset({"random", "secrets", "uuid"})
 
 
-def asks_anew(fn: Any) -> str:
+def gives_anew(fn: Any) -> str:
     """`"clock"` or `"random"` for what these functions are, `"perhaps"` for a method of `random.Random`, which may be
     that of a `SystemRandom`; else nothing."""
     kind = type(fn)
@@ -45,10 +45,10 @@ def asks_anew(fn: Any) -> str:
     return "clock" if name in _CLOCKS else "random" if name in _RANDOM else ""
 
 
-def text_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
+def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
     """What to say where a staged body calls one of these functions with these arguments, and what to do instead; None
     if a method of `random.Random` is called for another generator."""
-    kind = asks_anew(fn)
+    kind = gives_anew(fn)
     if kind == "perhaps" and not (args and isinstance(args[0], sys.modules["random"].SystemRandom)):
         return None
     what = "the time" if kind == "clock" else "random numbers of the system"
