@@ -1,7 +1,7 @@
-"""What users call: convert and explain.
+"""What users call: `convert` and `explain`.
 
-A conversion is: capture the tree, run the `PASSES` over each function in it, emit code. Converted code is kept per
-code object, so that closures of one function share it, and dropped with that code object.
+A conversion captures the tree, runs the `PASSES` over each function in it and emits code. Converted code is cached per
+code object, so closures of one function share it, and freed with that code object.
 """
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("statements", convert_statements),
     ("compiled", convert_containers),
 )
-"""The passes in their order; each changes the tree of one function in place."""
+"""The passes in order; each changes the tree of one function in place."""
 STAGES: Final = ("capture", *(name for name, _ in PASSES))
 SHOWN: Final = "statements"
-"""The stage that `to_code` shows if none is asked for: the last pass only replaces what Python's C code would do."""
+"""The default stage of `to_code`. The pass after it only replaces what Python's C code would decide."""
 
 
 # --- Trees --------------------------------------------------------------------------------------------------
@@ -85,15 +85,15 @@ def identifiers(tree: Any) -> frozenset[str]:
 _NAMING = frozenset({"name", "asname", "rest", "arg"})
 """Fields that may hold a name."""
 _NAMED: dict[type, frozenset[str]] = {}
-"""Those of a class of nodes."""
+"""The fields of a node class that may hold a name."""
 
 
 def convert_tree(
     node: Any, used: frozenset[str], stage: str, recursive: bool, class_name: str | None,
     around: frozenset[str] = frozenset(),
 ) -> None:
-    """Run the passes, up to `stage`, over a function and those made in it, in place. `around`: the variables of the
-    functions around it."""
+    """Run the passes, up to `stage`, over a function and the functions nested in it, in place. `around`: the variables
+    of the enclosing functions."""
     if reads_frame(node) is not None:
         return
     scope = Scope(node, used, class_name)
@@ -115,7 +115,8 @@ _lock = threading.RLock()
 
 
 def without_collection(work: Callable[[], T]) -> T:
-    """Trees are many objects, none of which is garbage before the end: looking for it takes a tenth of the time."""
+    """Run `work` without the cyclic garbage collector: trees are many objects, none of them garbage before the end, and
+    collecting takes a tenth of the time."""
     if not gc.isenabled():
         return work()
     try:
@@ -152,8 +153,8 @@ def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
 
 
 def maker(fn: FunctionType) -> converted_call.Maker | None:
-    """For `ag__.call`: what makes the converted form of functions of this code. None if they stand for themselves: a
-    rule leaves them alone, or conversion changes nothing in them."""
+    """What makes the converted form of functions of this code, for `ag__.call`. None if they are called as they are: a
+    rule excludes them, or conversion changes nothing in them."""
     def made() -> converted_call.Maker | None:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None  # code made by exec (a dataclass's methods) has no text to read, see `explain`
@@ -168,8 +169,8 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
 
 
 _unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
-"""Templates that no call uses, by `recursive` and the id of the code object: those that are not recursive, and those
-that change nothing."""
+"""Templates that no call uses, by `recursive` and the id of the code object: non-recursive ones, and those that change
+nothing."""
 for _table in _unused.values():
     atexit.register(_table.clear)
 
@@ -179,18 +180,17 @@ def convert(fn: F, *, recursive: bool = True, verify: bool = False) -> F: ...
 @overload
 def convert(fn: None = None, *, recursive: bool = True, verify: bool = False) -> Callable[[F], F]: ...
 def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> Any:
-    """A function whose control flow that depends on tensors becomes graph where a backend traces it (TF2:
-    tf.autograph.to_graph, and the conversion inside tf.function). Else it runs as it is, in Python.
+    """A function whose tensor-dependent control flow is staged where a backend traces it (TF2: tf.autograph.to_graph,
+    and the conversion inside tf.function). Elsewhere the original runs.
 
-    Works as a function and as a decorator, bare or with arguments, on functions, lambdas, methods, static and
-    class methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` the
-    functions that it calls are called as they are. With `verify=True` each call runs the original, too, on copies
-    of the arguments, and raises VerificationError where printed text, exception, result or the arguments
-    after the call are not what they are in Python (see `differential_check`; for tests: it takes twice the time and
-    more).
+    Works as a function and as a decorator, with or without arguments, on functions, lambdas, methods, static and class
+    methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` callees are not
+    converted. With `verify=True` each call also runs the original, on copies of the arguments, and raises
+    VerificationError where printed text, exception, result or the arguments after the call differ (see
+    `differential_check`; meant for tests, as it more than doubles the time).
 
     Raises NoSourceError if there is no source to read, UnsupportedError for what is not a Python function,
-    ConversionError for source that does not parse. What `do_not_convert` marks is returned as it is.
+    ConversionError for source that does not parse. What `do_not_convert` marks is returned unchanged.
     """
     if fn is None:
         return functools.partial(convert, recursive=recursive, verify=verify)
@@ -201,12 +201,12 @@ to_graph = convert
 
 
 def convert_traced(fn: F) -> F:
-    """The converted form of a function, for what a backend traces and nothing else calls."""
+    """The converted form of a function alone, for code that only a backend's trace calls."""
     return cast(F, _convert(fn, True, False, _converted_form))
 
 
 Making = Callable[[FunctionType, bool], FunctionType]
-"""Makes what stands for a function; the flag is `recursive`."""
+"""Makes the converted function for a function; the flag is `recursive`."""
 
 
 def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
@@ -251,7 +251,7 @@ def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
 
 
 def _on_entry(fn: FunctionType, recursive: bool) -> FunctionType:
-    """`fn`, and the converted form of it where a backend traces or an argument is one that its backend stages."""
+    """A wrapper that runs the converted form of `fn` if a backend is tracing or stages an argument, and else `fn`."""
     template = _template_of(fn, recursive)
 
     def entered(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +272,7 @@ def _on_entry(fn: FunctionType, recursive: bool) -> FunctionType:
 
 
 _ENTERED: Final = frozenset(c for c in _on_entry.__code__.co_consts if isinstance(c, types.CodeType))
-"""The code of what `convert` gives."""
+"""The code objects of the wrappers that `convert` returns."""
 
 
 def _stages(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -313,7 +313,7 @@ def _template_of(fn: FunctionType, recursive: bool) -> Template:
 
 
 def unwrap(obj: Any) -> Any:
-    """The user's own function behind a converted one, a traced one or a wrapper of functools."""
+    """The user's own function behind a converted or traced one, or a wrapper of functools."""
     while True:
         if hasattr(obj, "python_function"):
             obj = obj.python_function
@@ -335,7 +335,7 @@ def unwrap(obj: Any) -> Any:
         elif isinstance(call := getattr(type(obj), "__call__", None), FunctionType):  # noqa: B004
             return call
         else:
-            return convert(obj)  # raises the error that fits
+            return convert(obj)  # raises the fitting error
 
 
 def module_file(obj: Any) -> str:
@@ -347,14 +347,14 @@ def set_loop_options(
     *, shape_invariants: Any = None, maximum_iterations: Any = None, parallel_iterations: Any = None,
     swap_memory: Any = None, checkpoint: Any = None,
 ) -> None:
-    """Options of the loop whose body this call is in, for when the loop is staged; Python loops ignore them
-    (TF2: tf.autograph.experimental.set_loop_options).
+    """Options for the enclosing loop if it is staged; Python loops ignore them (TF2:
+    tf.autograph.experimental.set_loop_options).
 
-    `shape_invariants`: pairs of a loop variable and the shape it keeps, `[(x, rt.TensorShape([None]))]`, or a
+    `shape_invariants`: pairs of a loop variable and the shape that it keeps, `[(x, rt.TensorShape([None]))]`, or a
     mapping from names. `maximum_iterations`: an upper bound of the number of iterations, a Python int or a scalar
-    tensor. `checkpoint`: derivatives save the state of every so many iterations, or with "sqrt" as many as needs least
-    memory, and run the others again. `parallel_iterations` and `swap_memory` are taken for TF2's sake and have no
-    effect.
+    tensor. `checkpoint`: derivatives save the state of every k-th iteration and recompute the others; an int k, or
+    "sqrt" for the k that needs the least memory. `parallel_iterations` and `swap_memory` are accepted for compatibility
+    with TF2 and have no effect.
     """
 
 
@@ -369,7 +369,7 @@ class Explanation(NamedTuple):
     lineno: int
     decisions: tuple[Decision, ...]
     rule: str | None = None
-    """The rule by which the whole function is left alone, if one does."""
+    """The rule that excludes the whole function from conversion, if any."""
     error: ConversionError | None = None
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""What autograph offers to backends: all that one imports of it besides the public functions.
+"""What autograph offers to backends: all that a backend imports of it besides the public functions.
 
-`Backend` is what a framework has to answer (`autograph/core/backend.py`). The rest is for one that traces: whose frames
-are the user's, what a body can reach and change, and where objects are kept.
+`Backend` is what a framework implements (`autograph/core/backend.py`). The rest serves backends that trace: which
+frames are the user's, what a body can reach and change, and where objects are referenced.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`verify=True`: a call runs as Python, too, and the first difference is an error that names the line.
+"""`verify=True`: a call also runs as Python, and the first difference is an error that names the line.
 
-The function runs twice: as Python, on copies of the arguments, and then converted, on the arguments themselves. What
-it printed, its exception, its result and what it did to its arguments are compared, in that order. What it changes
-besides (globals, closures, files) it changes twice.
+The function runs twice: as Python, on copies of the arguments, and then converted, on the arguments themselves. Printed
+text, exception, result and the arguments afterwards are compared, in that order. Other side effects (on globals,
+closures, files) happen twice.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 running: Final[ContextVar[str]] = ContextVar("autograph_verifying", default="")
-"""Which of the two runs this is: "python" or "converted"; empty outside of both."""
+"""Which run the current code is part of: "python", "converted", or empty outside of both."""
 
 
 class Printed(NamedTuple):
@@ -43,7 +43,7 @@ class Printed(NamedTuple):
 
 @dataclass
 class Run:
-    """What one run did. `returned` is the line of the return, if the function came to one."""
+    """The observations of one run. `returned` is the line of the return statement that ended it, if any."""
 
     result: Any = None
     error: Exception | None = None
@@ -63,7 +63,7 @@ class Difference(NamedTuple):
 
 
 class _Recorder:
-    """A stream that notes what is written and from where, and passes it on if there is a stream to pass it to."""
+    """A stream that records what is written and by which line, and forwards it to another stream if there is one."""
 
     def __init__(self, stream: Any, passes_on: bool) -> None:
         self._stream, self._passes_on = stream, passes_on
@@ -89,7 +89,7 @@ class _Recorder:
 
 @contextlib.contextmanager
 def _lines_of_returns(code: CodeType, run: Run) -> Iterator[None]:
-    """Note where the function of `code` returns, unless a debugger is at work."""
+    """Record where the function of `code` returns, unless a debugger is active."""
     if sys.gettrace() is not None:
         yield
         return
@@ -115,8 +115,8 @@ def _lines_of_returns(code: CodeType, run: Run) -> Iterator[None]:
 
 
 class _PrintsValues:
-    """While Python runs are observed, `print` is in them what it is in converted code: a backend's values may have
-    another text there than `str` gives."""
+    """Replace `print` in an observed Python run by that of converted code: values of a backend may be printed
+    differently from what `str` gives."""
 
     def __init__(self) -> None:
         self._lock, self._depth, self._print = threading.Lock(), 0, builtins.print
@@ -142,7 +142,7 @@ _prints_values: Final = _PrintsValues()
 
 
 def observe(call: Callable[[], Any], which: str, code: CodeType) -> Run:
-    """Run `call`. What the Python run prints is kept back; what the converted run prints appears as ever."""
+    """Run `call` and record it. Output of the Python run is suppressed; that of the converted run appears as usual."""
     run = Run()
     recorder = _Recorder(sys.stdout, passes_on=which == "converted")
     token = running.set(which)
@@ -160,7 +160,7 @@ def observe(call: Callable[[], Any], which: str, code: CodeType) -> Run:
 
 
 def copied(value: Any, keeps: Callable[[Any], bool] = lambda _: False) -> Any:
-    """A deep copy, which shares what cannot be copied and what `keeps` says."""
+    """A deep copy that shares what cannot be copied and the values for which `keeps` is true."""
     memo: dict[int, Any] = {}
     stack, seen = [value], set[int]()
     while stack:
@@ -202,14 +202,14 @@ def _same(expected: Any, got: Any) -> bool:
             return bool((equal | (expected != expected) & (got != got)).all())
         return bool(equal) or bool(expected != expected and got != got)  # not a number
     except Exception:
-        return True  # what cannot be compared counts as the same
+        return True  # incomparable values count as equal
 
 
 def differs(
     expected: Any, got: Any, where: str, same: Callable[[Any, Any], bool],
     seen: frozenset[tuple[int, int]] = frozenset(),
 ) -> str:
-    """Where two values differ, with both; empty if nowhere."""
+    """The first place where two values differ, with both values as text; empty if they are equal."""
     pair = id(expected), id(got)
     if expected is got or pair in seen:
         return ""
@@ -229,7 +229,7 @@ def differs(
         items = [(getattr(expected, name), getattr(got, name), f"{where}.{name}") for name in names]
     elif _compares_by_identity(expected) and type(expected).__qualname__ == type(got).__qualname__:
         if callable(expected) or not hasattr(expected, "__dict__"):
-            return ""  # functions made anew, iterators: nothing to see from outside
+            return ""  # new functions, iterators: nothing can be compared
         if list(vars(expected)) != list(vars(got)):
             return f"{where} has the attributes {list(vars(expected))} as Python, but {list(vars(got))} converted"
         items = [(e, vars(got)[name], f"{where}.{name}") for name, e in vars(expected).items()]
@@ -252,7 +252,7 @@ def _shown(value: Any) -> str:
 
 
 def _error_line(error: BaseException, code: CodeType) -> int:
-    """The user's line that raised: of the function if it is in the traceback."""
+    """The user's line that raised, in this function if the traceback has it."""
     lineno, entry = 0, error.__traceback__
     while entry is not None:
         if entry.tb_frame.f_code.co_filename == code.co_filename:
@@ -264,8 +264,8 @@ def _error_line(error: BaseException, code: CodeType) -> int:
 def compare(
     expected: Run, got: Run, code: CodeType, same: Callable[[Any, Any], bool] = _same, exact: bool = True
 ) -> Difference | None:
-    """The first difference of two runs. Without `exact`, an error may have a class derived from Python's, and a
-    text of its own."""
+    """The first difference of two runs. Without `exact`, the converted run may raise a subclass of Python's exception
+    with another message."""
     name, filename = code.co_name, code.co_filename
     found = _compare_printed(expected.printed, got.printed, name)
     if found is not None:
@@ -321,7 +321,7 @@ def _line_at(text: str, at: int) -> str:
 
 
 def check(difference: Difference | None, got: Run) -> Any:
-    """The result of the converted run, or its exception; VerificationError if there is a difference."""
+    """The result of the converted run, or its exception; raises VerificationError if there is a difference."""
     if difference is not None:
         raise VerificationError(
             difference.what, filename=difference.filename, lineno=difference.lineno,
@@ -337,7 +337,7 @@ def check(difference: Difference | None, got: Run) -> Any:
 
 
 def _observe_converted(call: Callable[[], Any], code: CodeType) -> Run:
-    """`observe`, in which what a converted function calls runs converted, too."""
+    """`observe` for the converted run, in which callees run converted, too."""
     forced = ambient.forced
     try:
         ambient.forced = True
@@ -347,7 +347,7 @@ def _observe_converted(call: Callable[[], Any], code: CodeType) -> Run:
 
 
 def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., Any]:
-    """`converted`, each call of which is compared with one of `fn`; calls within such a call are not.
+    """`converted` with each call compared to one of `fn`; calls nested in such a call are not compared.
 
     UnsupportedError for generator and coroutine functions, whose calls do not run them.
     """
@@ -384,7 +384,7 @@ def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., A
 def changed_arguments(
     fn: Callable[..., Any], expected: Any, got: Any, same: Callable[[Any, Any], bool] = _same
 ) -> str:
-    """What the arguments of two calls of `fn` differ in after these; empty if in nothing."""
+    """How the arguments of two calls of `fn` differ after these; empty if they do not."""
     try:
         parameters = inspect.signature(fn)
         want, have = (parameters.bind(*args, **kwargs).arguments for args, kwargs in (expected, got))

@@ -1,1 +1,1 @@
-"""What is known of code before it is changed: scopes, liveness, definite assignment. No tree is changed here."""
+"""Analyses: scopes, liveness, definite assignment, staging candidates. They do not change the tree."""

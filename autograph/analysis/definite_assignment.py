@@ -1,9 +1,9 @@
-"""Which reads of a variable, attribute or item may find nothing there, by the ways through a function.
+"""Definite assignment: which reads of a variable, attribute or item may find it unbound.
 
 Where a staged branch assigns a variable, only the graph knows whether it is bound, and Python raises where it is read.
-What computes with the value asks for that by itself; what only hands it on (`y = x`, `return x`, `f(x)`, `del x`) does
-not, and is marked here. To mark more than need be costs a call while a backend traces, and changes nothing: so all
-attributes and items are, and the variables of functions around.
+Operations on the value check that themselves; reads that only copy it (`y = x`, `return x`, `f(x)`, `del x`) do not,
+and are marked here. Marking too many costs only a call while a backend traces, so all attributes, items and variables
+of enclosing functions are marked.
 """
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, 
 __all__ = ["mark_unsure"]
 
 Sure = frozenset[str] | None
-"""The variables that are assigned on all ways that come here; None if none does."""
+"""The variables that are assigned on all paths to a point; None for an unreachable point."""
 
 _ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscript, gast.FormattedValue, gast.AugAssign)
-"""What computes with a variable that is directly in it."""
+"""Nodes that check the variable that is their direct operand."""
 
 
 def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> None:
-    """Leave `unsure` on each name, attribute and item that is read in the frame of a function, or name that it
-    deletes, that may not be there, and is only handed on. `around`: the variables of the functions around it."""
+    """Set `unsure` on each name, attribute and item that a function reads without using it in an operation, or deletes,
+    and that may be unbound there. `around`: the variables of enclosing functions."""
     ways = _Ways(scope.locals, (around - scope.locals - scope.globals) | scope.nonlocals)
     if isinstance(function, gast.Lambda):
         ways.reads(function.body, frozenset(scope.parameters))
@@ -39,7 +39,7 @@ class _Ways:
     def __init__(self, names: Set[str], free: Set[str]) -> None:
         self.names, self.free = names, free
         self.left: list[list[Sure]] = []
-        """For each loop around: what is sure at each `break`."""
+        """For each enclosing loop: what is definitely assigned at each `break`."""
 
     def block(self, body: list[Any], sure: Sure) -> Sure:
         for node in body:
@@ -62,7 +62,7 @@ class _Ways:
                 self.reads(item.context_expr, sure)
                 sure |= self.bound(item.optional_vars)
             self.block(node.body, sure)
-            return sure - self.deleted(node.body)  # an error may end the body, and its manager the error
+            return sure - self.deleted(node.body)  # an error may end the body early, and the manager may swallow it
         if cls is gast.Match:
             self.reads(node.subject, sure)
             found: Sure = sure
@@ -120,7 +120,7 @@ class _Ways:
         return frozenset() if node is None else frozenset(scan(node).binds & self.names)
 
     def deleted(self, nodes: list[Any]) -> frozenset[str]:
-        """Those that a `del` in these statements, or the end of a handler, takes away."""
+        """The variables that a `del` in these statements, or the end of a handler, unbinds."""
         stack, found = list(nodes), set()
         while stack:
             node = stack.pop()
@@ -133,7 +133,7 @@ class _Ways:
         return frozenset(found & self.names)
 
     def reads(self, node: Any, sure: frozenset[str], asks: bool = False) -> None:
-        """Mark the names in an expression, or a statement without blocks; it `asks` a name that it is."""
+        """Mark the names in an expression or simple statement; with `asks`, a name itself is checked by its use."""
         if node is None:
             return
         cls = type(node)
@@ -145,7 +145,7 @@ class _Ways:
                 cls is gast.Attribute or (cls is gast.Subscript and not takes_item(node)))
         if unsure and not asks:
             node.unsure = True
-        if isinstance(node, COMPREHENSIONS):  # what it binds is its own
+        if isinstance(node, COMPREHENSIONS):  # its variables are its own
             sure = sure.union(*(scan(g.target).binds for g in node.generators))
         within = outside(node) if isinstance(node, FUNCTIONS) else children(node)
         callee = node.func if isinstance(node, gast.Call) else None

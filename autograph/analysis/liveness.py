@@ -1,7 +1,7 @@
-"""Liveness: what may still be read after a statement.
+"""Liveness: what may be read after a statement.
 
-Nothing here changes a tree. A statement is summarised by what it reads before it writes (`gen`) and what it writes
-on every way through (`kill`), from the leaves up; then what is live flows from the end of the function down.
+The tree is not changed. Each statement is summarised bottom-up by what it reads before it writes (`gen`) and what it
+writes on every path (`kill`); then live sets are propagated from the end of the function backwards.
 """
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["annotate", "annotate_chain"]
 
 
 def annotate(body: list[Any]) -> None:
-    """Leave on each statement: `gen` (read before written in it), `kill` (written on every way through),
-    `live_out` (may be read after it) and, on loops, `live_head` (may be read when an iteration starts)."""
+    """Set on each statement `gen` (read before written), `kill` (written on every path), `live_out` (may be read after
+    it) and, on loops, `live_head` (may be read at the start of an iteration)."""
     _summarise(body)
     _propagate(body, frozenset(), frozenset())
 
 
 def annotate_chain(body: list[Any], origin: Any) -> None:
-    """`annotate` for statements made in place of the `match` statement `origin`, which has been annotated."""
+    """`annotate` for statements that replace the `match` statement `origin`, which has been annotated."""
     _summarise(body)
     _propagate(body, origin.live_out, origin.exceptional)
 
@@ -41,7 +41,7 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
         gen |= node.gen - kill
         if certain:
             kill |= node.kill
-        if escapes(node):  # a jump that stayed Python: what follows may be passed over
+        if escapes(node):  # a jump that stayed Python may skip what follows
             certain = False
     return frozenset(gen), frozenset(kill)
 
@@ -84,7 +84,7 @@ def _summarise_statement(node: Any) -> None:
         node.else_gen = g2
     elif isinstance(node, (gast.With, gast.AsyncWith)):
         names = scan(*node.items)
-        g, _k = _summarise(node.body)  # a context may swallow an exception, so its body kills nothing for sure
+        g, _k = _summarise(node.body)  # a context manager may swallow an exception: nothing is surely killed
         node.gen = frozenset(names.reads | (g - names.binds)).union(getattr(node, "jumps", ()))
         node.kill = frozenset(names.binds)
     elif type(node).__name__ == "Match":
@@ -104,7 +104,8 @@ def _deleted(node: Any) -> set[str]:
 
 
 def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
-    """`exceptional`: what the handlers around read, to where any statement may jump."""
+    """Propagate liveness backwards through a block. `exceptional`: what the enclosing handlers read, since any
+    statement may jump there."""
     for node in reversed(body):
         out = live | exceptional
         node.live_out = out

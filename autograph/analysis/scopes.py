@@ -1,4 +1,4 @@
-"""The names that code reads, binds and captures, and the scope of a function. Nothing here changes a tree."""
+"""The names that code reads, binds and captures, and the scopes of functions. The tree is not changed."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from autograph.frontend.tree import (
 
 __all__ = ["Names", "Scope", "bound_by", "header_names", "mangled", "names_of", "scan", "symbol"]
 
-# Calls that change the container they are called on: it is part of the state, though it is not assigned.
+# Methods that mutate their receiver: it is state, though it is not assigned.
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "reverse", "sort", "update", "setdefault"}
 )
 
 
 class Names:
-    """Names that a piece of code touches, in the scope it runs in."""
+    """The names that a piece of code uses in its scope."""
 
     __slots__ = ("binds", "calls", "captured", "reads", "symbols")
 
@@ -34,10 +34,11 @@ class Names:
         self.reads: set[str] = set()
         self.binds: set[str] = set()
         self.captured: set[str] = set()
-        """Read or written by a function, lambda, class or generator expression made here, at any later time."""
+        """Names that a function, lambda, class or generator expression defined here may read or write at any later
+        time."""
         self.symbols: dict[str, tuple[str, frozenset[str]]] = {}
-        """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of
-        their root and the names in their keys."""
+        """Attributes, items and mutated containers that are written (`'self.x'`, `"d['k']"`), with the name of their
+        root and the names in their keys."""
         self.calls = False
         """Whether it calls anything, which may run a nested function that assigns `nonlocal` names."""
 
@@ -51,7 +52,7 @@ class Names:
 
 def symbol(node: Any) -> tuple[str, str, frozenset[str]] | None:
     """The text of a target that can be state (`self.x`, `d['k']`, `l[i]`), its root and the names in its keys."""
-    node = getattr(node, "part", node)  # for which a call of an operator stands
+    node = getattr(node, "part", node)  # the operand of an operator call that replaces it
     if isinstance(node, gast.Name):
         return node.id, node.id, frozenset()
     if isinstance(node, gast.Attribute):
@@ -67,7 +68,7 @@ def symbol(node: Any) -> tuple[str, str, frozenset[str]] | None:
 
 
 def scan(*nodes: Any) -> Names:
-    """Names touched by these statements or expressions, nested blocks included."""
+    """The names that these statements or expressions use, nested blocks included."""
     names = Names()
     for node in nodes:
         _scan(node, names)
@@ -75,7 +76,7 @@ def scan(*nodes: Any) -> Names:
 
 
 def bound_by(body: list[Any]) -> set[str]:
-    """The names that converted statements bind: bodies that conversion made are not looked into."""
+    """The names that converted statements bind, without those of bodies that conversion made."""
     names = Names()
     for node in body:
         if getattr(node, "synthetic", False):
@@ -86,13 +87,13 @@ def bound_by(body: list[Any]) -> set[str]:
 
 
 def mangled(name: str, class_name: str | None) -> str:
-    """What the compiler makes of an attribute's name in the body of a class."""
+    """The name that the compiler uses for a private attribute in the body of a class."""
     own = (class_name or "").lstrip("_")
     return f"_{own}{name}" if own and name.startswith("__") and not name.endswith("__") else name
 
 
 def names_of(node: Any) -> Names:
-    """`scan(node)` for a statement that changes no more: kept on it."""
+    """`scan(node)` for a statement that no longer changes; cached on the node."""
     found: Names | None = getattr(node, "names_found", None)
     if found is None:
         blocks = [block for _, block in blocks_of(node)] if isinstance(node, gast.stmt) else []
@@ -109,7 +110,7 @@ def names_of(node: Any) -> Names:
 
 
 def header_names(node: Any) -> Names:
-    """The names that a compound statement which changes no more touches outside its blocks: kept on it."""
+    """The names that a compound statement which no longer changes uses outside its blocks; cached on the node."""
     found: Names | None = getattr(node, "header_names", None)
     if found is None:
         handlers = getattr(node, "handlers", ())
@@ -141,7 +142,7 @@ def _scan(root: Any, names: Names) -> None:
             names.calls = True
             function = node.func
             bound = getattr(node, "binds", None)
-            if bound is not None:  # a walrus that may or may not run
+            if bound is not None:  # a walrus that may not run
                 names.binds.add(bound)
                 names.reads.add(bound)
             if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
@@ -172,7 +173,7 @@ def _scan(root: Any, names: Names) -> None:
         elif cls is gast.alias:
             names.binds.add((node.asname or node.name).split(".")[0])
         elif cls is gast.ExceptHandler and node.name is not None:
-            names.reads.add(node.name.id)  # it is deleted at the end
+            names.reads.add(node.name.id)  # it is deleted at the end of the handler
         stack += children(node)
 
 
@@ -226,7 +227,7 @@ def _scan_comprehension(node: Any, names: Names) -> None:
     targets = set().union(*(scan(generator.target).binds for generator in node.generators))
     names.reads |= (inner.reads - targets) | scan(node.generators[0].iter).reads
     names.binds |= inner.binds - targets
-    names.reads |= inner.binds - targets  # a walrus, of an item that there may not be
+    names.reads |= inner.binds - targets  # a walrus, for an item that may not exist
     names.captured |= inner.captured - targets
     names.symbols.update({text: found for text, found in inner.symbols.items() if found[0] not in targets})
     names.calls |= inner.calls
@@ -242,12 +243,12 @@ def _declared(node: Any, kind: Any) -> set[str]:
 
 
 def free_names(node: Any) -> set[str]:
-    """Names that a function takes from the scopes around it (globals and builtins included)."""
+    """The names that a function takes from enclosing scopes, globals and builtins included."""
     cached: set[str] | None = getattr(node, "free_names", None)
     if cached is None:
         inner = scan(*body_of(node))
         bound = {p.id for p in parameters_of(node.args)}
-        if not getattr(node, "immediate", False):  # what that binds is not its own
+        if not getattr(node, "immediate", False):  # its bindings are not its own
             bound |= inner.binds
         declared = _declared(node, gast.Nonlocal)
         bound -= declared | _declared(node, gast.Global)
@@ -257,7 +258,7 @@ def free_names(node: Any) -> set[str]:
 
 
 def nonlocals_below(node: Any) -> set[str]:
-    """Names that a function, or one in it, declares nonlocal."""
+    """The names that a function, or one nested in it, declares nonlocal."""
     return _declared(node, gast.Nonlocal).union(*(nonlocals_below(child) for child, _ in functions_in(node, None)))
 
 
@@ -272,7 +273,7 @@ class Scope:
         self.nonlocals = _declared(node, gast.Nonlocal)
         self.locals = (self.parameters | names.binds) - self.globals - self.nonlocals
         self.shared = (names.captured & self.locals) | self.globals | self.nonlocals
-        """Names that code elsewhere may read or write at any time: always live."""
+        """Names that other code may read or write at any time: always live."""
         self.written = {name for child, _ in functions_in(node, None) for name in nonlocals_below(child)} & self.locals
         """Locals that nested functions assign."""
         self.used = used
@@ -282,7 +283,7 @@ class Scope:
         )
 
     def fresh(self, base: str, taken: Iterable[str] = ()) -> str:
-        """`base`, numbered if the user or `taken` has that name."""
+        """`base`, with a number appended if the user's code or `taken` has that name."""
         name, number = base, 0
         while name in self.used or name in taken:
             number += 1

@@ -1,7 +1,7 @@
 """Which statements stay Python, and by which rule.
 
-Nothing here changes a tree. `classify` leaves its answer on each statement as `node.python`: the rule that keeps
-it a Python statement, or None for a candidate for staging.
+The tree is not changed. `classify` stores its answer on each statement as `node.python`: the rule that keeps it a
+Python statement, or None for a candidate for staging.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "same_test", "spreads", "takes_item", "within_text",
 ]
 
-# Builtins whose answer is a Python bool whatever the argument.
+# Builtins whose result is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
 ASKED = frozenset({"isinstance", "callable", "hasattr", "getattr", "delattr", "dir", "vars", "type", "dict"})
-"""Builtins that say what may be known only in a graph: whether a value is None, or there is an attribute or key."""
-# Builtins that look at the frame they are called from: a function that calls one keeps all its text.
+"""Builtins that may depend on the graph: whether a value is None, or an attribute or key exists."""
+# Builtins that inspect the frame of their caller: a function that calls one is not converted.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
@@ -62,7 +62,7 @@ class Decision(NamedTuple):
 
 
 def reads_frame(node: Any) -> str | None:
-    """The function by which this one looks at its own frame (`locals`, `eval`, ...), if it calls one."""
+    """The function by which this one inspects its own frame (`locals`, `eval`, ...), if it calls one."""
     bound: set[str] | None = None
     for n in own_of(node):
         if isinstance(n, gast.Attribute) and n.attr == "f_locals":
@@ -78,7 +78,7 @@ def reads_frame(node: Any) -> str | None:
 
 
 def _own_frame(node: Any) -> str | None:
-    """What gives the function its own frame, `sys._getframe()` or the like."""
+    """The call that gives the function its own frame, such as `sys._getframe()`."""
     for n in own_of(node):
         if isinstance(n, gast.Call) and not n.args:
             name: str = getattr(n.func, "attr", getattr(n.func, "id", ""))
@@ -88,7 +88,7 @@ def _own_frame(node: Any) -> str | None:
 
 
 def never_tensor(node: Any) -> bool:
-    """Whether an expression can only be a Python value by its form: a literal, `x is 'a'`, `issubclass(...)`."""
+    """Whether an expression is a Python value by its form: a literal, `x is 'a'`, `issubclass(...)`."""
     if isinstance(node, (gast.Constant, gast.List, gast.Tuple, gast.Dict, gast.Set, gast.JoinedStr)):
         return True
     if isinstance(node, gast.Compare):
@@ -104,8 +104,8 @@ def never_tensor(node: Any) -> bool:
 
 
 def member_test(node: Any) -> bool:
-    """Whether a comparison is `x in xs` or `x not in xs` of what may be a tensor, or hold some, or of a text that may
-    be a key."""
+    """Whether a comparison is `x in xs` or `x not in xs`, where an operand may be a tensor or contain one, or be text
+    used as a key."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     held = node.comparators[0]
@@ -121,25 +121,25 @@ def are_texts(items: list[Any]) -> bool:
 
 
 def bool_test(node: Any) -> bool:
-    """Whether a comparison is `x is True` or `x is False`, or `is not`: true of a bool tensor that holds that."""
+    """Whether a comparison is `x is True`, `x is False`, or one with `is not`, which stages for bool tensors."""
     return len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)) and (
         isinstance(node.comparators[0], gast.Constant) and isinstance(node.comparators[0].value, bool))
 
 
 def none_test(node: Any) -> bool:
-    """Whether a comparison is `x is None` or `x is not None`: a staged branch may have set `x` to None."""
+    """Whether a comparison is `x is None` or `x is not None`, where a staged branch may have set `x` to None."""
     return _is_identity(node) and (_is_none(node.left) or _is_none(node.comparators[0])) and not all(
         isinstance(side, gast.Constant) for side in (node.left, node.comparators[0]))
 
 
 def same_test(node: Any) -> bool:
-    """Whether a comparison is `x is y` or `x is not y`, which may both be None."""
+    """Whether a comparison is `x is y` or `x is not y`, where both may be None."""
     return _is_identity(node) and not any(
         isinstance(side, gast.Constant) for side in (node.left, *node.comparators))
 
 
 def attribute_test(node: Any) -> bool:
-    """Whether a call is `hasattr(x, "y")` for an attribute `x.y` that a staged branch may have set."""
+    """Whether a call is `hasattr(x, "y")`, where a staged branch may have set `x.y`."""
     if not asked_call(node) or node.func.id != "hasattr" or len(node.args) != 2:
         return False
     name = node.args[1]
@@ -147,7 +147,7 @@ def attribute_test(node: Any) -> bool:
 
 
 def asked_call(node: Any) -> bool:
-    """Whether a call is of a builtin of ASKED."""
+    """Whether a call is one of a builtin in ASKED."""
     if not isinstance(node.func, gast.Name) or node.func.id not in ASKED:
         return False
     return node.func.id != "type" or (len(node.args) == 1 and not node.keywords)
@@ -162,8 +162,8 @@ def _is_none(node: Any) -> bool:
 
 
 def stageable(node: Any) -> bool:
-    """Whether all patterns of a `match` statement can be tested on tensors: values, alternatives of values,
-    wildcards, captures, and sequences of a fixed length of these. A class, mapping or star pattern cannot."""
+    """Whether all patterns of a `match` statement can be tested on tensors: values, alternatives of values, wildcards,
+    captures, and sequences of fixed length of these. Class, mapping and star patterns cannot."""
     return all(_is_stageable(case.pattern) for case in node.cases)
 
 
@@ -178,12 +178,12 @@ def _is_stageable(pattern: Any) -> bool:
 
 
 def makes_text(node: Any) -> bool:
-    """Whether an expression is an f-string, perhaps with values of a graph in it."""
+    """Whether an expression is an f-string, which may contain values of a graph."""
     return isinstance(node, gast.JoinedStr) and any(isinstance(value, gast.FormattedValue) for value in node.values)
 
 
 def percent_text(left: Any, right: Any) -> bool:
-    """Whether `left % right` may put such text together: neither is a number."""
+    """Whether `left % right` may format text: neither operand is a number."""
     return not any(isinstance(side, gast.Constant) and not isinstance(side.value, str) for side in (
         getattr(left, "operand", left), getattr(right, "operand", right)))
 
@@ -194,33 +194,32 @@ def attributes_of(node: Any) -> bool:
 
 
 def within_text(node: Any) -> bool:
-    """Whether a comparison is `x in "text"`, of an `x` that may be a text put together."""
+    """Whether a comparison is `x in "text"`, where `x` may be text from a graph."""
     if not isinstance(node, gast.Compare) or not isinstance(node.ops[0], (gast.In, gast.NotIn)) or len(node.ops) > 1:
         return False
     return isinstance(getattr(node.comparators[0], "value", None), str) and not isinstance(node.left, gast.Constant)
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression or target is `x[i]` or `x[i:j]`, of what may be a list or has an index that may be a
-    tensor."""
+    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
     return not isinstance(node.slice, gast.Tuple)
 
 
 def spreads(node: Any) -> bool:
-    """Whether an expression is `[*x, y]`."""
+    """Whether an expression is a list display with a star, `[*x, y]`."""
     return isinstance(node, gast.List) and isinstance(node.ctx, gast.Load) and any(
         isinstance(element, gast.Starred) for element in node.elts)
 
 
 COMPARISONS = {gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne"}
-"""What operators are called that compare."""
+"""The operators that replace comparisons."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 
 def compares(node: Any) -> bool:
-    """Whether an expression is `x < y`, or a chain of such, of what may be containers."""
+    """Whether an expression is `x < y`, or a chain of comparisons, of operands that may be containers."""
     if not isinstance(node, gast.Compare):
         return False
     sides = [node.left, *node.comparators]
@@ -235,7 +234,7 @@ class _Classifier:
         self.overriding = [
             n for n in own_of(node) if isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try)))
             and any(escapes(s) for s in n.finalbody)]
-        """Whose `finally` jumps, and so ends an error or another jump."""
+        """Enclosing `try` statements whose `finally` jumps, which discards a pending error or jump."""
         self.decisions: list[Decision] = []
 
     def run(self, body: list[Any]) -> None:
@@ -315,8 +314,8 @@ class _Classifier:
 
 
 def classify(node: Any) -> tuple[Decision, ...]:
-    """Leave on each statement of a function whether it stays Python (`python`). Nested functions are left to their own
-    turn."""
+    """Decide for each statement of a function whether it stays Python (`python`). Nested functions are classified
+    separately."""
     classifier = _Classifier(node)
     classifier.run(node.body)
     return tuple(classifier.decisions)

@@ -1,8 +1,8 @@
-"""From the converted tree back to code that runs in the user's place: same file, same lines, same cells.
+"""From the converted tree back to code in the user's place: same file, same lines, same cells.
 
-The tree is compiled inside a factory that makes the original's free variables (and `ag__`) free variables again,
-and inside its class, so that private names mangle. The code object is then taken out; no module is made.
-Bodies carry the name of the user's function, so tracebacks and profiles speak of that.
+The tree is compiled inside a factory that makes the original's free variables (and `ag__`) free variables again, and
+inside a class of the same name, so that private names are mangled. The code object is then extracted; no module is
+made. Bodies carry the name of the user's function, which tracebacks and profilers show.
 """
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from autograph.frontend.tree import walk
 
 __all__ = ["Template", "compile_function"]
 
-_OPTIMIZED = 0x1  # CO_OPTIMIZED: the code of a class body is without
+_OPTIMIZED = 0x1  # CO_OPTIMIZED, which the code of a class body does not have
 _TYPE_PARAMETERS = "<generic parameters of "
-"""How the name of the scope of type parameters begins."""
+"""Prefix of the name of a scope of type parameters."""
 _ITERABLE_COROUTINE = 0x100  # CO_ITERABLE_COROUTINE: set by types.coroutine after compilation
 _FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from __future__` that change compilation
 
@@ -62,10 +62,10 @@ class Template:
         ag = CellType(operators)
         self.cells: tuple[int | CellType, ...] = tuple(ag if n == name else position[n] for n in code.co_freevars)
         self.changes = not _is_as_it_was(code, original)
-        """Whether the converted function does anything that the original does not."""
+        """Whether the converted function differs from the original."""
 
     def __call__(self, fn: FunctionType) -> FunctionType:
-        """The converted form of `fn`: over the same globals, the same cells and the same defaults."""
+        """The converted form of `fn`, with the same globals, cells and defaults."""
         outer: Any = fn.__closure__
         closure: Any = tuple([outer[c] if type(c) is int else c for c in self.cells])
         made = FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
@@ -79,14 +79,14 @@ class Template:
 def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
     """Compile a converted function tree (gast) to a template for functions of the code `original`.
 
-    `name` is what the tree calls the `operators`; if they are None, the converted code looks that name up as a
-    global, and has the free variables of the original: it can be set as the `__code__` of a function.
+    `name` is what the tree calls the `operators`. If they are None, the converted code looks that name up as a global
+    and has the free variables of the original, so it can be assigned to the `__code__` of a function.
     """
     return Template(_code(source, tree, original, name, operators is not None), original, name, operators)
 
 
 def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool) -> CodeType:
-    """The converted code; `is_free` says that the name of the operators is a free variable."""
+    """The converted code; `is_free`: whether the name of the operators is a free variable."""
     names = _made_in(tree)
     known = (*original.co_freevars, name) if is_free else original.co_freevars
     function = to_ast(tree)
@@ -95,7 +95,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     if isinstance(function, ast.Lambda):
         statement = ast.Expr(function, **place)
-    else:  # under a name that no source has, so that its own is looked up where the user's function looks it up
+    else:  # under a name without source, so that its own is looked up where the user's function looks it up
         function.name = "converted function"
     inside = "factory.<locals>."
     if source.class_name is not None:
@@ -107,7 +107,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
     module = ast.Module(body=[factory], type_ignores=[])
-    current: Any = sys.modules["warnings"]  # what the compiler asks: a test may have put another there
+    current: Any = sys.modules["warnings"]  # what the compiler uses: a test may have replaced it
     with current.catch_warnings():
         current.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them
         compiled = builtins.compile(
@@ -121,7 +121,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
 def _qualified_name(code: CodeType) -> str:
     if CODE_HAS_QUALNAME:
         return cast(Any, code).co_qualname  # type: ignore[no-any-return]
-    for made, name in zip(code.co_consts, code.co_consts[1:]):  # the functions made in it have theirs as constants
+    for made, name in zip(code.co_consts, code.co_consts[1:]):  # the functions nested in it are constants
         if type(made) is CodeType and type(name) is str and name.endswith(inner := f".<locals>.{made.co_name}"):
             return name.removesuffix(inner)
     return code.co_name
@@ -129,7 +129,7 @@ def _qualified_name(code: CodeType) -> str:
 
 def _unused(name: str, used: set[str]) -> str:
     while name in used:
-        name = f"_{name}"  # leading underscores of a class make no difference to how private names mangle
+        name = f"_{name}"  # leading underscores of a class do not change how private names are mangled
     return name
 
 
@@ -140,14 +140,14 @@ def _definition(cls: Any, **fields: Any) -> Any:
 
 
 def _strip_signature(function: Any) -> None:
-    """Defaults, annotations and decorators belong to the original function object: nothing evaluates them again."""
+    """Remove defaults, annotations and decorators: they belong to the original function and are not evaluated again."""
     arguments = function.args
     none = ast.Constant(value=None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
     arguments.defaults = [none for _ in arguments.defaults]
     arguments.kw_defaults = [d and none for d in arguments.kw_defaults]
     if not isinstance(function, ast.Lambda):
         function.decorator_list = [ast.copy_location(ast.Constant(value=None), d) for d in function.decorator_list]
-        function.returns = None  # (the first decorator has the first line of the code)
+        function.returns = None  # (the code begins at the line of the first decorator)
         others = [p for p in (arguments.vararg, arguments.kwarg) if p is not None]
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *others):
             parameter.annotation = None
@@ -156,12 +156,12 @@ def _strip_signature(function: Any) -> None:
 
 
 Key = tuple[str, int, tuple[str, ...]]
-"""Name, first line and parameters of a function, which its code object has, too."""
+"""Name, first line and parameters of a function, which identify its code object."""
 
 
 def _made_in(tree: Any) -> dict[Key, str | None]:
-    """The functions that conversion made: what their frames are called, or None for the name of the user's function
-    whose bodies they are."""
+    """The functions that conversion made: the name of their frames, or None for bodies, which have the name of the
+    user's function."""
     made: dict[Key, str | None] = {}
     users: set[Key] = set()
     for node in walk(tree):
@@ -182,7 +182,7 @@ def _key(code: CodeType) -> Key:
 
 
 def _find(code: CodeType, name: str) -> CodeType:
-    """The code of the function called `name` in the compiled factory."""
+    """The code of the function `name` in the compiled factory."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inside = code.co_name != "<module>"
@@ -199,8 +199,8 @@ def _with_child(code: CodeType, child: CodeType, renamed: CodeType) -> CodeType:
 
 
 def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Key, str | None]) -> CodeType:
-    """The code, and all below it, with the names that it would have in the user's function, and the marks of
-    conversion. `inside` is the qualified name in the factory, `outside` the one it is to have."""
+    """The code, and all code nested in it, with the names that it would have in the user's function, and the marks of
+    conversion. `inside`: its qualified name in the factory; `outside`: the wanted one."""
     joint = ".<locals>." if _is_function(code) else "."
     qualified: dict[Any, Any] = {inside: outside}
     constants: list[Any] = []
@@ -208,7 +208,7 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
         if isinstance(constant, CodeType):
             child, key = constant.co_name, _key(constant)
             path = inside + joint + child
-            if child.startswith(_TYPE_PARAMETERS):  # a scope that the names of what is in it leave out
+            if child.startswith(_TYPE_PARAMETERS):  # a scope that qualified names omit
                 named = child[len(_TYPE_PARAMETERS):-1]
                 of_child = [c for c in constant.co_consts if isinstance(c, CodeType) and c.co_name == named][-1]
                 constants.append(_with_child(constant, of_child, _renamed(
@@ -219,7 +219,7 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
             new = outside if frame is None else outside + joint + frame
             if getattr(constant, "co_qualname", None) == child:  # declared global (Python 3.10 has it right)
                 path = new = child
-            if key not in made or path not in qualified:  # the name of a lambda of the user's
+            if key not in made or path not in qualified:  # the name of a user's lambda
                 qualified[path] = new
             constant = _renamed(constant, name if frame is None else frame, path, new, made)
         constants.append(constant)

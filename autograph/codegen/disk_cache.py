@@ -1,11 +1,10 @@
-"""Conversions kept on disk between processes, when asked for: `AUTOGRAPH_CACHE=DIR`, or `set_cache(DIR)`.
+"""Conversions cached on disk between processes, on request: `AUTOGRAPH_CACHE=DIR`, or `set_cache(DIR)`.
 
-An entry is the converted code of one function, marshalled. Its name is a digest of all that it depends on: the code
-object of the function (its instructions and constants, with names, file, lines and columns), the options, the version
-and files of autograph, and the version and flags of Python. So a changed source has another name, and a hit needs
-neither a parser nor the source.
-`entries` says which entries are read: those that nobody but this user can have written, if they are whole. Others are
-passed over and written anew.
+An entry is the marshalled converted code of one function. Its name is a digest of everything that it depends on: the
+code object of the function (instructions and constants, names, file, lines and columns), the options, the version and
+files of autograph, and the version and flags of Python. So a changed source has another name, and a hit needs neither
+parser nor source. `cache_entries` decides which entries are read: complete ones that nobody but this user can have
+written. Others are ignored and replaced.
 """
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ _environment = b""
 
 
 def set_cache(directory: str | os.PathLike[str] | None) -> None:
-    """Keep conversions in this directory, which is made when it is first written to; None: keep none on disk.
+    """Cache conversions in this directory, which is created when it is first written to; None disables the cache.
 
-    One that others could change is not used, which is warned of (docs/trust.md).
+    A directory that others could write to is not used, with a warning (docs/trust.md).
     """
     global _directory, _environment
     place = None if directory is None else Path(directory).absolute()
@@ -44,12 +43,12 @@ def set_cache(directory: str | os.PathLike[str] | None) -> None:
 
 
 def cache_directory() -> Path | None:
-    """Where conversions are kept on disk, if they are."""
+    """The directory of the cache, if any."""
     return _directory
 
 
 def load(code: CodeType, options: Any) -> tuple[CodeType, str] | None:
-    """The kept conversion of a code object with these options, with what it calls the operators. Warns, once, if the
+    """The cached conversion of a code object with these options, and the name of its operators. Warns, once, if the
     directory is not to be trusted, as `store` does."""
     directory = _directory
     if directory is None:
@@ -59,14 +58,14 @@ def load(code: CodeType, options: Any) -> tuple[CodeType, str] | None:
 
 
 def store(code: CodeType, options: Any, converted: CodeType, operators: str) -> None:
-    """Keep a conversion. Warns, once, if the directory cannot be written to."""
+    """Cache a conversion. Warns, once, if the directory cannot be written to."""
     directory = _directory
     if directory is not None:
         _write(directory, _name(options, _signature(code)), (converted, operators))
 
 
 def _read(directory: Path, name: str) -> Any:
-    """What an entry holds; None if there is none that is to be used."""
+    """The content of an entry; None if there is none that can be used."""
     try:
         held = cache_entries.read(str(directory), name)
     except OSError as error:
@@ -94,7 +93,7 @@ def _name(*depends: Any) -> str:
 
 
 def _signature(code: CodeType) -> tuple[Any, ...]:
-    """What tells code objects apart, the same in each process."""
+    """What identifies a code object, the same in each process."""
     return (
         code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
         code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_filename, code.co_name,

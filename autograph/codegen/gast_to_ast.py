@@ -1,4 +1,4 @@
-"""From gast, which the passes work on, to the ast of this Python version, which it compiles."""
+"""From gast, which the passes work on, to the ast of the running Python version, which is compiled."""
 from __future__ import annotations
 
 import ast
@@ -12,7 +12,7 @@ from autograph.frontend.tree import placed
 __all__ = ["to_ast"]
 
 _FIELDS: dict[type, tuple[type[ast.AST], tuple[str, ...]]] = {}
-"""By the class of a node, that of ast, and its fields."""
+"""By gast node class: the ast class and its fields."""
 _SINGLE: dict[type, ast.AST] = {
     cls: getattr(ast, cls.__name__)()
     for kind in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
@@ -23,7 +23,7 @@ _SINGLE[gast.Param] = ast.Load()
 
 
 def to_ast(node: Any) -> Any:
-    """The ast of a tree that the passes left, each node at the place it has there."""
+    """The ast of a tree that the passes produced, with the positions of its nodes."""
     cls = node.__class__
     return _METHODS.get(cls, _generic)(node)
 

@@ -1,4 +1,4 @@
-"""The way to a part of what a variable has, as text and in steps: `self.d['k'][i]`."""
+"""Paths from a variable to a part of its value, as text and as steps: `self.d['k'][i]`."""
 from __future__ import annotations
 
 import ast
@@ -11,7 +11,7 @@ __all__ = ["ITEMS", "Path", "name_of", "path_of"]
 Path = tuple[Any, ...]
 """A variable, and steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key that a variable has."""
 ITEMS = ("[:]", None)
-"""The last step of `self.grid[:]`: items that have no name, as what computes their keys has none."""
+"""The last step of `self.grid[:]`: items without a name of their own, since their keys are computed."""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,7 +1,8 @@
-"""What is left alone, and by which rule. Everything else converts, or raises; a callee without source is left alone.
+"""Which callees are not converted, and by which rule. All others convert or raise; a callee without source runs as it
+is.
 
-A function that the user asks to convert (`convert(f)`, `@rt.function`) converts, whatever the module it lives in.
-The rules are for what it calls; `explain` shows the one that holds.
+A function that the user asks to convert (`convert(f)`, `@rt.function`) converts whatever module it is in. The rules are
+for its callees; `explain` names the rule that applies.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ __all__ = ["PACKAGES", "do_not_convert", "exclude", "include", "left_alone", "ru
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Packages whose Python code does not depend on tensors, or would not gain: left alone with all below them.
+# Packages whose Python code does not depend on tensors: not converted, subpackages included.
 PACKAGES: Final = {"numpy", "scipy", "gast", "astunparse", "llvmlite", "numba", "tensorflow", "jax", "torch", "pytest",
             "_pytest", "pluggy", "hypothesis", "coverage", "IPython"}
 _OPERATORS: Final = "autograph.operators"
@@ -27,9 +28,9 @@ _included: set[str] = set()
 
 
 def include(*modules: str) -> None:
-    """Let functions of these modules or packages convert when converted code calls them, though a rule names them.
+    """Convert functions of these modules or packages when converted code calls them, though a rule excludes them.
 
-    The standard library is left alone unless asked for here: `include("heapq", "json")`.
+    The standard library is excluded unless asked for here: `include("heapq", "json")`.
     """
     _included.update(modules)
 
@@ -40,14 +41,14 @@ def exclude(*modules: str) -> None:
 
 
 def do_not_convert(fn: F) -> F:
-    """Mark a function to be called as it is from converted code (TF2: tf.autograph.experimental.do_not_convert)."""
+    """Mark a function so that converted code calls it as it is (TF2: tf.autograph.experimental.do_not_convert)."""
     marked: Any = getattr(fn, "__func__", fn)
     marked.__autograph_do_not_convert__ = True
     return fn
 
 
 def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
-    """The rule by which `fn` is called as it is, or None if it converts."""
+    """The rule by which `fn` is not converted, or None if it converts."""
     code = fn.__code__
     if getattr(fn, "__autograph_do_not_convert__", False):
         return "it is marked do_not_convert"
@@ -61,7 +62,7 @@ def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
 
 
 def rule_of_library(fn: FunctionType) -> str | None:
-    """The rule by which `fn` is called as it is because of the library that it is part of, if any."""
+    """The rule by which the library that `fn` belongs to excludes it from conversion, or None."""
     module = fn.__module__ or fn.__globals__.get("__name__") or ""
     parts = module.split(".")
     if any(".".join(parts[:i]) in _included for i in range(1, len(parts) + 1)):
@@ -69,7 +70,7 @@ def rule_of_library(fn: FunctionType) -> str | None:
     if parts[0] in PACKAGES:
         return f"the package {parts[0]!r} is left alone"
     code = fn.__code__
-    if module == "functools" and "_from_" in code.co_name:  # what total_ordering makes of a comparison of the user's
+    if module == "functools" and "_from_" in code.co_name:  # comparisons that total_ordering derives from the user's
         return None
     filename = code.co_filename
     if filename.startswith("<frozen ") or (

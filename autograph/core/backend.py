@@ -31,18 +31,18 @@ __all__ = [
 ]
 
 HEAP_TYPE: Final = 1 << 9
-"""The flag of classes that are objects on the heap: those of Python code, and, with the next, some written in C."""
+"""`Py_TPFLAGS_HEAPTYPE`: classes of Python code, and, together with the next flag, some written in C."""
 _IMMUTABLE_TYPE: Final = 1 << 8
-"""The flag of classes whose attributes cannot be assigned."""
+"""`Py_TPFLAGS_IMMUTABLETYPE`: classes whose attributes cannot be assigned."""
 
 
 def is_unchangeable(cls: type) -> bool:
-    """Whether a class is written in C, such that Python code cannot assign to its attributes."""
+    """Whether a class is written in C, so that Python code cannot assign its attributes."""
     return not cls.__flags__ & HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 class _Unbound:
-    """The value of a state variable that is not bound (an empty cell, a missing attribute or item)."""
+    """The value of an unbound state variable (an empty cell, a missing attribute or item)."""
 
     __slots__ = ()
 
@@ -69,15 +69,15 @@ class Body(Protocol):
 
 
 class Handler(NamedTuple):
-    """What handles errors of a staged `try`: an `except` clause, or what `finally` or `__exit__` does before the error
-    is raised again."""
+    """A handler of a staged `try`: an `except` clause, or what `finally` or `__exit__` does before the error is raised
+    again."""
 
     kinds: tuple[type[BaseException], ...]
-    """The classes that it catches; none if it catches nothing."""
+    """The classes that it catches; empty if none."""
     body: Body
-    """Gives the state after it. Called while the error is being handled, so that a bare `raise` finds it."""
+    """Gives the state after the handler. It is called while the error is being handled, so a bare `raise` finds it."""
     named: bool
-    """Whether the body takes the error, before the state."""
+    """Whether the body takes the error as its first argument, before the state."""
 
 
 class MutableValue(Protocol):
@@ -154,7 +154,7 @@ class Backend(Protocol):
     """
 
     def stages(self, value: Any) -> bool:
-        """Whether control flow on `value` becomes graph (else Python runs it, by `bool` and `iter`)."""
+        """Whether control flow on `value` is staged; if not, Python runs it, by `bool` and `iter`."""
         raise NotImplementedError
 
     def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values:
@@ -171,7 +171,8 @@ class Backend(Protocol):
         self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...],
         options: Mapping[str, Any],
     ) -> Values:
-        """The state after `for item in iterable: body_fn`, left when `test_fn` does not hold after an iteration."""
+        """The state after `for item in iterable: body_fn`, which ends early when `test_fn` is false after an
+        iteration."""
         raise NotImplementedError
 
     # Other control flow.
@@ -192,7 +193,8 @@ class Backend(Protocol):
     def try_(
         self, body: Body, handlers: Sequence[Handler], init: Values, names: tuple[str, ...], read: Callable[[], Values]
     ) -> Values:
-        """The state after `try: body()` with handlers. `read` gives the state at any moment while the body runs."""
+        """The state after `try: body()` with handlers. `read` gives the current state at any time while the body
+        runs."""
         raise self.error("a `try` is not staged", "Take what stages out of it.")
 
     def generator(self, clause: Any) -> GeneratorExpression:
@@ -202,13 +204,14 @@ class Backend(Protocol):
         raise self.error("a generator expression over this value is not staged", "Write a loop.")
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-        """The items of a staged iterable, of which there must be a known number; `what` is to be made of them."""
+        """The items of a staged iterable of known length; an error if the length is unknown. `what`: what is made of
+        the items, for the error."""
         raise self.error(f"the number of items of {what} is not known", remedy)
 
     # Errors.
 
     def error(self, what: str, remedy: str) -> Exception:
-        """The error for what a staged value cannot be used for."""
+        """The error for a use that a staged value does not support."""
         return TypeError(f"{what}\n{remedy}" if remedy else what)
 
     def refusal(self, why: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
@@ -229,7 +232,7 @@ class Backend(Protocol):
         return None
 
     def rollback(self, mark: object) -> None:
-        """Take back what was traced since `mark`: the test of a loop that turns out to be staged."""
+        """Undo what was traced since `mark`, as for the test of a loop that turns out to be staged."""
 
     def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
         """Whether what was traced since `mark` may raise one of `kinds` when the graph runs; with `declared`, whether
@@ -237,7 +240,8 @@ class Backend(Protocol):
         return False
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
-        """An error if the graph may raise one of `kinds` for what was traced in these lines of the user's."""
+        """Raise an error if the graph may raise one of `kinds` for what was traced from these lines of the user's
+        file."""
 
     def body_ended(self, error: BaseException | None) -> None:
         """Told of each end of a body, and of each error that leaves one, while the state is what it was there."""
@@ -266,7 +270,7 @@ class Backend(Protocol):
         return getattr(operator, name)(*operands)
 
     def is_immutable(self, target: Any) -> bool:
-        """Whether a value does not change in place: what `setitem` gives for it is another."""
+        """Whether a value is immutable: `setitem` gives another one."""
         return False
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
@@ -277,7 +281,7 @@ class Backend(Protocol):
         return target
 
     def list_item(self, value: Any) -> Any:
-        """What stands for `value` in a list that a staged comprehension makes."""
+        """The element to store for `value` in a list that a staged comprehension makes."""
         return value
 
     def check(self, value: Any, part: Part, name: str = "") -> None:
@@ -309,7 +313,7 @@ class Backend(Protocol):
 
 
 class _Operand:
-    """A body that gives a value, and the state as it is."""
+    """A body that returns a value and leaves the state unchanged."""
 
     filename, lineno = __file__, 0
 
@@ -321,22 +325,22 @@ class _Operand:
 
 
 class _Ambient(threading.local):
-    """The backend that is tracing in this thread, if any: `print` without a tensor asks it too."""
+    """The backend that is tracing in this thread, if any."""
 
     backend: Backend | None = None
     forced = False
-    """Whether converted functions run their converted form though nothing traces: tests hold the operators to what
-    Python does with it."""
+    """Whether converted functions run their converted form even if nothing traces. Tests set it to compare the
+    operators with Python."""
 
 
 keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
-"""Types of what has the keys of a dict, of which a backend that traces may know more than Python."""
+"""Types with the keys of a dict, of which a tracing backend may know more than Python."""
 _lock = threading.Lock()
 
 
 def register_keyed(*types: type) -> None:
-    """Add types of a backend's that have the keys of a dict."""
+    """Add types of a backend that have the keys of a dict."""
     keyed.update(types)
 
 
@@ -359,27 +363,27 @@ plain: Final[set[type]] = {
     filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
     type({}.items()),
 }
-"""Types of Python's own that have no backend: to look here is quicker than to ask them."""
+"""Python's own types without a backend: a set look-up is faster than asking them."""
 
 
 answered: Final[set[BuiltinFunctionType]] = set()
-"""Functions of modules in C that a backend answers for while it traces."""
+"""C functions of modules that a backend replaces while it traces."""
 
 
 class ListItems:
-    """Base of what a backend puts into a list, alone, in the place of all items: only the graph knows these, or how
-    many there are. The list stays the object that it is, for all that refers to it. Instances do not change."""
+    """Base class of the one item that a backend puts into a list whose items, or whose length, only the graph knows.
+    The list keeps its identity for everything that refers to it. Instances are immutable."""
 
     __slots__ = ()
 
     def view(self, owner: list[Any]) -> Any:
-        """What does with the list that has this what Python's own methods and operators do with a list."""
+        """A view of the list `owner`, which implements Python's list methods and operators."""
         raise NotImplementedError
 
 
 def has_staged_items(value: Any) -> bool:
-    """Whether the items of a list are a backend's. (Not by `len` and `isinstance`: users may put others in the place of
-    the first, and the second asks objects for their class.)"""
+    """Whether the items of a list are a backend's. (Without `len` and `isinstance`: users may replace the former, and
+    the latter asks objects for their class.)"""
     return type(value) is list and value.__len__() == 1 and ListItems in type(value[0]).__mro__
 
 
@@ -401,7 +405,7 @@ def backend_for(cls: type) -> Backend | None:
 
 
 def replacing(value: Any) -> Backend | None:
-    """The backend of a value that does not change in place, such as a tensor; None for any other."""
+    """The backend of an immutable value such as a tensor; None for other values."""
     found = backend_of(value)
     return found if found is not None and found.is_immutable(value) else None
 
@@ -413,8 +417,8 @@ def staging_backend(value: Any) -> Backend | None:
 
 
 def deciding(value: Any) -> Backend | None:
-    """`staging_backend`, where the truth of a value or its items are asked for: an error for a dict of whose keys only
-    the backend knows that is tracing whether they are there."""
+    """`staging_backend`, for use where the truth or the items of a value are asked for: an error for a dict whose keys
+    only the tracing backend knows."""
     if type(value) in keyed and ambient.backend is not None:
         ambient.backend.check(value, "keys")
     return staging_backend(value)

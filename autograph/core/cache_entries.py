@@ -1,14 +1,13 @@
 """Entries of a cache directory: files that one process writes, and that later processes of the same user read back.
 
-What an entry holds is executed, so it is read only if nobody but this user, or root, can have put it there. The
+The content of an entry is executed, so it is read only if nobody but this user, or root, can have written it. The
 directory belongs to this user and nobody else may write to it; each directory above it belongs to this user or to root,
 and others may write to it only if it is sticky, as /tmp is; the entry is a regular file that belongs to this user and
-that nobody else may write to. All of it is asked of open file descriptors, each opened below the one before, so that
-nothing can be exchanged between a check and a use. Root trusts only what belongs to root.
+that nobody else may write to. Everything is checked on open file descriptors, each opened relative to the one before,
+so nothing can be exchanged between check and use. Root trusts only what belongs to root.
 
-An entry begins with its length and a SHA-256 digest of its name, its length and all that it holds. The digest finds
-damage; it proves nothing about who wrote the entry, as anybody can compute one. An entry is written beside and renamed
-into place.
+An entry begins with its length and a SHA-256 digest of its name, length and content. The digest detects damage; it is
+no proof of origin, since anybody can compute one. An entry is written to a temporary file and renamed.
 """
 from __future__ import annotations
 
@@ -23,26 +22,27 @@ from typing import Final
 __all__ = ["LIMIT", "read", "write"]
 
 LIMIT: Final = 1 << 26
-"""The most bytes that an entry holds: larger ones are neither read nor written."""
+"""Maximal size of an entry in bytes: larger ones are neither read nor written."""
 
 _MAGIC: Final = b"entry\0\0\x01"
 _HEADER: Final = len(_MAGIC) + 8 + hashlib.sha256().digest_size
 _KNOWN: Final = os.open in os.supports_dir_fd and hasattr(os, "geteuid") and hasattr(os, "O_NOFOLLOW")
-"""Whether this system tells who may write to what is open."""
+"""Whether this system can tell who may write to an open file."""
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a FIFO opens at once, too
 _DIRECTORY: Final = _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 _SEARCHED: Final = getattr(os, "O_PATH", getattr(os, "O_SEARCH", 0))  # for directories that may not be listed
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _LINKS: Final = 40  # as many symbolic links in a path as Linux follows
 _BESIDE: Final = ".", ".new"
-"""How the name of a file begins and ends that is being written."""
+"""Prefix and suffix of temporary files."""
 _ABANDONED: Final = 3600.0
-"""The seconds after which such a file is taken to be of a process that was killed."""
+"""Seconds after which a temporary file is taken to be left by a killed process."""
 _swept: Final[set[str]] = set()
 
 
 def read(directory: str, name: str) -> bytes | None:
-    """What an entry holds; None if there is none, or it is damaged, too large, no regular file, or may be others'.
+    """The content of an entry; None if there is none, or it is damaged, too large, not a regular file, or may be
+    written by others.
 
     Raises OSError, with the reason as `strerror`, if the directory cannot be opened or is not to be trusted.
     """
@@ -73,9 +73,9 @@ def read(directory: str, name: str) -> bytes | None:
 
 
 def write(directory: str, name: str, held: bytes) -> None:
-    """Keep an entry, in place of what has this name. The directory, and those above it, are made with mode 0700.
+    """Write an entry, replacing one of the same name. Missing directories are made with mode 0700.
 
-    Raises OSError as `read` does, and if it cannot be written; then there is the old entry, or none.
+    Raises OSError as `read` does, and if the entry cannot be written; the old entry, if any, is kept then.
     """
     if len(held) > LIMIT:
         return
@@ -113,12 +113,13 @@ def _header(name: str, held: bytes) -> bytes:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether this user, and nobody else, may write to it."""
+    """Whether only this user may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS
 
 
 def _opened(path: str, make: bool = False) -> int:
-    """The descriptor of a directory of this user's, which may be made. OSError if others could change what is in it."""
+    """An open descriptor of a directory of this user's, which is created if `make`. OSError if others could change its
+    content."""
     if not _KNOWN:
         raise OSError(errno.ENOTSUP, "this system does not tell who may write there", path)
     where, links = "/", 0
@@ -168,7 +169,7 @@ def _opened_below(folder: int | None, part: str) -> int:
 
 
 def _target(folder: int, where: str, part: str, last: bool) -> str | None:
-    """Where a symbolic link leads to; None if this is none. PermissionError if it is not to be followed."""
+    """The target of a symbolic link; None if this is not one. PermissionError if it must not be followed."""
     status = os.stat(part, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISLNK(status.st_mode):
         return None
@@ -201,7 +202,7 @@ def _refusal(where: str, reason: str) -> PermissionError:
 
 
 def _sweep(directory: str, folder: int) -> None:
-    """Remove, once in a process, what processes that were killed left behind while they wrote."""
+    """Remove, once per process, temporary files left by killed processes."""
     if directory in _swept:
         return
     _swept.add(directory)

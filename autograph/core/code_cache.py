@@ -1,7 +1,7 @@
-"""What is known of code objects, each by itself.
+"""Tables by identity of code objects.
 
-Python compares them with all that is in them, which for equal ones takes time that doubles with each level of nesting:
-those of a cell of a notebook that runs again.
+Python compares code objects by everything in them. For equal ones, as those of a notebook cell that runs again, that
+takes time exponential in the nesting depth.
 """
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ T = TypeVar("T")
 
 
 def until_gone(value: Any, table: dict[Any, Any], key: Any) -> weakref.ref[Any]:
-    """A weak reference that takes `key` out of `table` when `value` goes.
+    """A weak reference that removes `key` from `table` when `value` is freed.
 
-    All of it is C: what Python code does then (`finalize`, `WeakKeyDictionary`, a callback of one's own) can be met
-    by a signal, and the exception of the signal's handler, such as KeyboardInterrupt, is lost."""
-    return weakref.ref(value, functools.partial(table.pop, key))  # `pop` takes the reference for the default
+    It consists of C code only: an exception that a signal handler raises in a Python callback (`finalize`,
+    `WeakKeyDictionary`), such as KeyboardInterrupt, would be lost.
+    """
+    return weakref.ref(value, functools.partial(table.pop, key))  # `pop` takes the reference as its default
 
 
 def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
-    """`find`, called once for each code object as long as that lives."""
+    """`find`, memoised per code object for the lifetime of that."""
     found: dict[int, tuple[T, object]] = {}
 
     @functools.wraps(find)
@@ -39,7 +40,7 @@ def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
 
 
 def inside(code: CodeType) -> Iterator[CodeType]:
-    """The code, and that of all functions and classes in it."""
+    """The code object and those of all functions and classes nested in it."""
     codes = [code]
     for each in codes:  # grows meanwhile
         yield each

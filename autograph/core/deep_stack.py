@@ -1,5 +1,5 @@
-"""Room where the recursion limit leaves too little: a few frames more, or for deeply nested source a thread with a
-large stack."""
+"""More room where the recursion limit is too low: some more frames, or, for deeply nested source, a thread with a large
+stack."""
 from __future__ import annotations
 
 import sys
@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 __all__ = ["TooDeep", "lower_limit", "raise_limit", "with_room"]
 
 T = TypeVar("T")
-_STACK = 256 << 20  # bytes; reserved, and used only as far as the recursion goes
+_STACK = 256 << 20  # bytes; reserved, and used only as the recursion needs it
 _LIMIT = 40_000
 _lock = threading.Lock()
 _LARGE = "autograph: large stack"  # the name of the thread
 _raised: list[int] = []
-"""The limits that are wanted at present, by all threads: the highest holds."""
+"""The limits that threads have asked for; the highest applies."""
 _users = 0
-"""The limit when nobody wants a higher one."""
+"""The limit when nobody has asked for a higher one."""
 _limits = threading.Lock()
 
 
 def raise_limit(frames: int) -> int:
-    """Allow `frames` more, until `lower_limit` of the result. Raises RecursionError where so few are left (none or one)
-    that the limit could not be set back."""
+    """Allow `frames` more and return a token for `lower_limit`. Raises RecursionError if so few frames are left (none
+    or one) that the limit could not be restored."""
     global _users
     with _limits:
         limit = sys.getrecursionlimit()
@@ -43,13 +43,13 @@ def lower_limit(limit: int) -> None:
 
 
 class TooDeep(RecursionError):
-    """Also a large stack is too small."""
+    """A large stack is not enough either."""
 
 
 def with_room(work: Callable[[], T]) -> T:
-    """The result of `work`, which must be something that can be begun anew: on RecursionError it runs once more, with
-    a higher limit and a stack of the size for that. Raises TooDeep if it needs more than that, too; RecursionError
-    where there are no frames left to begin with."""
+    """The result of `work`, which must be restartable: on RecursionError it runs again with a higher limit in a thread
+    with a large stack. Raises TooDeep if that is not enough, RecursionError if there are no frames left to start with.
+    """
     try:
         return work()
     except RecursionError:

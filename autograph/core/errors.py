@@ -12,9 +12,9 @@ __all__ = [
 def format_error(
     filename: str, lineno: int, col: int | None, what: str, remedy: str = "", *, line: str | None = None
 ) -> str:
-    """The one form of every error text: `file:line: what`, the line with a caret, and the remedy.
+    """The one format of error texts: `file:line: what`, the source line with a caret, and the remedy.
 
-    `col` counts from 0, None leaves the caret out; `line` is the text of the line where linecache can't know it.
+    `col` counts from 0; None omits the caret. `line` is the source text where linecache does not have it.
     """
     text = linecache.getline(filename, lineno) if line is None else line
     parts = [f"{filename}:{lineno}: {what}"]

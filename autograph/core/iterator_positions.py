@@ -1,7 +1,7 @@
-"""Iterators that a staged body advances: that happens once, while the body is traced.
+"""Detection of iterators that a staged body advances, which happens once, while the body is traced.
 
-Python has no way to put an iterator back, and a graph none to advance it, so all that is done is to see it: by where
-an iterator is, and the iterators that it takes its items from, before the body and after it.
+Python cannot set an iterator back, and a graph cannot advance it, so it is only detected: by comparing the position of
+an iterator, and of the iterators that it takes its items from, before and after the body.
 """
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _REDUCED: Final = frozenset({*map(type, (
     iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
     reversed([]), reversed(()), enumerate(()), zip(), map(len, ()), filter(None, ()),
 ))})
-"""Builtins whose `__reduce__` tells where they are. (Those of itertools have none from Python 3.14 on.)"""
+"""Builtins whose `__reduce__` gives their position. (Those of itertools have none from Python 3.14 on.)"""
 _HIDING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
-"""Those of itertools that keep items, and do not tell which of these is next."""
+"""Iterators of itertools that buffer items and do not tell which is next."""
 _OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
-"""What is looked into for iterators."""
+"""Types that are searched for iterators."""
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
     iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
     iter(deque(d)), reversed(deque(d))))})
-"""Those that tell how many items are left, if it is a number."""
+"""Iterators that tell how many items are left, if that is finite."""
 
 
 _CALLING: Final = type(iter(int, 1))
@@ -53,8 +53,8 @@ _KNOWN: Final = _REDUCED | _COUNTED | {*IN_MEMORY, GeneratorType}
 
 
 def is_iterator(value: Any) -> bool:
-    """Whether `next` takes items of `value` while code is traced. Of an iterator of a backend's, the graph does; but
-    for one with `__takes_from__`, a method that gives what it takes its items from."""
+    """Whether `next` advances `value` at trace time. An iterator of a backend's is advanced by the graph, unless it has
+    `__takes_from__`, a method that returns what it takes its items from."""
     kind = type(value)
     if is_file(value) and not value.readable():
         return False
@@ -63,7 +63,7 @@ def is_iterator(value: Any) -> bool:
 
 
 class Place:
-    """Where an iterator is now."""
+    """The position of an iterator at some time."""
 
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
@@ -76,13 +76,13 @@ class Place:
 
 
 def taken_by(iterator: Any) -> list[Any]:
-    """An iterator, and those that it takes its items from."""
+    """An iterator and those that it takes its items from, transitively."""
     return [iterator, *filter(is_iterator, _position(iterator, set()))]
 
 
 def hides_place(iterator: Any) -> bool:
-    """Whether an iterator does not tell where it is: one written in C that this file does not know, among them files
-    that are only read."""
+    """Whether the position of an iterator cannot be read: one written in C that this file does not know, and files that
+    are only read."""
     kind = type(iterator)
     if kind in _HIDING:
         return True
@@ -121,7 +121,7 @@ def _parts(iterator: Any) -> Iterable[Any]:
         return iterator.__reduce__()[1:]  # type: ignore[no-any-return]
     if kind in _COUNTED:
         return [length_hint(iterator, -1)]
-    if kind in IN_MEMORY:  # what is appended does not count
+    if kind in IN_MEMORY:  # appended items do not count
         return [] if iterator.closed else [iterator.tell() - len(iterator.getvalue())]
     if kind is itertools.count:
         return [repr(iterator)]
@@ -134,7 +134,7 @@ def _parts(iterator: Any) -> Iterable[Any]:
 
 def _parts_of_generator(generator: Any) -> list[Any]:
     frame = generator.gi_frame
-    if frame is None or generator.gi_running:  # what runs cannot be advanced
+    if frame is None or generator.gi_running:  # a running generator cannot be advanced
         return [frame]
     held = gc.get_referents(generator)
     if not GENERATORS_SHOW_LOCALS:
@@ -155,8 +155,8 @@ _READS: Final = frozenset({
 
 
 def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
-    """Where one of the functions first reads what a path such as `self.it` leads to: the last name in the path that is
-    read at all. If none of them does, then where one that they call does; else the line of the first."""
+    """The file and line where one of the functions first reads a path such as `self.it`: the last name in the path that
+    is read at all. If none does, where one of their callees does; else the line of the first function."""
     held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
     callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
     for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):

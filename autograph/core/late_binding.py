@@ -17,13 +17,13 @@ __all__ = ["Late", "deferred"]
 
 
 class deferred(ModuleType):
-    """A module that is imported when an attribute of it is first asked for. ImportError then, if it cannot be.
+    """A module that is imported on first attribute access. Raises ImportError then if that is impossible.
 
     For type checkers, a module imports the same name under `if TYPE_CHECKING` instead.
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__wrapped__":  # `inspect` and `doctest` look for it in all that a module has
+        if name == "__wrapped__":  # `inspect` and `doctest` look for it on every object of a module
             raise AttributeError(name)
         value = getattr(importlib.import_module(self.__name__), name)
         vars(self)[name] = value
@@ -31,13 +31,13 @@ class deferred(ModuleType):
 
 
 class Late:
-    """Functions that are declared here, as annotated attributes of a subclass, and defined by modules above.
+    """Forward declarations: annotated attributes of a subclass, defined by modules further up.
 
-    These call `define(name=function)` on its only instance while they are imported, once for each name.
+    Those call `define(name=function)` on the only instance when they are imported, once for each name.
     """
 
     def define(self, **functions: Any) -> None:
-        """TypeError for a name that is not declared, or is defined already."""
+        """Define functions. TypeError for a name that is not declared, or defined already."""
         for name, function in functions.items():
             if name not in type(self).__annotations__ or name in vars(self):
                 known = "defined already" if name in vars(self) else "not declared"

@@ -1,4 +1,4 @@
-"""Iterators of Python's of which code that is traced may take no item: only the graph would know where they are."""
+"""Iterators that traced code must not advance, because only the graph knows their position."""
 from __future__ import annotations
 
 import threading
@@ -17,20 +17,20 @@ Errors = Mapping[int, tuple[Any, Callable[[], Exception]]]
 
 class _Lost(threading.local):
     iterators: Errors = MappingProxyType({})
-    """By id, each with what makes the error for who takes an item of it."""
+    """By id of the iterator, the function that makes the error for taking an item of it."""
 
 
 lost: Final = of_trace(_Lost())
 
 
 def lose(iterators: Iterable[Any], error: Callable[[Any], Exception]) -> None:
-    """Let nobody take an item of these, up to the end of the trace."""
+    """Forbid advancing these iterators until the trace ends."""
     lost.iterators = {**lost.iterators, **{id(each): (each, partial(error, each)) for each in iterators}}
 
 
 @contextmanager
 def hidden(iterators: Errors) -> Iterator[None]:
-    """While a body runs that may take no item of these."""
+    """Forbid advancing these iterators while a body runs."""
     before = lost.iterators
     lost.iterators = {**before, **iterators}
     try:
@@ -40,6 +40,6 @@ def hidden(iterators: Errors) -> Iterator[None]:
 
 
 def check_items(value: Any) -> None:
-    """Raise the error if `value`, of which items are to be taken, is one of them."""
+    """Raise the error if `value`, whose items are about to be taken, is such an iterator."""
     if lost.iterators and id(value) in lost.iterators:
         raise lost.iterators[id(value)][1]()

@@ -1,4 +1,4 @@
-"""What the objects of users, classes, variables of modules, dicts, lists and cells have, and how it is put there."""
+"""Attributes, items and cells of the user's objects: reading, writing and deleting them."""
 from __future__ import annotations
 
 import functools
@@ -16,21 +16,22 @@ __all__ = [
 
 
 class Globals(NamedTuple):
-    """Variables of a module that a function assigns, or names."""
+    """The globals of a module that a function assigns or names."""
 
     namespace: dict[str, Any]
     names: frozenset[str]
 
 
 def is_users_object(value: Any) -> bool:
-    """Whether `value` has attributes of its own, and is no class, module or function, and none of the tool's."""
+    """Whether `value` has attributes of its own and is not a class, module or function, nor an object of this package
+    or runtime."""
     if issubclass(type(value), (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
         return False
     return _may_be_users(type(value))
 
 
 def is_users_class(cls: type) -> bool:
-    """Whether a class was made by Python code, and not the tool's."""
+    """Whether a class was defined by Python code outside of this package and runtime."""
     return bool(cls.__flags__ & HEAP_TYPE) and _may_be_users(cls)
 
 
@@ -43,7 +44,7 @@ def _may_be_users(cls: type) -> bool:
 
 @functools.cache
 def slots_of(cls: Any) -> tuple[str, ...]:
-    """The attributes that instances of a class of the user's have in slots that no property of the name hides."""
+    """The attributes in `__slots__` of a user's class that no property of the same name hides."""
     if not (_may_be_users(cls) or hasattr(cls, "__stands_for__")):
         return ()
     return tuple(name for base in cls.__mro__ if "__slots__" in vars(base) for name, member in vars(base).items()
@@ -52,7 +53,7 @@ def slots_of(cls: Any) -> tuple[str, ...]:
 
 
 def fields_in(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object of the user's, by name; None for any other value."""
+    """The attributes of a user's object by name; None for any other value."""
     slots = slots_of(cast(Hashable, type(value)))
     if not slots and not is_users_object(value):
         return None
@@ -64,7 +65,7 @@ def fields_in(value: Any) -> dict[str, Any] | None:
 
 
 def put(holder: Any, key: Any, part: Any) -> None:
-    """Let an object, class, dict, list, namespace or cell have `part` where it has what `key` tells."""
+    """Store `part` in an object, class, dict, list, namespace or cell under `key`."""
     kind = type(holder)
     if kind is CellType:
         holder.cell_contents = part
@@ -77,7 +78,7 @@ def put(holder: Any, key: Any, part: Any) -> None:
 
 
 def take_out(holder: Any, key: Any) -> None:
-    """Let it have nothing there."""
+    """Delete what is stored there under `key`."""
     kind = type(holder)
     if kind is CellType:
         del holder.cell_contents

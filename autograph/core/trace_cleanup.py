@@ -1,9 +1,9 @@
-"""State of a thread while it traces, and how it becomes what it was whatever ends the trace.
+"""Thread state while tracing, and how it is restored whatever ends the trace.
 
-A signal's handler may raise an exception, such as KeyboardInterrupt, where a Python function begins, after a call of
-one in C, and where a loop goes on. Between there and the next such place nothing interrupts. So a `with` may not get to
-the `__exit__` of a class of Python, and a `finally` not to its end. Who begins a trace therefore puts back all state,
-in a `finally`, twice: one signal cannot meet both.
+A signal handler may raise an exception, such as KeyboardInterrupt, where a Python function begins, after a call of a C
+function, and at the end of a loop's iteration; nothing interrupts between these points. So the `__exit__` of a Python
+class may not be reached, and a `finally` may be left early. The outermost trace therefore restores all state twice in a
+`finally`: one signal cannot interrupt both.
 """
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _ends: Final[list[Callable[[], object]]] = []
 
 
 def at_end(end: Callable[[], object]) -> Callable[[], object]:
-    """Let `end` be done when the outermost trace of a thread ends. It may be done again, or be left midway before."""
+    """Call `end` when the outermost trace of a thread ends. It may be called twice, and may have been interrupted
+    before."""
     _ends.append(end)
     return end
 
 
 def of_trace(state: L) -> L:
-    """Let the attributes of `state` be what they were when the outermost trace of a thread ends."""
+    """Restore the attributes of `state` when the outermost trace of a thread ends."""
     _states.append(state)
     return state
 
@@ -39,7 +40,7 @@ _here: Final = of_trace(_Here())
 
 
 def restored(trace: Callable[[], T]) -> T:
-    """The result of `trace`, after which this thread is as it was."""
+    """The result of `trace`, after which the state of this thread is as before."""
     if _here.traces:
         return trace()
     before = [(state, dict(vars(state))) for state in _states]
@@ -57,5 +58,5 @@ def _restore(before: list[tuple[threading.local, dict[str, Any]]]) -> None:
     for end in _ends:
         end()
     for state, attributes in before:
-        for name in list(vars(state)):  # also what is as it was: to set it may do more, and have been left midway
+        for name in list(vars(state)):  # unchanged ones, too: setting one may have effects that were interrupted
             setattr(state, name, attributes[name] if name in attributes else getattr(type(state), name))

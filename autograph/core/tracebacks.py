@@ -18,9 +18,9 @@ __all__ = [
 ]
 
 CONVERTED: Final = "autograph: converted"
-"""Last constant of every code object that conversion makes."""
+"""The last constant of every code object that conversion makes."""
 BODY: Final = "autograph: body"
-"""Last constant but one of the code of a body or operand that conversion made into a function."""
+"""The last constant but one in the code of a body or operand that conversion made into a function."""
 
 
 def is_converted(code: CodeType) -> bool:
@@ -29,19 +29,19 @@ def is_converted(code: CodeType) -> bool:
 
 
 def is_body(code: CodeType) -> bool:
-    """Whether a code object is a body that conversion made, not a function of the user's."""
+    """Whether a code object is a body that conversion made, not one of the user's functions."""
     return len(code.co_consts) > 1 and code.co_consts[-2] == BODY
 
 
-# Directories whose frames belong to the tool; `runtime` adds its own.
+# Directories of internal code; `runtime` adds its own.
 _internal: list[str] = []
 _converting: set[str] = set()
-"""Files in these whose code converts nevertheless."""
+"""Files in these directories whose code converts nevertheless."""
 _full = os.environ.get("AUTOGRAPH_FULL_TRACEBACK", "") not in ("", "0")
 
 
 def hide_package(init_file: str) -> None:
-    """Count all code below the folder of `init_file` as internal, to be left out of tracebacks."""
+    """Treat all code below the folder of `init_file` as internal, to be omitted from tracebacks."""
     folder = os.path.dirname(os.path.abspath(init_file)) + os.sep
     if folder not in _internal:
         _internal.append(folder)
@@ -51,33 +51,32 @@ hide_package(os.path.dirname(__file__))  # all of autograph
 
 
 def is_internal(filename: str) -> bool:
-    """Whether code of this file is the tool's own."""
+    """Whether code of this file is internal: of autograph or runtime."""
     return any(filename.startswith(folder) for folder in _internal)
 
 
 def convert_file(filename: str) -> None:
-    """Let code of this file, which is the tool's own, convert when converted code calls it: it stands for code in C,
-    so that its frames are not shown."""
+    """Let internal code of this file convert when converted code calls it: it replaces C code, and its frames are not
+    shown."""
     _converting.add(filename)
 
 
 def is_opaque(filename: str) -> bool:
-    """Whether code of this file is the tool's own and does not convert: what its frames and closures hold is no
-    state."""
+    """Whether code of this file is internal and does not convert: its frames and closures are not state."""
     return is_internal(filename) and filename not in _converting
 
 
 def prune(error: BaseException) -> None:
-    """Take the tool's own frames out of the traceback of `error`, which is being handled, and leave one entry
-    for each call of a function of the user's, at the line that it had come to.
+    """Remove internal frames from the traceback of `error`, which is being handled, leaving one entry for each call of
+    a user's function, at its current line.
 
-    After it a bare `raise` goes on without an entry for the frame that raises, so an error of the tool itself
-    ends at the user's line that caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
+    After it a bare `raise` adds no entry for the raising frame, so an internal error ends at the user's line that
+    caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
     """
     if _full:
         return
     shown = [entry for entry in _entries(error.__traceback__) if not is_internal(entry.tb_frame.f_code.co_filename)]
-    # A body stands for its function: the place where that function entered the body says nothing more.
+    # A body stands for its function: the place where that function entered the body is redundant.
     kept = [entry for entry, inner in zip(shown, [*shown[1:], None])
             if inner is None or not _entered_from(inner.tb_frame, entry.tb_frame)]
     for entry, following in zip(kept, [*kept[1:], None]):
@@ -93,7 +92,7 @@ def prune(error: BaseException) -> None:
 
 
 def _entered_from(frame: FrameType, owner: FrameType) -> bool:
-    """Whether `frame` is that of a body of the function, or of a body within the body, that runs in `owner`."""
+    """Whether `frame` is that of a body, or of a body nested in it, of the function that runs in `owner`."""
     current: FrameType | None = frame
     while current is not None and (is_body(current.f_code) or is_internal(current.f_code.co_filename)):
         current = current.f_back
@@ -113,7 +112,7 @@ R = TypeVar("R")
 
 
 def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
-    """Let what goes wrong in an operator look as if the user's code had run without it."""
+    """Decorate an operator: its errors look as if the user's code had run without it."""
 
     @functools.wraps(operator)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -132,10 +131,10 @@ def own_errors(operator: Callable[P, R]) -> Callable[P, R]:
 
 
 def settle(error: BaseException) -> UnboundLocalError | None:
-    """Prune the traceback of `error`, which an operator is handling; the error to raise in its place, if any.
+    """Prune the traceback of `error`, which an operator is handling; returns the error to raise instead, if any.
 
-    A body sees a local of the function it is part of as a free variable. If that is not bound, Python's own error
-    is a NameError, and the user's function would have raised an UnboundLocalError.
+    A body sees a local variable of its function as a free variable. If that is unbound, Python raises NameError, where
+    the user's function would have raised UnboundLocalError.
     """
     local = _as_local(error) if type(error) is NameError else None
     prune(error)
@@ -143,7 +142,7 @@ def settle(error: BaseException) -> UnboundLocalError | None:
 
 
 def stand_in(local: UnboundLocalError, error: BaseException) -> None:
-    """Let `local`, which an operator is about to raise again, have the place of `error`, which `settle` gave it for."""
+    """Give `local`, which an operator is about to raise, the traceback and context of `error`, which it replaces."""
     local.__context__ = error.__context__
     prune(local)
 
@@ -165,7 +164,7 @@ def _as_local(error: NameError) -> UnboundLocalError | None:
             if name in frame.f_code.co_cellvars:
                 break
             if not is_body(frame.f_code) and not _keeps_operands(frame.f_code):
-                return None  # a function between them: the variable is a free one of that
+                return None  # a function in between: there it is a free variable
         frame = frame.f_back
     else:
         return None

@@ -1,7 +1,6 @@
-"""What changes in place and is no state: sets, deques, bytearrays, subclasses of list, arrays, files that can be
-written, and generators of random numbers, which each number changes. A staged body may not change them, as that would
-happen once, while it is traced.
-"""
+"""Mutable objects that are not state: sets, deques, bytearrays, subclasses of list, arrays, writable files, and random
+number generators, which every draw changes. A staged body must not change them, as that would happen once, while it is
+traced."""
 from __future__ import annotations
 
 import contextlib
@@ -25,8 +24,8 @@ _MOST: Final = 1 << 20
 
 
 def is_other(value: Any, named: bool = False) -> bool:
-    """Whether `value` changes in place and is no state. Arrays of more than a megabyte count only if the statement has
-    `named` them: to compare them takes time."""
+    """Whether `value` is mutable and not state. Arrays of more than a megabyte count only if the statement has `named`
+    them, since comparing them takes time."""
     kind = type(value)
     if is_array(value):
         return bool(value.flags.writeable) and (named or value.nbytes <= _MOST)
@@ -34,28 +33,28 @@ def is_other(value: Any, named: bool = False) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` is an array, as NumPy's are; its scalars are none."""
+    """Whether `value` is an array such as NumPy's; array scalars are not."""
     kind = type(value)
     return hasattr(kind, "__array_interface__") and hasattr(kind, "__setitem__")
 
 
 def is_file(value: Any) -> bool:
-    """Whether `value` is an open file, also one in memory."""
+    """Whether `value` is an open file, including one in memory."""
     return issubclass(type(value), _FILES) and not value.closed
 
 
 def is_output(value: Any) -> bool:
-    """Whether `value` is a standard stream that is written."""
+    """Whether `value` is standard output or standard error."""
     return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
 
 
 def is_written(value: Any) -> bool:
-    """Whether `value` is a file that can be written, and no standard stream."""
+    """Whether `value` is a writable file other than these."""
     return is_file(value) and value.writable() and not is_output(value)
 
 
 def draws_random_numbers(kind: type) -> bool:
-    """Whether objects of this class are generators of random numbers, Python's or NumPy's, that tell their state."""
+    """Whether objects of this class are random number generators of Python's or NumPy's whose state can be read."""
     module = sys.modules.get("random")
     if module is not None and issubclass(kind, module.Random):
         return not issubclass(kind, module.SystemRandom)
@@ -63,7 +62,7 @@ def draws_random_numbers(kind: type) -> bool:
 
 
 def generators_of(module: ModuleType) -> SimpleNamespace | None:
-    """By the name by which code asks a module for random numbers, the generator that its functions draw from."""
+    """By the name by which code asks a module for random numbers, the generator that its functions use."""
     if module.__name__ in ("random", "numpy.random"):
         return SimpleNamespace(**dict.fromkeys(vars(module), module.random.__self__))
     if module.__name__ == "numpy" and (inner := sys.modules.get("numpy.random")) is not None:
@@ -72,14 +71,14 @@ def generators_of(module: ModuleType) -> SimpleNamespace | None:
 
 
 class Other:
-    """What one of these has in it now."""
+    """A snapshot of the content of such an object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.before = _content(value)
 
     def put_back(self) -> bool:
-        """Let it have that again; whether it had anything else."""
+        """Restore the content; returns whether it had changed."""
         value, before = self.value, self.before
         now = _content(value)
         if draws_random_numbers(type(value)):
@@ -114,7 +113,7 @@ def _content(value: Any) -> Any:
 
 
 def _written(file: Any) -> Any:
-    """What is in a file in memory, or where another file is, and how long, as far as it tells."""
+    """The content of a file in memory, or the position and length of another file, where known."""
     if file.closed:
         return None
     if isinstance(file, IN_MEMORY):

@@ -1,4 +1,4 @@
-"""What differs between versions of Python, each under a name: no other module asks for a version."""
+"""Differences between versions of Python, each under a name: no other module checks the version."""
 from __future__ import annotations
 
 import sys
@@ -16,29 +16,29 @@ CODE_HAS_QUALNAME: Final = _VERSION >= (3, 11)
 CODE_HAS_PLACES: Final = _VERSION >= (3, 11)
 """`co_positions`: lines and columns of each instruction."""
 TRIES_ARE_TABLES: Final = _VERSION >= (3, 11)
-"""A `try` is in `co_exceptiontable`; before, it is instructions."""
+"""The handlers of a `try` are in `co_exceptiontable`; earlier they are instructions."""
 RAISE_HAS_OWN_STATE: Final = _VERSION >= (3, 11)
-"""A bare `raise` takes the traceback that the exception has; before, that of the thread's state."""
+"""A bare `raise` uses the traceback of the exception; earlier that of the thread state."""
 GENERATORS_SHOW_LOCALS: Final = _VERSION >= (3, 11)
-"""The garbage collector sees the variables of a generator that waits in the generator; before, in its frame."""
+"""The garbage collector sees the variables of a suspended generator in the generator; earlier in its frame."""
 LOGGING_SKIPS_ITSELF: Final = _VERSION >= (3, 11)
-"""`stacklevel` of logging does not count frames of logging."""
+"""`stacklevel` of logging does not count logging's own frames."""
 STARS_IN_SUBSCRIPTS: Final = _VERSION >= (3, 11)
 """`x[*a]` (PEP 646)."""
 INLINES_COMPREHENSIONS: Final = _VERSION >= (3, 12)
-"""Comprehensions run in the frame around them (PEP 709)."""
+"""Comprehensions run in the enclosing frame (PEP 709)."""
 TYPE_PARAMETERS: Final = _VERSION >= (3, 12)
 """`def f[T](x)` (PEP 695): functions and classes have `type_params`."""
 NESTS_FSTRINGS: Final = _VERSION >= (3, 12)
 """An f-string may hold its own quotes and backslashes (PEP 701)."""
 COMPARISONS_TEST: Final = _VERSION >= (3, 13)
-"""`if a == b` is one instruction, with a bit for the truth."""
+"""`if a == b` is one instruction with a flag for the truth value."""
 ANNOTATES_LATER: Final = _VERSION >= (3, 14)
 """`__annotate__` (PEP 649)."""
 
 
 def unbound_text(name: str) -> str:
-    """What Python says of a local variable that is not bound."""
+    """Python's message for reading an unbound local variable."""
     if _VERSION >= (3, 11):
         return f"cannot access local variable '{name}' where it is not associated with a value"
     return f"local variable '{name}' referenced before assignment"

@@ -1,7 +1,7 @@
 """`ag__.call`: what converted code calls in place of a callee.
 
-A Python function is converted when it is first called, and remembered by its code object. A builtin lets the
-backend of an argument answer.
+A Python function is converted at its first call and cached by its code object. For a builtin the backend of an argument
+may answer.
 """
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ Maker = Callable[[FunctionType], Any]
 
 
 class Converter(Late):
-    """Forward declaration of what converts a callee. The converter makes code that calls this module; and a converted
-    module runs without the converter, and what that needs to parse source, until a callee asks for it."""
+    """Forward declaration of the converter. Conversion makes code that calls this module, and a converted module runs
+    without the converter and its parser until a callee needs them."""
 
     maker: Callable[[FunctionType], Maker | None]
-    """What makes the converted form of functions of one code object; None if they stand for themselves. Defined by the
-    package `autograph`."""
+    """What makes the converted form of functions of one code object; None if they are called as they are. Defined by
+    the package `autograph`."""
 
 
 CONVERTER: Final = Converter()
 
 
 class _AtWork(threading.local):
-    """Whether this thread converts: what conversion calls runs as it is, though code that it uses (`linecache`, `ast`)
-    may itself have been converted, and would ask for the conversion of what it calls."""
+    """Whether this thread is converting. Conversion itself calls unconverted code, although modules that it uses
+    (`linecache`, `ast`) may have been converted and would otherwise request conversions of their callees."""
 
     depth = 0
 
     def run(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which converts. (A signal may meet the end of a `with`, but not this one.)"""
+        """The result of `work`, which converts. (A signal may interrupt the exit of a `with`, but not this.)"""
         depth = self.depth
         try:
             self.depth = depth + 1
@@ -73,24 +73,24 @@ class _AtWork(threading.local):
 
 at_work = of_trace(_AtWork())
 makers: dict[int, tuple[Maker | None, object]] = {}
-"""By id of a code object: what makes the converted form of a function of this code (None: it stands for itself)."""
+"""By id of a code object: what makes the converted form of a function of this code; None if it is called as it is."""
 atexit.register(makers.clear)
 
 
 def remember(code: CodeType, maker: Maker | None) -> None:
-    """Let calls of functions of this code use `maker`, as long as the code object lives."""
+    """Use `maker` for calls of functions of this code, for the lifetime of the code object."""
     makers[id(code)] = maker, until_gone(code, makers, id(code))
 
 
 def call(fn: Any, /) -> Any:
-    """What to call in place of `fn`: its converted form, the backend-aware form of a builtin, or `fn` itself."""
+    """What to call in place of `fn`: its converted form, the replacement of a builtin, or `fn` itself."""
     if lost.iterators:
         return _with_checked_items(fn)
     return _callee(fn)
 
 
 def _with_checked_items(fn: Any) -> Any:
-    """As `call`, of what may take items of an iterator that code which is traced may not use."""
+    """As `call`, for a callee that may advance an iterator that traced code must not use."""
     callee, owner = _callee(fn), getattr(fn, "__self__", None)
     if id(owner) not in lost.iterators and (
             (type(fn) in (FunctionType, MethodType) and left_alone(fn) is None)
@@ -107,7 +107,7 @@ def _with_checked_items(fn: Any) -> Any:
 
 _TAKE_NO_ITEMS = frozenset({isinstance, callable, hasattr, getattr, setattr, delattr, type, id, repr, str, print})
 _HOLDING = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault", "get", "partial"})
-"""Methods of containers, and the like, that only hold what they are given."""
+"""Methods of containers and the like that only store their arguments."""
 
 
 def _callee(fn: Any) -> Any:
@@ -171,12 +171,13 @@ def _remember(fn: FunctionType) -> Maker | None:
 
 
 def meet(cls: type) -> None:
-    """Let the properties and special methods of a class run converted while a backend traces."""
+    """Replace the properties and special methods of a class by their converted forms while a backend traces."""
     special_methods.meet(cls, call)
 
 
 def _constructor(cls: Any) -> Any:
-    """A class whose `__init__` or `__new__` converts is instantiated as `type.__call__` does, with those."""
+    """What to call in place of a class whose `__init__` or `__new__` converts: it does what `type.__call__` does, with
+    the converted forms."""
     if ambient.backend is not None:
         meet(cls)
     if type(cls).__call__ is not type.__call__:
@@ -194,7 +195,7 @@ def _for(method: Any) -> Any:
 
 
 def _construct(cls: Any, init: Any, converted: Any, making: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """An object of the class, by what its `__init__` and `__new__` have become."""
+    """Make an object of the class with its converted `__init__` and `__new__`."""
     try:
         self = making(cls, *args, **kwargs)
         if cls in type(self).__mro__:
@@ -212,7 +213,7 @@ def _construct(cls: Any, init: Any, converted: Any, making: Any, /, *args: Any, 
 
 
 def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name: str) -> Callable[..., Any]:
-    """A builtin of that name, whose calls call what `choose` gives for the arguments."""
+    """A builtin of that name that calls what `choose` returns for the arguments."""
 
     def builtin(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -226,12 +227,12 @@ def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name:
 
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin that lets the backend of an argument answer."""
-    # asks for the truth of items, calls what it is given, or takes items for floats
+    """A builtin for which the backend of an argument may answer."""
+    # asks for the truth of items, calls its arguments, or takes items for floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
     is_len = original is len
 
-    def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # asks no `len`, for which a user may put another
+    def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # no `len`, which a user may have replaced
         is_one = bool(args) and not args[1:]
         if is_one and type(args[0]) in plain and ambient.backend is None:
             return original
@@ -252,7 +253,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _len(value: Any) -> Any:
-    """`len`, which may be a staged value: Python's own wants an int of `__len__`."""
+    """`len`, whose result may be a staged value: Python's own requires an int from `__len__`."""
     method = getattr(type(value), "__len__", None)
     if type(method) is not FunctionType:
         return len(value)
@@ -260,17 +261,17 @@ def _len(value: Any) -> Any:
     return length if staging_backend(length) is not None else index(length)
 
 
-_python_print = print  # `differential_check` puts another in its place for a time
+_python_print = print  # `differential_check` replaces it for a time
 
 
 def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
-    """`print`: while a backend traces, also a print of Python values alone takes its place in program order."""
+    """`print`: while a backend traces, prints of Python values alone are staged, too, to keep the order of output."""
     backend = ambient.backend or _backend_within(values)
     return _python_print if backend is None else backend.builtins.get(_python_print, _python_print)
 
 
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
-    """The backend of one of the values, or of what a list, tuple or dict among them holds, down to a depth."""
+    """The backend of one of the values, or of one contained in a list, tuple or dict among them, down to a depth."""
     for value in values:
         cls = type(value)
         found = backend_of(value)
@@ -292,8 +293,8 @@ _overrides[_python_print] = _by_arguments(_print, "print")
 
 
 def _outward(frame: FrameType, levels: int) -> tuple[FrameType | None, int]:
-    """The frame that is so many of the user's above `frame`, and how many frames are in between: those of operators are
-    none of the user's, and bodies are part of the function they are of."""
+    """The user's frame that is so many levels above `frame`, and the number of frames in between. Frames of operators
+    do not count, and bodies count as their function."""
     current: FrameType | None = frame
     count = 0
     while current is not None and (levels > 0 or is_internal(current.f_code.co_filename)):
@@ -304,7 +305,7 @@ def _outward(frame: FrameType, levels: int) -> tuple[FrameType | None, int]:
 
 
 def _getframe(depth: int = 0, /) -> FrameType:
-    """`sys._getframe` of the user's frames."""
+    """`sys._getframe`, counting only the user's frames."""
     found, _ = _outward(sys._getframe(1), max(index(depth), 0))
     if found is None:
         raise ValueError("call stack is not deep enough")
@@ -312,7 +313,7 @@ def _getframe(depth: int = 0, /) -> FrameType:
 
 
 def _warn(message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None, **options: Any) -> None:
-    """`warnings.warn`, whose level counts the user's frames."""
+    """`warnings.warn` with a `stacklevel` that counts only the user's frames."""
     warn: Any = _python_warn if ambient.backend is None else ambient.backend.callee(_python_warn)
     _, between = _outward(sys._getframe(), index(stacklevel) - 1)
     warn(message, category, between + 1 + (warn is not _python_warn), source, **options)
@@ -325,7 +326,7 @@ _overrides[_python_warn] = _warn
 
 @functools.cache
 def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function in C that the backend which traces answers, whatever the arguments are."""
+    """A C function that the tracing backend replaces whatever the arguments are."""
 
     def answer(_: tuple[Any, ...]) -> Callable[..., Any]:
         return original if ambient.backend is None else ambient.backend.builtins.get(original, original)
@@ -337,7 +338,7 @@ _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
     for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict)
 }
-"""What stands for these while a backend traces."""
+"""Replacements while a backend traces."""
 
 
 def _builtin_while_tracing(backend: Backend, fn: Any) -> Any:

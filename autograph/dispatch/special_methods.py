@@ -1,9 +1,8 @@
-"""Properties and special methods, which run without a call that names them: converted while a backend traces.
+"""Properties and special methods, which no call names, run converted while a backend traces.
 
-`obj.size`, `a + b` and `x in box` say nothing of the functions that they run. So while a function is traced, the
-classes of the objects that it meets have, in place of a property or special method, one that runs the converted form;
-when the trace is over, the classes are what they were. Another thread that uses the class in the meantime, and does not
-trace, runs the original by way of these.
+`obj.size`, `a + b` and `x in box` do not name the functions that they run. While a function is traced, the properties
+and special methods of the classes of the objects it meets are replaced by ones that run the converted form; the classes
+are restored when the trace ends. In other threads, which do not trace, the replacements run the original.
 """
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from autograph.core.trace_cleanup import at_end, of_trace
 __all__ = ["meet", "meeting"]
 
 Call = Callable[[Any], Any]
-"""What to call in place of a callee: `converted_call.call`, which needs this module and so is passed to it."""
+"""What to call in place of a callee: `converted_call.call`, which imports this module and is therefore passed in."""
 _BINARY = (
     "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
     "or",
@@ -32,11 +31,11 @@ SPECIAL = frozenset(
         "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
         "iter", "get", "set",
     )])
-"""Methods that the interpreter calls by itself and whose result may be a tensor, besides `__next__`."""
+"""Methods that the interpreter calls implicitly and whose result may be a tensor, besides `__next__`."""
 
 
 class _Met(threading.local):
-    """The classes that the traces of this thread have changed, or need not change, and how many traces are open."""
+    """The classes that the traces of this thread have changed or need not change, and how many traces are open."""
 
     def __init__(self) -> None:
         self.classes: set[type] = set()
@@ -46,11 +45,13 @@ class _Met(threading.local):
 _met = of_trace(_Met())
 _lock = threading.Lock()
 _changed: dict[type, tuple[set[int], dict[str, Any]]] = {}
-"""The threads whose traces use a class as changed, and what it had (None: nothing of that name)."""
+"""By class: the threads whose traces use it changed, and its original attributes (None for an attribute that it did not
+have)."""
 
 
 def meet(cls: type, call: Call) -> None:
-    """Let the properties and special methods of a class run what `call` gives for them, until the trace ends."""
+    """Replace the properties and special methods of a class by ones that run what `call` returns for them, until the
+    trace ends."""
     if cls in _met.classes or not _met.depth:
         return
     for each in cls.__mro__:
@@ -73,7 +74,7 @@ def _change(cls: type, call: Call) -> None:
             made = {name: _converting(name, value, call) for name, value in vars(cls).items()}
             new = {name: value for name, value in made.items() if value is not None}
             unequal: Any = cls.__ne__
-            if "__eq__" in new and unequal is object.__ne__:  # which takes the bool of what __eq__ gives
+            if "__eq__" in new and unequal is object.__ne__:  # it takes the bool of the result of __eq__
                 new["__ne__"] = _not_equal
             _changed[cls] = {threading.get_ident()}, {name: vars(cls).get(name) for name in new}
             for name, value in new.items():
@@ -81,7 +82,7 @@ def _change(cls: type, call: Call) -> None:
 
 
 class meeting:
-    """While a function is traced: the classes that are met are changed, as are those of the objects that calls make."""
+    """While a function is traced: change the classes that are met, including those of objects that calls make."""
 
     def __enter__(self) -> None:
         _met.depth += 1
@@ -110,11 +111,11 @@ def _put_back() -> None:
 
 
 def _converting(name: str, value: Any, call: Call) -> Any:
-    """What stands for an attribute of a class while a backend traces; None if that is the attribute itself."""
+    """The replacement of a class attribute while a backend traces; None if it is not replaced."""
     if type(value) is FunctionType:
         make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
         return make(value, call) if make is not None and left_alone(value) is None else None
-    if name == "__class__":  # to set it would be to change what the class is
+    if name == "__class__":  # setting it would change the object's class
         return None
     if type(value) is property:
         parts = [value.fget, value.fset, value.fdel]
@@ -147,7 +148,7 @@ def _not_equal(self: Any, other: Any, /) -> Any:
 
 
 def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
-    """For `__next__`: whether there is an item, what asked for it decides in Python."""
+    """`__next__`: whether there is an item is decided by Python, in the caller."""
 
     @functools.wraps(fn)
     def run(self: Any, /) -> Any:

@@ -1,4 +1,4 @@
-"""From ast to gast: what `gast.ast_to_gast` gives, in half of its time."""
+"""From ast to gast: the result of `gast.ast_to_gast` in half of its time."""
 from __future__ import annotations
 
 import ast
@@ -16,10 +16,11 @@ _new = ast.AST.__new__
 
 
 def to_gast(node: Any) -> Any:
-    """The gast of an ast. What only newer Pythons have, type parameters, is an empty list on older ones."""
+    """The gast tree of an ast. Fields that only newer Pythons have, such as type parameters, are empty lists on older
+    ones."""
     cls = node.__class__
     source = node.__dict__
-    fields = source.copy()  # with the place
+    fields = source.copy()  # with the position
     if cls is ast.Name:
         fields["ctx"] = _CONTEXTS[fields["ctx"].__class__]
         fields["annotation"] = fields["type_comment"] = None

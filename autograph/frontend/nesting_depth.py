@@ -1,4 +1,4 @@
-"""Where a source text nests deepest: for errors that say that it is too deep."""
+"""The line where a source text nests deepest, for errors about nesting."""
 from __future__ import annotations
 
 import ast
@@ -12,7 +12,7 @@ __all__ = ["deepest_line"]
 
 
 def deepest_line(text: str) -> int:
-    """The line where `text` nests deepest: by its tree, or by brackets, blocks and operators if it cannot be parsed."""
+    """The line where `text` nests deepest: by its tree, or, if it does not parse, by brackets, blocks and operators."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -42,5 +42,5 @@ def _by_tokens(text: str) -> int:
             if nested + operators > deepest:
                 deepest, line = nested + operators, token.start[0]
     except (SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
-        pass  # what was read until here nests too deeply already
+        pass  # what was read so far nests too deeply already
     return line

@@ -1,4 +1,4 @@
-"""From a function to the tree of its own source: the exact node, also among several lambdas on a line.
+"""From a function to the tree of its source: the exact node, also among several lambdas on a line.
 
 Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column numbers are those of the file.
 """
@@ -35,7 +35,7 @@ _REMEDY = (
 
 
 class Source(NamedTuple):
-    """A function's tree with what is needed to compile it in its place."""
+    """A function's tree and what is needed to compile it in place of the original."""
 
     tree: Any
     """gast FunctionDef, AsyncFunctionDef or Lambda."""
@@ -47,14 +47,14 @@ class Source(NamedTuple):
 
 
 class _File:
-    """A file, and its functions around a line. As much of it is parsed as has to be."""
+    """A file, and the functions around a line of it. Only the statement around the line is parsed where possible."""
 
     def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
         self.lines = lines
         self.text = _joined(lines)
         self.filename = filename
         self.codes: dict[int, list[CodeType]] | None = None
-        """What the text compiles to, by first line."""
+        """The code objects that the text compiles to, by first line."""
         self._around: dict[int, Candidates] = {}
         self._blocks: dict[int, ast.Module | None] = {}
 
@@ -63,7 +63,7 @@ class _File:
         return parse(self.text, self.filename)
 
     def block(self, line: int) -> ast.Module | None:
-        """The statement of the module that a line is in, as far as the first columns tell it; None if they do not."""
+        """The module-level statement around a line, as far as first columns delimit it; None if they do not."""
         lines = self.lines
         start = min(line, len(lines)) - 1
         while start > 0 and not _begins(lines[start]):
@@ -82,11 +82,11 @@ class _File:
             try:
                 self._blocks[start] = _parsed("\n" * start + _joined(lines[start:end]), self.filename)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._blocks[start] = None  # it ends elsewhere; or the whole file has the error
+                self._blocks[start] = None  # it ends elsewhere, or the file has the error
         return self._blocks[start]
 
     def names(self, code: CodeType) -> set[str]:
-        """The names under which this text has that code on its line: none if it does not compile to it."""
+        """The names of the functions of this text that compile to `code` on its line; empty if there are none."""
         if self.codes is None:
             self.codes = {}
             found = [compiled(self.text, self.filename)]
@@ -97,7 +97,7 @@ class _File:
         return {c.co_name for c in self.codes.get(code.co_firstlineno, ()) if _signature(c) == signature}
 
     def around(self, line: int) -> Candidates:
-        """The functions that a line is in, each with the class whose body holds it."""
+        """The functions around a line, each with the class whose body contains it."""
         found = self._around.get(line)
         if found is None:
             block = self.block(line)
@@ -111,7 +111,7 @@ class _File:
 
 
 def _begins(line: str) -> bool:
-    """Whether a statement of the module may begin with this line."""
+    """Whether a module-level statement may begin with this line."""
     return line[:1] not in _INNER
 
 
@@ -119,7 +119,8 @@ _INNER = frozenset(("", " ", "\t", "\f", "\r", "\n", "#", ")", "]", "}"))
 
 
 def _search(tree: ast.Module, line: int, everywhere: bool = False) -> Candidates:
-    """`everywhere`: also in statements that are on other lines. In f-strings lines may be wrong before 3.12."""
+    """The functions around a line. `everywhere`: search statements on other lines, too, as lines in f-strings may be
+    wrong before 3.12."""
     found: Candidates = []
     stack: list[tuple[ast.AST, str | None]] = [(tree, None)]
     while stack:
@@ -147,15 +148,15 @@ _LEAVES = frozenset({
     *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(),
     *ast.boolop.__subclasses__(),
 })
-"""What has no function below it."""
+"""Nodes that contain no function."""
 _files: dict[str, _File] = {}
 _FILES_KEPT = 16
 _STARTED = time.time() - time.process_time() - 1.0
-"""When this process began, or earlier: file systems count coarsely."""
+"""An upper bound of the time when this process began: file systems have coarse time stamps."""
 
 
 def _joined(lines: Sequence[str]) -> str:
-    # Some who register text in linecache (timeit) leave out the ends of lines.
+    # Some code that registers text in linecache (timeit) omits line ends.
     return "".join([line if line.endswith("\n") else f"{line}\n" for line in lines[:-1]] + [*lines[-1:]])
 
 
@@ -172,12 +173,12 @@ def parse(text: str, filename: str) -> ast.Module:
 
 
 def compiled(text: str, filename: str) -> CodeType:
-    """Compile a module; what Python refuses becomes a ConversionError: also what only its compiler sees, such as a
-    `break` outside a loop."""
+    """Compile a module. Whatever Python refuses becomes a ConversionError, including what only its compiler detects,
+    such as a `break` outside a loop."""
     try:
         return cast(CodeType, _compile(text, filename, 0))
     except _REFUSALS as error:
-        parse(text, filename)  # whose words come first; it counts columns in characters, the compiler in bytes
+        parse(text, filename)  # for its messages; it counts columns in characters, the compiler in bytes
         raise _refused(error, text, filename, in_bytes=True) from None
 
 
@@ -188,7 +189,7 @@ def _refused(error: BaseException, text: str, filename: str, in_bytes: bool = Fa
     if isinstance(error, SyntaxError):
         lineno = error.lineno or 0
         lines = ["", *text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        line = lines[lineno] if lineno < len(lines) else ""  # `error.text` may be that of a file of this name
+        line = lines[lineno] if lineno < len(lines) else ""  # `error.text` may be from another file of this name
         col = None if error.offset is None else max(error.offset - 1, 0)
         if in_bytes and col is not None:
             col = len(line.encode()[:col].decode(errors="replace"))
@@ -217,11 +218,11 @@ def _first_line(node: ast.AST) -> int:
     return cast(int, decorators[0].lineno if decorators else cast(Any, node).lineno)
 
 
-_read = io.open  # when a callee is first met, a test may have put a mock in the place of `open`, or of tokenize's
+_read = io.open  # captured here, since a test may have mocked `open` or tokenize's when a callee is first met
 
 
 def _lines_of(filename: str, module: dict[str, Any]) -> Sequence[str]:
-    """What linecache gives, but a file that it has not read yet is read here."""
+    """The lines that linecache gives; a file that it has not read yet is read here."""
     if filename not in linecache.cache:
         try:
             status = os.stat(filename)
@@ -229,7 +230,7 @@ def _lines_of(filename: str, module: dict[str, Any]) -> Sequence[str]:
                 data = file.read()
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             lines = io.TextIOWrapper(io.BytesIO(data), encoding).readlines()
-        except (OSError, ValueError, SyntaxError):  # not a file, or one that linecache cannot read either
+        except (OSError, ValueError, SyntaxError):  # not a file, or one that linecache cannot read
             return linecache.getlines(filename, module)
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
@@ -250,7 +251,7 @@ def capture(fn: FunctionType) -> Source:
         suffix = os.path.splitext(filename)[1]
         if not suffix or suffix in (".py", ".pyw") or filename.startswith("<"):
             raise
-        # A template engine names its template as the file of the code that it makes.
+        # The code that a template engine makes has the template's name as its file.
         raise NoSourceError(
             f"no source text for {fn.__qualname__!r}: the file is not the Python text that it was compiled from",
             filename=filename, lineno=fn.__code__.co_firstlineno, remedy=_REMEDY) from None
@@ -273,7 +274,7 @@ def _captured(fn: FunctionType) -> Source:
     candidates = _called({code.co_name}, file, code)
     if code.co_name == "<lambda>" and len(candidates) != 1:
         candidates = _select(code, candidates or _lambdas_around(file, code), filename)
-    elif not candidates:  # its code may have been given another name than it has in the text
+    elif not candidates:  # the code may have been renamed since compilation
         candidates = _called(file.names(code), file, code)
         candidates = _select(code, candidates, filename) if len(candidates) > 1 else candidates
     if not candidates or not _fits(code, candidates[0][0]):
@@ -291,8 +292,8 @@ def _captured(fn: FunctionType) -> Source:
 
 
 def is_current(fn: FunctionType) -> bool:
-    """Whether what linecache has for the file of `fn` compiles to the code of `fn`: several texts may be registered
-    under one name, such as `<string>`, one after the other."""
+    """Whether the text in linecache for the file of `fn` compiles to the code of `fn`: several texts may be registered
+    one after the other under one name, such as `<string>`."""
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     try:
@@ -309,12 +310,12 @@ def is_current(fn: FunctionType) -> bool:
     return False
 
 
-_FUTURES = 0x1000000 | 0x100000  # annotations, generator_stop: flags of `from __future__` that change compilation
+_FUTURES = 0x1000000 | 0x100000  # flags of `from __future__` that change compilation: annotations, generator_stop
 
 
 def _written_since(filename: str, module: dict[str, Any]) -> bool:
-    """Whether the file of a module was written after this process began: then the code has to be compared. What other
-    loaders compile (pytest's, say) is not the text of the file, and is not compared."""
+    """Whether the file of a module was written after this process began, so that the code has to be compared. Code of
+    other loaders (such as pytest's) does not correspond to the file and is not compared."""
     if type(module.get("__loader__")) is not SourceFileLoader or module.get("__file__") != filename:
         return False
     try:
@@ -324,7 +325,7 @@ def _written_since(filename: str, module: dict[str, Any]) -> bool:
 
 
 def _fits(code: CodeType, node: FunctionNode) -> bool:
-    """Whether the parameters of the tree are those of the code: a cheap check that the file is still the same."""
+    """Whether the tree has the parameters of the code: a cheap check that the file is unchanged."""
     a = node.args
     names = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
     names += [p.arg for p in (a.vararg, a.kwarg) if p is not None]
@@ -343,14 +344,14 @@ def _called(names: set[str], file: _File, code: CodeType) -> Candidates:
 
 
 def _lambdas_around(file: _File, code: CodeType) -> Candidates:
-    # A lambda in parentheses that open on an earlier line: its code may count from another line than its node.
+    # A lambda in parentheses opened on an earlier line: code and node may have different first lines.
     return [
         (node, class_name) for node, class_name in file.around(code.co_firstlineno) if isinstance(node, ast.Lambda)
     ]
 
 
 def _select(code: CodeType, candidates: Candidates, filename: str) -> Candidates:
-    """The lambdas that `code` was compiled from: by position where the interpreter keeps it, else by what they do."""
+    """The lambdas that `code` was compiled from: by position where the interpreter keeps it, else by their code."""
     if CODE_HAS_PLACES:
         spans = _spans(code)
         if spans:
@@ -369,11 +370,11 @@ _Span = tuple[int, int, int, int]
 
 
 def _spans(code: CodeType) -> list[_Span]:
-    """Where the instructions of a lambda come from: all inside its body."""
+    """The source spans of a lambda's instructions, all inside its body."""
     return [
         (lineno, col, end_lineno, end_col)
         for lineno, end_lineno, col, end_col in cast(Any, code).co_positions()
-        if lineno is not None and end_lineno is not None and col is not None and end_col  # none: a prologue
+        if lineno is not None and end_lineno is not None and col is not None and end_col  # no position: a prologue
     ]
 
 
@@ -387,7 +388,7 @@ def _size(body: ast.expr) -> tuple[int, int]:
 
 
 def _compile_lambda(node: ast.Lambda, code: CodeType) -> CodeType:
-    """Compile the lambda where the free variables of `code` are free variables too."""
+    """Compile the lambda such that the free variables of `code` are free variables of it."""
     names = ", ".join(code.co_freevars)
     module = ast.parse(f"def outer({names}):\n    return 0")
     outer = cast(ast.FunctionDef, module.body[0])

@@ -1,4 +1,4 @@
-"""Walking trees: kinds of nodes, what is below a node, what runs in its own frame."""
+"""Walking trees: kinds of nodes, children, and which nodes run in which frame."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 SUSPENDING = (gast.Yield, gast.YieldFrom, gast.Await)
 LOOPS = (gast.For, gast.AsyncFor, gast.While)
 GUARDS = (gast.Try, gast.With)
-"""Statements that decide what follows an error."""
+"""Statements that handle errors."""
 JUMPS = (gast.Break, gast.Continue, gast.Return)
 _SCOPES = frozenset({*FUNCTIONS, gast.ClassDef})
 _NO_JUMPS: frozenset[str] = frozenset()
@@ -33,12 +33,12 @@ _BELOW: dict[type, Callable[[Any], list[Any]]] = {
     gast.AugAssign: lambda n: [n.target, n.value], gast.If: lambda n: [n.test, *n.body, *n.orelse],
     gast.arguments: lambda n: [*parameters_of(n), *n.defaults, *(d for d in n.kw_defaults if d is not None)],
 }
-"""`children` of the nodes that most code is made of, in a fraction of the time."""
+"""`children` for the most frequent nodes, much faster."""
 _NO_NODES = frozenset({
     "ctx", "op", "ops", "type_comment", "type_ignores", "lineno", "kind", "id", "attr", "arg", "module", "level",
     "asname", "conversion", "simple", "is_async", "rest", "kwd_attrs",
 })
-"""Fields that hold no nodes, or contexts and operators."""
+"""Fields that hold no nodes, or only contexts and operators."""
 _GAPS = frozenset({"keys", "kw_defaults"})
 """Lists in which None may stand for a node."""
 _AST = gast.AST
@@ -47,7 +47,7 @@ _new = gast.AST.__new__
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes directly below, in source order, contexts and operators left out."""
+    """The nodes directly below, in source order, without contexts and operators."""
     cls = node.__class__
     if cls is _CONSTANT or (cls is _NAME and node.annotation is None):
         return []
@@ -72,7 +72,7 @@ def children(node: Any) -> list[Any]:
 
 
 def at(node: Any, origin: Any) -> Any:
-    """`node` at the place of `origin`, if that has one: `gast.copy_location`, in a fraction of its time."""
+    """`node` at the position of `origin`, if that has one: `gast.copy_location`, faster."""
     fields, place = node.__dict__, origin.__dict__
     if "lineno" in place:
         fields["lineno"], fields["col_offset"] = place["lineno"], place["col_offset"]
@@ -81,7 +81,7 @@ def at(node: Any, origin: Any) -> Any:
 
 
 def placed(cls: Any, origin: Any, **fields: Any) -> Any:
-    """A node of class `cls` with these fields at the place of `origin`: a constructor takes three times as long."""
+    """A node of class `cls` with these fields at the position of `origin`; a third of the time of a constructor."""
     place = origin.__dict__
     fields["lineno"], fields["col_offset"] = place["lineno"], place["col_offset"]
     fields["end_lineno"], fields["end_col_offset"] = place["end_lineno"], place["end_col_offset"]
@@ -91,7 +91,7 @@ def placed(cls: Any, origin: Any, **fields: Any) -> Any:
 
 
 def walk(node: Any) -> list[Any]:
-    """All nodes below and including `node`, contexts and operators left out."""
+    """All nodes below and including `node`, without contexts and operators."""
     found = [node]
     for current in found:
         cls = current.__class__
@@ -111,8 +111,9 @@ def body_of(node: Any) -> list[Any]:
 
 
 def outside(node: Any) -> list[Any]:
-    """What of a function or class runs in the frame around it: decorators, defaults, bases; but neither annotations,
-    which may be kept as text, nor the bases of a class with type parameters, which have a scope of their own."""
+    """The parts of a function or class that run in the enclosing frame: decorators, defaults, bases. Without
+    annotations, which may be kept as text, and bases of a class with type parameters, which have a scope of their own.
+    """
     if node.__class__ is gast.ClassDef:
         own_scope = getattr(node, "type_params", ())
         return [*node.decorator_list, *(() if own_scope else (*node.bases, *node.keywords))]
@@ -121,7 +122,7 @@ def outside(node: Any) -> list[Any]:
 
 
 def own_nodes(body: Iterable[Any]) -> list[Any]:
-    """All nodes that run in this scope's frame, statements and expressions but annotations, in source order."""
+    """All nodes that run in this scope's frame, in source order: statements and expressions except annotations."""
     found: list[Any] = []
     stack = [*body][::-1]
     while stack:
@@ -138,7 +139,7 @@ def own_nodes(body: Iterable[Any]) -> list[Any]:
 
 
 def own_of(node: Any) -> list[Any]:
-    """`own_nodes` of a function or class as the user wrote it; kept on it."""
+    """`own_nodes` of a function or class as the user wrote it; cached on the node."""
     found: list[Any] | None = getattr(node, "own", None)
     if found is None:
         found = node.own = own_nodes(body_of(node))
@@ -146,7 +147,7 @@ def own_of(node: Any) -> list[Any]:
 
 
 def functions_in(node: Any, class_name: str | None) -> list[tuple[Any, str | None]]:
-    """The functions made directly in the scope of a module, class or function, and in classes of it, each with the
+    """The functions defined directly in the scope of a module, class or function, and in classes of it, each with the
     class whose body it is in; `class_name` is that of the scope itself."""
     found: list[tuple[Any, str | None]] = []
     for inner in own_of(node):
@@ -160,7 +161,7 @@ def functions_in(node: Any, class_name: str | None) -> list[tuple[Any, str | Non
 
 
 def has_blocks(node: Any) -> bool:
-    """Whether a node is of a kind that has blocks of statements."""
+    """Whether a node is of a kind that contains blocks of statements."""
     fields = node.__dict__
     return "body" in fields or "cases" in fields
 
@@ -208,7 +209,7 @@ _HOLDING[gast.NamedExpr] = _BINDS
 
 
 def _holds(node: Any) -> int:
-    """Whether a `yield` or `await`, or a walrus, runs in the frame of this node; kept on it."""
+    """Bit set: whether a `yield` or `await`, or a walrus, runs in the frame of this node; cached on the node."""
     found: int | None = node.__dict__.get("holds")
     if found is None:
         cls = node.__class__
@@ -241,7 +242,7 @@ def suspends(node: Any) -> bool:
 
 
 def bound_to_frame(node: Any) -> bool:
-    """Whether an expression must stay in its own frame: it holds a walrus, `yield` or `await`."""
+    """Whether an expression has to stay in its frame, because it contains a walrus, `yield` or `await`."""
     return _holds(node) != 0
 
 
@@ -257,11 +258,11 @@ _STARTS: dict[type, tuple[str, ...]] = {
     gast.Starred: ("value",), gast.JoinedStr: ("values",), gast.FormattedValue: ("value",), gast.Await: ("value",),
     gast.Yield: ("value",), gast.YieldFrom: ("value",),
 }
-"""What runs first of a node, if it has that."""
+"""The fields of a node that run first, if present."""
 
 
 def first_of(node: Any) -> Any:
-    """The node within (or) `node` that runs first: its line is the first that a tracer sees."""
+    """The part of `node` that runs first: its line is the first that a trace function sees."""
     while True:
         if isinstance(node, gast.Call) and node.args and getattr(
             getattr(node.func, "value", None), "is_operators", False

@@ -1,8 +1,8 @@
-"""The `ag__` of converted code: what each operator means in Python, and when a backend takes over.
+"""The `ag__` namespace of converted code: what each operator does in Python, and when a backend takes over.
 
-Every operator asks the type of one value. A plain Python value runs the body at once, so converted code keeps
-Python's meaning; a value whose type has a backend that stages it (`core/backend.py`) turns the bodies into pure
-functions of the state and hands them over.
+Each operator dispatches on the type of one value. For a plain Python value the body runs at once, with Python's
+meaning; for a value whose type has a backend that stages it (`core/backend.py`), the bodies become pure functions of
+the state, which the backend is given.
 """
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
 def reduce(
     iterable: Any, body: Callable[[Any], Any], /, *state: str, test: Thunk | None = None, **options: Any
 ) -> None:
-    """`for item in iterable: body(item)`, left when `test()` is false after an iteration."""
+    """`for item in iterable: body(item)`, which ends early when `test()` is false after an iteration."""
     try:
         part(body)
         if test is not None:
@@ -138,7 +138,7 @@ def reduce(
                 _stage_reduce(backend, iterable, body, test, state, options)
         elif test is None:
             items = iter(iterable)
-            del iterable  # nothing but the loop has it now: what is used up may go
+            del iterable  # only the loop refers to it now, so that it can be freed
             for item in items:
                 body(item)
         else:
@@ -173,8 +173,8 @@ def try_(
 ) -> None:
     """`try: body()` with its handlers, `else` and `finally`.
 
-    A handler is a pair: what gives the classes that it catches (None: all), and its body, which may take the error.
-    `jumps` are the flags by which `finally` says that it jumps: then an error ends there.
+    A handler is a pair: a function that returns the classes that it catches (None: all), and its body, which may take
+    the error. `jumps` are the flags by which `finally` signals a jump, which discards an error.
     """
     try:
         backend = ambient.backend
@@ -193,8 +193,8 @@ def try_(
 
 
 def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
-    """At the end of the body of a `try` that stays Python, in these lines, while a backend traces: an error if the
-    graph may raise there what its handlers, of these classes, would not see. Without a handler it has a `finally`."""
+    """At the end of the body of a `try` that stays Python, at these lines, while a backend traces: raise an error if
+    the graph may raise there what its handlers, for these classes, would miss. Without handlers it has a `finally`."""
     try:
         if ambient.backend is not None:
             classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
@@ -205,9 +205,9 @@ def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
 
 
 def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequence[str] = ()) -> None:
-    """`with manager as value: body(value)`; the body need not take the value.
+    """`with manager as value: body(value)`; the body may ignore the value.
 
-    `jumps` are the flags of jumps out of the body: an error that the manager swallows ends them.
+    `jumps` are the flags of jumps out of the body: an error that the manager swallows cancels them.
     """
     try:
         backend = ambient.backend
@@ -225,7 +225,7 @@ def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequenc
         raise
 
 
-# How a statement is staged: as pure functions of its state, and of what its bodies turn out to change besides.
+# How a statement is staged: as pure functions of its state and of what its bodies turn out to change.
 
 
 def _stage_cond(
@@ -333,7 +333,7 @@ def in_(value: Any, container: Any, /) -> Any:
     check_items(container)
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, list):
-        if type(value) in (tuple, list) or type(value) in keyed:  # which may hold the backend's, as may the items
+        if type(value) in (tuple, list) or type(value) in keyed:  # may contain values of the backend's
             backend = ambient.backend
         else:
             backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
@@ -342,23 +342,24 @@ def in_(value: Any, container: Any, /) -> Any:
         backend = ambient.backend
     if ambient.backend is not None and backend_of(container) is None:
         method = getattr(type(container), "__contains__", None)
-        if type(method) is FunctionType:  # Python's `in` wants a bool of it
+        if type(method) is FunctionType:  # Python's `in` converts its result to bool
             found = call(method)(container, value)
             return found if staging_backend(found) is not None else _builtins.bool(found)
     return value in container if backend is None else backend.operation("contains", container, value)
 
 
 _ASKED = frozenset({GeneratorType, map, filter, zip, str})
-"""Whose items are known when they are taken, and text, which may have values of the graph in it, or be one of them."""
+"""Iterables whose items are known only when they are taken, and text, which may contain values of the graph or be
+compared with them."""
 
 
 def members(*items: Any) -> Any:
-    """`{a, b, ...}` of which `in` is asked: a tuple, if tensors are among them, which Python cannot hash."""
+    """`{a, b, ...}` as an operand of `in`: a tuple if there are tensors, which Python cannot hash."""
     return set(items) if all(backend_of(item) is None for item in items) else items
 
 
 def is_sequence(value: Any, length: int, /) -> Any:
-    """Whether a sequence pattern of this length matches: of a tensor, never."""
+    """Whether a sequence pattern of this length can match the value; False for a tensor."""
     backend = staging_backend(value)
     if backend is not None and has_staged_items(value):
         return backend.builtins.get(len, len)(value) == length
@@ -376,7 +377,7 @@ def _is_sequence(value: Any, length: int) -> _builtins.bool:
 
 
 def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Clause:
-    """A further `for` of a comprehension."""
+    """A further `for` clause of a comprehension."""
     return Clause(iterable, element, test)
 
 
@@ -388,7 +389,7 @@ def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., An
 
 @own_errors
 def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> None:
-    """`[element(*item) for item in iterable if test(*item)]` as a statement, whose list nobody takes."""
+    """`[element(*item) for item in iterable if test(*item)]` as a statement whose list is not used."""
 
     def for_body(value: Any) -> None:
         pass
@@ -398,7 +399,7 @@ def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | 
 
 
 def _inlined(clause: Clause) -> Clause:
-    """The clause of a comprehension: part of the user's function; or of its own, where Python makes one of it."""
+    """The clause of a comprehension, in the user's function or in a frame of its own as in Python."""
     if INLINES_COMPREHENSIONS:
         part(clause.element)
         if clause.test is not None:
@@ -407,7 +408,7 @@ def _inlined(clause: Clause) -> Clause:
 
 
 def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
-    # No variable of the user, which the element may change, has the names of these, which are looked for, too.
+    # No variable of the user, which the element may change, has these names.
     ag__element, ag__test = clause.element, clause.test
     backend = staging_backend(_inlined(clause).iterable)
 
@@ -439,7 +440,7 @@ def _reduce_clause(
     clause: Clause, ag__body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
     options: dict[str, Any],
 ) -> None:
-    """`reduce` over what a generator expression gives."""
+    """`reduce` over the items of a generator expression."""
     ag__element, ag__test = clause.element, clause.test
 
     def for_body(item: Any) -> None:
@@ -464,7 +465,7 @@ def _reduce_clause(
 
 @own_errors
 def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> set[Any]:
-    """`{element(*item) for item in iterable if test(*item)}`: the items have to be Python values."""
+    """`{element(*item) for item in iterable if test(*item)}`; the items have to be Python values."""
     items = items_of(_inlined(Clause(iterable, element, test)), "a set", _NO_SET)
     return {_hashable(item, "a set", "items") for item in items}
 
@@ -473,7 +474,8 @@ def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any
 def dict_comp(
     iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /
 ) -> dict[Any, Any]:
-    """`{key: value for item in iterable if test(*item)}`, from the pairs of `element`; the keys are Python values."""
+    """`{key: value for item in iterable if test(*item)}`, from the pairs that `element` returns; the keys are Python
+    values."""
     pairs = items_of(_inlined(Clause(iterable, element, test)), "a dict", _NO_DICT)
     return {_hashable(key, "a dict", "keys"): value for key, value in pairs}
 
@@ -506,7 +508,7 @@ def gen_exp(
 
 
 def is_bool(value: Any, wanted: _builtins.bool, /) -> Any:
-    """`value is wanted`, which a bool tensor is that holds it."""
+    """`value is wanted`, which is also true of a bool tensor with that value."""
     backend = backend_of(value)
     return value is wanted if backend is None else backend.operation("is_", value, wanted)
 
@@ -518,7 +520,7 @@ def is_none(value: Any, /) -> Any:
 
 
 def is_same(value: Any, other: Any, /) -> Any:
-    """`value is other`, of which a staged branch may have set one to None, or one may stand for a list."""
+    """`value is other`, where a staged branch may have set one to None, or one may stand for a list."""
     backend = staging_backend(value) or staging_backend(other)
     if backend is None and ambient.backend is not None and any(
             _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
@@ -527,21 +529,21 @@ def is_same(value: Any, other: Any, /) -> Any:
 
 
 def read(value: Any, /) -> Any:
-    """`value`, of a variable that is read here, and that staged code may have bound on some ways only."""
+    """`value`, of a variable that is read here and may be unbound on some paths of staged code."""
     if ambient.backend is not None:
         ambient.backend.check(value, "value")
     return value
 
 
 def to_delete(value: Any, name: str, /) -> None:
-    """Before `del value.name`, of an attribute that a staged branch may have set."""
+    """Called before `del value.name`, for an attribute that a staged branch may have set."""
     if ambient.backend is not None:
         ambient.backend.check(value, "attribute", name)
 
 
 @own_errors
 def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
-    """`{**items, **other}`; nobody else has `items`."""
+    """`{**items, **other}`; nothing else refers to `items`."""
     if ambient.backend is None or _builtins.type(other) not in keyed:
         return {**items, **other}
     ambient.backend.callee(items.update)(other)
@@ -555,7 +557,7 @@ def hasattr(value: Any, name: str, /) -> Any:
 
 
 def attributes(value: Any, /) -> Any:
-    """`value.__dict__`, of an object some of whose attributes a staged branch may have set."""
+    """`value.__dict__`, for an object with attributes that a staged branch may have set."""
     if ambient.backend is not None:
         ambient.backend.check(value, "attributes")
     return value.__dict__
@@ -572,7 +574,7 @@ def assert_(test: Any, message: Thunk | None = None, /) -> None:
 
 
 def setitem(target: Any, index: Any, value: Any, /) -> Any:
-    """What `target` is after `target[index] = value`: itself, or a new value where the backend's are immutable."""
+    """The value of `target` after `target[index] = value`: itself, or a new value if it is immutable."""
     try:
         backend = backend_of(target)
         if backend is not None:
@@ -582,7 +584,7 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
     except BaseException as error:
         prune(error)
         if _builtins.hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
-            frame = _sys._getframe(1)  # NumPy's own error says nothing of a value that is known only in the graph
+            frame = _sys._getframe(1)  # NumPy's own error does not mention a value that is known only in the graph
             name = next((name for name, held in frame.f_locals.items() if held is target), "array")
             raise backend.refusal("changed", target, name, frame.f_code.co_filename, frame.f_lineno) from None
         raise

@@ -16,7 +16,7 @@ __all__ = [
 
 
 def _imul(value: Any, other: Any) -> Any:
-    value *= other  # a statement, as a tensor has to know that it is in place
+    value *= other  # a statement, so that a tensor can tell that it is in place
     return value
 
 
@@ -47,7 +47,7 @@ def delitem(container: Any, index: Any, /) -> None:
 
 
 def spread(items: Any, /) -> Any:
-    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`, which have to be known."""
+    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`, whose number has to be known."""
     check_items(items)
     backend = deciding(items) if type(items) in _CHANGING else None
     return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
@@ -76,7 +76,7 @@ _SEQUENCES = frozenset({list, tuple, range})
 
 @own_errors
 def extended(made: Any, items: Any, /) -> Any:
-    """`[*made, *items]`, of a list that nobody else has, in code that a backend traces."""
+    """`[*made, *items]`, for a list that nothing else refers to."""
     check_items(items)
     backend = deciding(items)
     items = [*items] if backend is None else backend.builtins.get(list, list)(items)

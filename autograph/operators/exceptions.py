@@ -1,7 +1,7 @@
 """`try` and `with` while a backend traces: what Python decides, and what the graph decides when it runs.
 
-The body is run first as it is. If nothing of what it traced can raise, when the graph runs, what a handler catches,
-Python has decided the statement. Else what the body did is taken back, and the statement is staged.
+The body first runs as it is. If nothing that it traced can raise, when the graph runs, an error that a handler catches,
+the statement is done. Otherwise what the body did is undone, and the statement is staged.
 """
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ __all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace
 Thunk = Callable[[], Any]
 Kinds = tuple[type[BaseException], ...]
 Except = tuple[Thunk | None, Callable[..., Any]]
-"""What gives the classes of an `except`, or None for a bare one, and its body, which may take the error."""
+"""A function that returns the classes of an `except`, or None for a bare one, and its body, which may take the
+error."""
 
 
 # In Python.
@@ -34,7 +35,7 @@ Except = tuple[Thunk | None, Callable[..., Any]]
 def run_try(
     body: Thunk, handlers: Sequence[Except], orelse: Thunk | None, final: Thunk | None, jumps: Sequence[str] = ()
 ) -> None:
-    """The statement as Python means it."""
+    """The statement with Python's meaning."""
     if final is not None:
         _run_final(lambda: run_try(body, handlers, orelse, None), part(final), jumps)
     elif not handlers:
@@ -81,7 +82,7 @@ def _run_final(inner: Thunk, final: Thunk, jumps: Sequence[str]) -> None:
 
 
 def _handle(error: BaseException, clauses: Any) -> bool:
-    """Run the handler for `error`, which is being handled, if there is one."""
+    """Run the handler for `error`, which is being handled; returns whether there is one."""
     for kinds, handler in clauses:
         if not set(kinds).isdisjoint(type(error).__mro__):
             part(handler)(*[error][:handler.__code__.co_argcount])
@@ -90,7 +91,7 @@ def _handle(error: BaseException, clauses: Any) -> bool:
 
 
 def classes_of(kinds: Thunk | None) -> Kinds:
-    """The classes of an `except`, which Python evaluates when there is an error."""
+    """The classes of an `except`, which Python evaluates only when there is an error."""
     if kinds is None:
         return (BaseException,)
     found = kinds()
@@ -116,7 +117,7 @@ def trace_try(
 
 
 class _Attempt:
-    """Runs the body as it is. `error`: what it raised while it was traced, if that is the user's."""
+    """Runs the body as it is. `error`: what it raised at trace time, if that is an error of the user's program."""
 
     def __init__(self, backend: Backend, body: Thunk, functions: tuple[Any, ...], state: tuple[str, ...]) -> None:
         self.backend, self.mark = backend, backend.checkpoint()
@@ -184,8 +185,8 @@ def _stage_handlers(
 def _then(
     backend: Backend, body: Any, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
 ) -> tuple[tuple[Any, ...], bool]:
-    """The state after `try: body()` with handlers, and where no handler ran, after `following`; and whether `following`
-    is still to run, after the statement: what is no body of its own is no part of that."""
+    """The state after `try: body()` with handlers, and, where no handler ran, after `following`; also returns whether
+    `following` has still to run after the statement."""
     if following is None:
         return backend.try_(body, handlers, variables.read(), names, variables.read), False
     ended = [Handler(h.kinds, _Ending(h.body, False), h.named) for h in handlers]
@@ -198,7 +199,7 @@ def _then(
 
 
 class _Ending:
-    """A body that tells, by one more variable at the end of the state, whether `else` follows."""
+    """A body that returns, at the end of the state, whether `else` follows."""
 
     def __init__(self, body: Any, completed: bool) -> None:
         self.body, self.completed = body, completed
@@ -209,8 +210,8 @@ class _Ending:
 
 
 class _Final:
-    """`try: inner() finally: final()`. The graph has `final` twice: where `inner` ends, and where it is left by an
-    error, which is raised again after it."""
+    """`try: inner() finally: final()`. The graph contains `final` twice: after the end of `inner`, and where an error
+    leaves it, which is raised again afterwards."""
 
     def __init__(
         self, backend: Backend, inner: Thunk, final: Thunk, jumps: Sequence[str], state: tuple[str, ...],
@@ -219,7 +220,7 @@ class _Final:
         self.backend, self.inner, self.final, self.jumps = backend, inner, final, jumps
         self.state, self.functions = state, functions
         self.follows = True
-        """Whether `final` is still to run where `inner` has ended."""
+        """Whether `final` has still to run after `inner` has ended."""
 
     def trace(self) -> None:
         attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
@@ -269,7 +270,7 @@ class _Final:
     def unless(
         self, flags: Sequence[int], again: Callable[..., Any], values: Any, names: tuple[str, ...], place: Any
     ) -> Any:
-        """`again(*values)` unless one of the flags is set, so that `final` has jumped."""
+        """`again(*values)` unless one of the flags says that `final` has jumped."""
         if not flags:
             return again(*values)
         flag = values[flags[0]]
@@ -283,7 +284,7 @@ class _Final:
         return values if flag else following(*values)
 
     def whole(self) -> Callable[[], Any]:
-        """`inner` as a function at the place of the body."""
+        """`inner` as a function at the position of the body."""
         if isinstance(self.inner, FunctionType):
             return self.inner
         inner = self.inner
@@ -295,7 +296,7 @@ class _Final:
 
 
 class _At:
-    """`run` at the place of `body`."""
+    """`run` at the position of `body`."""
 
     def __init__(self, run: Callable[..., Any], body: Any) -> None:
         self.run, self.fn, self.filename, self.lineno = run, body.fn, body.filename, body.lineno
@@ -307,7 +308,7 @@ class _At:
 # with
 
 def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> None:
-    """`with manager as value: body(value)`; the body need not take the value."""
+    """`with manager as value: body(value)`; the body may ignore the value."""
     swallowed = True
     with manager as value:
         _run_body(body, value)
@@ -318,7 +319,7 @@ def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> No
 
 @own_errors
 def _run_body(body: Callable[..., Any], value: Any) -> None:
-    """Run the body of a `with`: what it raises, `__exit__` sees as it would be without the tool."""
+    """Run the body of a `with`, such that `__exit__` sees its errors as in the original code."""
     part(body)(*[value][:body.__code__.co_argcount])
 
 
@@ -333,7 +334,7 @@ def trace_with(
     cond: Callable[..., None],
 ) -> None:
     """The statement while `backend` traces. `__enter__` and `__exit__` written in Python convert, and `__exit__` is
-    staged for the errors that the graph may raise; those of others run while the statement is traced."""
+    staged for the errors that the graph may raise; those of other classes run at trace time."""
     enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
     if type(leave) is not FunctionType or enter is None or not (
         left_alone(leave) is None or isinstance(manager, contextlib.suppress)
@@ -367,7 +368,7 @@ def trace_with(
 
 
 def _cleans_up(manager: Any) -> bool:
-    """Whether a manager is made by a generator of the user's with a `try` or `with` around a `yield`."""
+    """Whether a manager is made by a user's generator with a `try` or `with` around a `yield`."""
     generator = getattr(manager, "gen", None)
     if not isinstance(manager, contextlib.AbstractContextManager) or not isinstance(generator, GeneratorType):
         return False
@@ -376,7 +377,7 @@ def _cleans_up(manager: Any) -> bool:
 
 @per_code
 def guards_yield(code: CodeType) -> bool:
-    """Whether a `yield` of a generator stands in a `try` or `with`."""
+    """Whether a generator has a `yield` inside a `try` or `with`."""
     instructions = list(dis.get_instructions(code))
     if not TRIES_ARE_TABLES:
         depth = 0
@@ -391,12 +392,12 @@ def guards_yield(code: CodeType) -> bool:
     named = {instruction.offset: instruction.opname for instruction in instructions}
     found: Any = dis.Bytecode(code)
     entries = [entry for entry in found.exception_entries
-               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # that is the generator's own
+               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # the one that the generator itself has
     yields = [offset for offset, name in named.items() if name == "YIELD_VALUE"]
     return any(entry.start <= offset < entry.end for entry in entries for offset in yields)
 
 
 def _standing_for(function: Any, *users: Any) -> FunctionType:
-    """`function` as one that stands for functions of the user's, the first of which gives it its place."""
+    """`function`, marked as standing for functions of the user's, of which the first gives its position."""
     function.place, function.runs = users[0], tuple(user for user in users if user is not None)
     return cast(FunctionType, function)

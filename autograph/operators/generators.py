@@ -1,4 +1,4 @@
-"""The `for` clauses of comprehensions and generator expressions while they run."""
+"""The `for` clauses of comprehensions and generator expressions at run time."""
 from __future__ import annotations
 
 import itertools
@@ -12,30 +12,30 @@ __all__ = ["Clause", "items_of", "unpack"]
 
 
 class Clause(NamedTuple):
-    """`for item in iterable if test(*item)`, with what it gives for an item: `element(*item)`, or a clause of it."""
+    """`for item in iterable if test(*item)` with its result for an item: `element(*item)`, or a nested clause."""
 
     iterable: Any
     element: Callable[..., Any]
     test: Callable[..., Any] | None
 
     def arguments(self, item: Any) -> tuple[Any, ...]:
-        """What `element` and `test` take: an item, or its parts."""
+        """The arguments of `element` and `test`: an item, or its parts."""
         count = self.element.__code__.co_argcount
         return unpack(item, count) if count > 1 else (item,)
 
     @property
     def is_nested(self) -> bool:
-        """Whether it gives a clause for each item: there is another `for` in it."""
+        """Whether it returns a clause for each item, because there is a nested `for`."""
         return "nested" in self.element.__code__.co_names
 
     @property
     def is_map(self) -> bool:
-        """Whether it gives one value for each item."""
+        """Whether it returns one value for each item."""
         return self.test is None and not self.is_nested
 
 
 def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
-    """The parts of an item, as an assignment to `count` targets takes them."""
+    """The parts of an item, as unpacked by an assignment to `count` targets."""
     if not hasattr(type(item), "__iter__") and not hasattr(type(item), "__getitem__"):
         raise TypeError(f"cannot unpack non-iterable {type(item).__name__} object")
     parts = tuple(itertools.islice(item, count + 1))
@@ -47,9 +47,9 @@ def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
 
 
 def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
-    """What a clause gives, in Python: the number of items has to be known, and no backend's value may decide on them.
+    """The results of a clause in Python. The number of items has to be known, and no backend's value may decide it.
 
-    `what` is for the error: what the items are of.
+    `what` is made of the items, for the error.
     """
     check_items(clause.iterable)
     backend = deciding(clause.iterable)
@@ -74,5 +74,5 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
 
 
 def tracing(clause: Clause) -> Backend | None:
-    """The backend that a clause is to be left to: that of its iterable, or the one that is tracing."""
+    """The backend that stages a clause: that of its iterable, or the one that is tracing."""
     return staging_backend(clause.iterable) or ambient.backend

@@ -1,7 +1,7 @@
-"""`while test(): body()`, staged where the test changes what is state: `while queue.pop() > 0`.
+"""Loop rotation: `while test(): body()` where the test changes state, as in `while queue.pop() > 0`.
 
-A test of a graph's loop is a pure function, so the loop is turned: the test runs once before it, and then at the end of
-each iteration, and what it gave is one more variable of the loop.
+The test of a graph's loop is a pure function. In the rotated loop the test runs once before the loop, and then at the
+end of each iteration, and its result is one more loop variable.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GOING = "ag__going"
 
 
 class Loop:
-    """Stages the loop; turned, once its test has raised Turn. After that it is to be called again, as things were."""
+    """Stages the loop; rotated once its test has raised Turn. Then it has to be called again from the same state."""
 
     def __init__(self, backend: Backend, test: Any, body: Any, options: dict[str, Any]) -> None:
         self.backend, self.test, self.body, self.options = backend, test, body, options
@@ -38,7 +38,7 @@ class Loop:
 
 
 class _Going:
-    """The test of a turned loop: what the test has given."""
+    """The test of a rotated loop: the result of the last test."""
 
     def __init__(self, test: Operand) -> None:
         self.filename, self.lineno = test.filename, test.lineno
@@ -48,7 +48,7 @@ class _Going:
 
 
 class _Turned:
-    """The body of a turned loop, with the test after it."""
+    """The body of a rotated loop, followed by the test."""
 
     def __init__(self, test: Operand, body: Body) -> None:
         self.test, self.body = test, body

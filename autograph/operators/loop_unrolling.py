@@ -1,4 +1,4 @@
-"""A loop over Python values that a staged value may leave: each iteration is staged by itself, under the test."""
+"""Unrolls a loop over Python values that a staged value may leave: each iteration is staged under the test."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -18,8 +18,8 @@ Test = Callable[[], Any]
 def unroll(
     backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Test, state: tuple[str, ...]
 ) -> None:
-    """The rest of the loop: up to the iteration that leaves it for sure. Who else has the iterator, or one that it
-    takes its items from, has it no longer: where it is, only the graph knows then."""
+    """The rest of the loop, up to the iteration that surely leaves it. The iterator, and those it takes its items from,
+    cannot be used by others afterwards: only the graph knows their position."""
     code = cast(FunctionType, getattr(body, "place", body)).__code__
     taken = taken_by(iterator)
     for count, item in enumerate(iterator):
@@ -38,7 +38,7 @@ def unroll(
 def _stage_iteration(
     backend: Backend, going: Any, body: Callable[[Any], Any], test: Test, state: tuple[str, ...], item: Any
 ) -> bool:
-    """`if going: body(item)`; whether no iteration can follow."""
+    """Stage `if going: body(item)`; returns whether no iteration can follow."""
     leaves = False
 
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
-"""Items of what an attribute or an element has: `self.grid[i] = v`, `cells[k][i] += v`.
+"""Assignment to items of what an attribute or element holds: `self.grid[i] = v`, `cells[k][i] += v`.
 
-Python looks up what the attribute has, and sets the item of that. Where it is a value that a backend does not change in
-place, such as a tensor, a place stands for it: when an item of the place is set, the attribute gets another value. So
-one does for a list or dict where a backend traces, whose index may be the backend's (`place`).
+Python reads the attribute and sets the item of its value. Where the value is immutable, such as a tensor, a proxy
+stands for the place: setting an item of the proxy assigns a new value to the attribute. The same holds for a list or
+dict while a backend traces, whose index may be the backend's (`place`).
 """
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["attribute", "element", "place"]
 
 @own_errors
 def attribute(holder: Any, name: str, /) -> Any:
-    """`holder.name`, of which an item is to be set."""
+    """`holder.name`, of which an item is about to be set."""
     held = getattr(holder, name)
     return place(held) if replacing(held) is None else _Attribute(holder, name, held)
 
 
 @own_errors
 def element(holder: Any, key: Any, /) -> Any:
-    """`holder[key]`, of which an item is to be set."""
+    """`holder[key]`, of which an item is about to be set."""
     held = item(holder, key)
     return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
 
 
 class _Container:
-    """A list or dict while an item of it is set, by an index that may be a backend's."""
+    """Proxy for a list or dict of which an item is set by an index that may be a backend's."""
 
     __slots__ = ("around", "container")
 
@@ -50,7 +50,7 @@ class _Container:
 
 
 def place(container: Any, around: Any = None, /) -> Any:
-    """What stands for `container`, which may be an item of `around`, in `container[index] = value` where a backend
+    """The proxy for `container`, which may be an item of `around`, in `container[index] = value` while a backend
     traces."""
     return container if ambient.backend is None or type(container) not in _KINDS else _Container(container, around)
 
@@ -59,11 +59,11 @@ _KINDS = frozenset({list, *keyed})
 
 
 class _Place:
-    """Where `holder` has the value `held`, which a backend handles. It is read once, as in Python, unless an item of
-    such a value was set since: the key, or the right side of `+=`, may have set one of this."""
+    """Proxy for the place where `holder` has the value `held`, which a backend handles. It is read once, as in Python,
+    unless an item was set through a proxy since: the key, or the right side of `+=`, may have done so."""
 
     last = object()
-    """Another object after each item that was set by way of a place."""
+    """A new object after each item that is set through a proxy."""
 
     def __init__(self, holder: Any, key: Any, held: Any) -> None:
         self._holder, self._key, self._held, self._last = holder, key, held, _Place.last
@@ -76,7 +76,7 @@ class _Place:
     def __setitem__(self, index: Any, value: Any) -> None:
         held = self._now()
         backend = replacing(held)
-        if backend is None:  # it was given a list, say, meanwhile
+        if backend is None:  # meanwhile it has another value, such as a list
             held[index] = value
             return
         made = backend.setitem(held, index, value)
@@ -101,7 +101,7 @@ class _Place:
 
 
 class _Attribute(_Place):
-    """What stands for `holder.key`."""
+    """Proxy for `holder.key`."""
 
     def _read(self) -> Any:
         return getattr(self._holder, self._key)
@@ -111,7 +111,7 @@ class _Attribute(_Place):
 
 
 class _Element(_Place):
-    """What stands for `holder[key]`."""
+    """Proxy for `holder[key]`."""
 
     def _read(self) -> Any:
         return item(self._holder, self._key)
@@ -121,6 +121,6 @@ class _Element(_Place):
 
 
 def _is_pythons_own(error: BaseException) -> bool:
-    """Whether `_write` itself got an error, and no code that it called raised it."""
+    """Whether `_write` itself raised the error, not code that it called."""
     entry = error.__traceback__ and error.__traceback__.tb_next
     return entry is not None and entry.tb_next is None

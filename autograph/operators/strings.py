@@ -1,4 +1,4 @@
-"""Text that converted code puts together: while a backend traces, there may be values of a graph in it."""
+"""Formatting operators: while a backend traces, text may contain values of a graph."""
 from __future__ import annotations
 
 import operator
@@ -14,18 +14,18 @@ __all__ = ["formatted", "imod", "mod", "shown", "text"]
 
 @own_errors
 def text(*parts: Any) -> Any:
-    """An f-string of these parts."""
+    """The f-string of these parts."""
     return "".join(parts) if ambient.backend is None else ambient.backend.text(parts)
 
 
 @own_errors
 def formatted(value: Any, spec: Any = "", /) -> Any:
-    """What an f-string has of `value` with this spec."""
+    """The part of an f-string for `value` with this spec."""
     return (format if ambient.backend is None else ambient.backend.builtins.get(format, format))(value, spec)
 
 
 def shown(value: Any, conversion: str, /) -> Any:
-    """What an f-string has of `value` with `!s`, `!r` or `!a` before it is formatted."""
+    """`value` with `!s`, `!r` or `!a`, before it is formatted."""
     return call(_CONVERSIONS[conversion])(value)
 
 
@@ -44,4 +44,4 @@ def _mod(python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 mod, imod = _mod(operator.mod), _mod(operator.imod)
-"""`left % right` and `left %= right`, which make a text of a text."""
+"""`left % right` and `left %= right` where these format text."""

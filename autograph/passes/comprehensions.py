@@ -5,8 +5,8 @@
     {k: v for k, v in pairs}              ag__.dict_comp(pairs, lambda k, v: (k, v))
     sum(x * y for x in xs for y in ys)    sum(ag__.gen_exp(xs, lambda x: ag__.nested(ys, lambda y: x * y)))
 
-Each item has variables of its own there, so one that makes functions of them to be called later stays as it is, as
-does one that holds `await`.
+Each item has its own variables in the operator form, so a comprehension that defines functions to be called later stays
+as it is; so does one that contains `await`.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPERATORS = {
 _FRAMES = {
     **{operator: None if INLINES_COMPREHENSIONS else name for operator, name in (
         ("list_comp", "<listcomp>"), ("set_comp", "<setcomp>"), ("dict_comp", "<dictcomp>"))}, "gen_exp": "<genexpr>"}
-"""What Python calls the frame that a comprehension has of its own, if it has one."""
+"""The name that Python gives the frame of a comprehension, if it has one."""
 _LITERALS = (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)
 
 
@@ -72,7 +72,7 @@ def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any
 
 
 def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
-    """Whether a comprehension stays Python. Asked before its parts are converted."""
+    """Whether a comprehension stays Python. Called before its parts are converted."""
     clauses = node.generators
     dynamic = len(clauses) > 1 or any(not never_tensor(test) for clause in clauses for test in clause.ifs)
     literal = all(isinstance(clause.iter, _LITERALS) for clause in clauses)
@@ -87,8 +87,8 @@ def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
 
 
 def _function(target: Any, body: Any, scope: Scope, later: frozenset[str] = frozenset()) -> Any:
-    """`lambda target: body`. A tuple in a tuple is taken apart by a call: `(lambda a: body)(*ag__.unpack(item_, 1))`.
-    Of a name that stands in the target twice, or in `later`, the last one counts."""
+    """`lambda target: body`. A nested tuple is unpacked by a call: `(lambda a: body)(*ag__.unpack(item_, 1))`. Of a
+    name that occurs twice in the target, or again in `later`, the last occurrence counts."""
     elements = [target] if isinstance(target, gast.Name) or len(target.elts) == 1 else target.elts
     parameters: list[str] = []
     for index, element in enumerate(elements):
@@ -123,13 +123,14 @@ def _made_to_be_called_later(node: Any) -> bool:
 
 
 def _captures(node: Any, names: set[str]) -> bool:
-    """Whether a function or generator made in an expression, to run later than it, uses one of the names."""
+    """Whether a function or generator defined in an expression, which runs later than the expression, uses one of the
+    names."""
     if isinstance(node, FUNCTIONS) and not getattr(node, "immediate", False):
         return not names.isdisjoint(free_names(node))
     if isinstance(node, gast.GeneratorExp) and not names.isdisjoint(scan(node).captured):
         return True
     below = children(node)
-    if isinstance(node, gast.Call):  # a generator that is an argument is most likely used up by the call
+    if isinstance(node, gast.Call):  # a generator argument is most likely consumed by the call
         below = [part for child in below for part in (children(child) if _is_generator(child) else [child])]
     return any(_captures(child, names) for child in below)
 

@@ -1,4 +1,4 @@
-"""What Python's C code would decide alone becomes operators, where the text does not rule a staged value out.
+"""What Python's C code would decide alone becomes operators, unless the text rules a staged value out.
 
     xs[i]                ag__.item(xs, i)              a < b          ag__.lt(a, b)
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
@@ -7,8 +7,8 @@
 
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
 
-Afterwards: the tree is what is compiled. A `super()` in the method's own frame is bare again, and a `try` that stays
-Python ends its body with `ag__.kept_try`.
+Afterwards: the tree is what is compiled. A `super()` in the method's own frame has no arguments again, and a `try` that
+stays Python ends its body with `ag__.kept_try`.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ANNOTATIONS = frozenset({"annotation", "returns", "type_params", "type_comment"
 
 
 def convert_containers(node: Any, scope: Scope) -> None:
-    """Convert the expressions of one function, in place. Functions of the user's in it had their own turn."""
+    """Convert the expressions of one function, in place. The user's functions nested in it are converted separately."""
     converter = _Containers()
     if isinstance(node, gast.Lambda):
         node.body = converter.visit(node.body)
@@ -48,7 +48,7 @@ def convert_containers(node: Any, scope: Scope) -> None:
 class _Containers:
     def __init__(self) -> None:
         self.in_body = False
-        """Whether a function that conversion made is around."""
+        """Whether the current node is in a function that conversion made."""
 
     def block(self, body: list[Any]) -> list[Any]:
         out: list[Any] = []
@@ -62,7 +62,7 @@ class _Containers:
         return out
 
     def deleted(self, node: Any) -> list[Any]:
-        """`del x[i], y` as a statement for each target."""
+        """`del x[i], y` as one statement per target."""
         made = []
         for target in node.targets:
             if isinstance(target, gast.Subscript):
@@ -82,7 +82,7 @@ class _Containers:
         return operator_call("slice", bounds, index)
 
     def visit(self, node: Any) -> Any:
-        """What a node becomes."""
+        """The converted node."""
         cls = node.__class__
         if cls is gast.Constant:
             return node
@@ -107,8 +107,8 @@ class _Containers:
         return node
 
     def function(self, node: Any) -> Any:
-        """A function of the user's, of which this frame evaluates defaults and decorators; or one that conversion
-        made, all of it."""
+        """A user's function, whose defaults and decorators this frame evaluates; or one that conversion made, converted
+        as a whole."""
         is_made = getattr(node, "immediate", False) or getattr(node, "synthetic", False)
         if not is_made:
             for values in (node.args.defaults, node.args.kw_defaults, getattr(node, "decorator_list", [])):
@@ -127,7 +127,7 @@ class _Containers:
         return node
 
     def assigned(self, node: Any) -> Any:
-        """`a, b = x`, of what may be a list."""
+        """`a, b = x`, where `x` may be a list."""
         takes = any(isinstance(target, (gast.Tuple, gast.List)) for target in node.targets)
         self.below(node)
         if takes and not isinstance(node.value, (gast.Tuple, gast.List, gast.Constant)):
@@ -150,7 +150,7 @@ class _Containers:
             return _read(self.below(node))
         node.value = self.visit(value)
         if isinstance(node.ctx, gast.Store):
-            if not hasattr(value, "part"):  # of which `attribute` or `element` gives the place
+            if not hasattr(value, "part"):  # `attribute` or `element` gives its place already
                 node.value = operator_call("place", [node.value], node)
             node.slice = self.visit(index)
             return node
@@ -164,7 +164,7 @@ class _Containers:
         return operator_call(COMPARISONS[type(node.ops[0])], [node.left, node.comparators[0]], node)
 
     def list_(self, node: Any) -> Any:
-        """`[*x, y]`: what is before `x` has been taken when `y` is evaluated."""
+        """`[*x, y]`: the items before `x` are evaluated before `y`."""
         if not spreads(node):
             return self.below(node)
         made: Any = at(gast.List([], gast.Load()), node)
@@ -186,7 +186,7 @@ class _Containers:
         return node if name is None else operator_call(name, [node.left, node.right], node)
 
     def augmented(self, node: Any) -> Any:
-        """`x += y`, `x.a += y`, of what may be a list or text."""
+        """`x += y`, `x.a += y`, where `x` may be a list or text."""
         target = node.target
         name = _name_of(node.op, target, node.value)
         if name is None or isinstance(target, gast.Subscript) or not _is_dotted(getattr(target, "value", target)):
@@ -230,7 +230,8 @@ class _Containers:
         return node
 
     def try_(self, node: Any) -> Any:
-        """A `try` that stays Python: while a backend traces, its handlers must not miss what the graph may raise."""
+        """A `try` that stays Python: while a backend traces, it is checked that its handlers do not miss what the graph
+        may raise."""
         lines = [at(gast.Constant(line, None), node) for line in (node.body[0].lineno, node.body[-1].end_lineno)]
         self.below(node)
         if getattr(node, "python", None) is None:
@@ -245,12 +246,12 @@ class _Containers:
 
 
 _OF_CONTAINERS = {gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor"}
-"""What Python does with lists and dicts by operators."""
+"""Operators that lists and dicts support."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 
 def _name_of(op: Any, left: Any, right: Any) -> str | None:
-    """The operator in place of `left + right` or the like, if it may be of lists, dicts or text."""
+    """The operator that replaces `left + right` and the like, if the operands may be lists, dicts or text."""
     if isinstance(op, gast.Mod):
         return "mod" if percent_text(left, right) else None
     is_plain = any(isinstance(side, _NO_CONTAINERS) and not _counts(side, op) for side in (left, right))
@@ -269,14 +270,14 @@ _METHODS: dict[type, Any] = {
 
 
 def _read(node: Any) -> Any:
-    """What is read where a staged branch may have left nothing, with a question for that."""
+    """A read of a name that a staged branch may have left unbound, as a call that checks it."""
     if getattr(node, "unsure", False) and isinstance(node.ctx, gast.Load):
         return operator_call("read", [node], node)
     return node
 
 
 def _counts(node: Any, op: Any) -> bool:
-    """Whether a constant says how often a list is to be repeated."""
+    """Whether a constant operand is a number of repetitions of a list."""
     return isinstance(op, gast.Mult) and isinstance(getattr(getattr(node, "operand", node), "value", None), int)
 
 

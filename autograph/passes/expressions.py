@@ -1,8 +1,8 @@
-"""Expressions that control flow hides in become operators: `and`, `or`, `not`, chained comparison, the ternary,
-`assert`, calls and item assignment. Operands that Python evaluates lazily stay lazy, each at most once.
+"""Expressions with hidden control flow become operators: `and`, `or`, `not`, chained comparison, the ternary, `assert`,
+calls and item assignment. Operands that Python evaluates lazily stay lazy, each evaluated at most once.
 
-Afterwards: a call goes through `ag__.call`, so callees convert when they are called; `x[i] = v` on a local is
-`x = ag__.setitem(x, i, v)`. What suspends, binds a name or can never be a tensor stays as it was.
+Afterwards: calls go through `ag__.call`, so callees convert when they are called; `x[i] = v` on a local is `x =
+ag__.setitem(x, i, v)`. Expressions that suspend, bind a name or can never be a tensor are unchanged.
 """
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from autograph.passes.thunks import AG, lambda_of, lazy, load, noting, operator_
 
 __all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "operator_call"]
 
-# Calls that stay bare: they answer for the frame they are made in, or are markers for the converter.
+# Calls that stay: they depend on the frame they are made in, or are markers for the converter.
 _BARE = PREDICATES | {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "set_loop_options"}
-_EXPRESSIONS = (gast.expr, gast.Slice)  # a slice holds expressions, but is none in the grammar
+_EXPRESSIONS = (gast.expr, gast.Slice)  # a slice contains expressions, but is not one in the grammar
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 _IN_PLACE = {
     gast.Add: "iadd", gast.Sub: "isub", gast.Mult: "imul", gast.MatMult: "imatmul", gast.Div: "itruediv",
@@ -41,7 +41,7 @@ _IN_PLACE = {
 
 
 def name_operators(tree: Any, used: frozenset[str]) -> str:
-    """Settle what a converted tree calls the operators: `ag__`, or a numbered name if the user has that one."""
+    """Choose the name of the operators in a converted tree: `ag__`, numbered if the user's code has that name."""
     name, number = AG, 0
     while name in used:
         number += 1
@@ -54,7 +54,7 @@ def name_operators(tree: Any, used: frozenset[str]) -> str:
 
 
 def convert_expressions(node: Any, scope: Scope, recursive: bool = True) -> None:
-    """Convert the expressions of one function, in place. Nested functions are left to their own turn."""
+    """Convert the expressions of one function, in place. Nested functions are converted separately."""
     converter = _Expressions(scope, recursive)
     if isinstance(node, gast.Lambda):
         converter.in_lambda = True
@@ -68,7 +68,7 @@ class _Expressions:
         self.scope, self.recursive = scope, recursive
         self.in_lambda = False
         self.in_frame = False
-        """Whether a comprehension is around that has a frame of its own, in which `super()` has no meaning."""
+        """Whether the current node is in a comprehension with a frame of its own, where `super()` does not work."""
 
     # --- statements ---
 
@@ -109,7 +109,7 @@ class _Expressions:
         if isinstance(node, gast.Match) and node.python is not None:
             node.subject = operator_call("matched", [node.subject], node.subject)
         if isinstance(node, gast.Expr) and _is_list_comprehension(node.value):
-            node.value.func.attr = "each"  # nobody takes the list
+            node.value.func.attr = "each"  # the list is not used
         return [node]
 
     def items(self, values: list[Any]) -> list[Any]:
@@ -119,11 +119,11 @@ class _Expressions:
             if isinstance(value, gast.expr):
                 values[index] = self.visit(value)
             elif isinstance(value, gast.AST) and not isinstance(value, gast.pattern):
-                self.statement(value)  # a handler, a case, a with item
+                self.statement(value)  # a handler, a case, an item of a `with`
         return values
 
     def to_delete(self, node: Any) -> list[Any]:
-        """Before `del x.y`: `ag__.to_delete(x, 'y')`, which says if a staged branch did not set it."""
+        """`ag__.to_delete(x, 'y')`, which is put before `del x.y` and raises if a staged branch did not set it."""
         found = [t for t in node.targets if isinstance(t, gast.Attribute) and "[" not in (symbol(t.value) or "[")[0]]
         name = self.scope.class_name
         return [at(gast.Expr(operator_call("to_delete", [
@@ -169,7 +169,7 @@ class _Expressions:
         return out
 
     def pattern(self, target: Any, pairs: list[tuple[Any, str]], taken: set[str]) -> Any:
-        """The target with a name in place of each leaf; `pairs` collects leaves and names."""
+        """The target with a name in place of each leaf; `pairs` collects the leaves with these names."""
         if isinstance(target, (gast.Tuple, gast.List)):
             made: Any = type(target)([self.pattern(e, pairs, taken) for e in target.elts], gast.Store())
         elif isinstance(target, gast.Starred):
@@ -189,8 +189,8 @@ class _Expressions:
         return made
 
     def target(self, target: Any) -> Any:
-        """A target that is no item of a local. `x.y[key]` becomes `ag__.attribute(x, 'y')[key]`, and `x[i][key]`
-        `ag__.element(x, i)[key]`: where what has the item does not change in place, `x` gets another."""
+        """A target other than an item of a local. `x.y[key]` becomes `ag__.attribute(x, 'y')[key]`, and `x[i][key]`
+        `ag__.element(x, i)[key]`: if the value there is immutable, `x` gets a new one."""
         if isinstance(target, (gast.Tuple, gast.List)):
             target.elts = [self.target(e) for e in target.elts]
         elif isinstance(target, gast.Starred):
@@ -226,7 +226,7 @@ class _Expressions:
             node.value = self.visit(node.value)
             node.target = self.target(target)
             return [node]
-        # x[i] += v: the key is evaluated once, the item read before v, and changed in place if it can be.
+        # x[i] += v: the key is evaluated once, the item is read before v, and updated in place if possible.
         taken: dict[str, Any] = {}
         found = scan(target.slice)
         names = self.scope.locals - self.scope.shared if found.calls else found.reads  # a call may change the others
@@ -238,7 +238,8 @@ class _Expressions:
         return [*(self.store(name, value, node) for name, value in taken.items()), made]
 
     def once(self, key: Any, names: frozenset[str] | set[str], taken: dict[str, Any]) -> Any:
-        """A copy of a key with a variable in place of each part but numbers and `names`; `taken` has their values."""
+        """A copy of a key in which each part except numbers and `names` is a variable; `taken` collects their
+        values."""
         if isinstance(key, gast.Tuple) and not any(isinstance(e, gast.Starred) for e in key.elts):
             return at(gast.Tuple([self.once(e, names, taken) for e in key.elts], gast.Load()), key)
         if isinstance(key, gast.Slice):
@@ -263,7 +264,7 @@ class _Expressions:
         )
 
     def order_is_free(self, value: Any, target: Any) -> bool:
-        """Whether it makes no difference that the target and its key are evaluated before the value."""
+        """Whether the target and its key may be evaluated before the value without a visible difference."""
         if isinstance(value, (gast.Name, gast.Constant)):
             return True
         if bound_to_frame(value):
@@ -316,7 +317,7 @@ class _Expressions:
             return node
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        return node  # its body has its own turn
+        return node  # its body is converted separately
 
     def Call(self, node: Any) -> Any:
         function = node.func
@@ -332,7 +333,7 @@ class _Expressions:
                 isinstance(function, gast.Attribute) and function.attr == "set_loop_options"
             )
             if isinstance(function, gast.Attribute) and function.end_lineno != node.lineno:
-                # The same for the user's call of an attribute over several lines: that line is where it is made.
+                # The same for a user's call of an attribute over several lines: the call has the line of the attribute.
                 node.lineno = function.end_lineno
                 node.col_offset = max(function.end_col_offset - len(function.attr), 0)
             function = self.visit(function)
@@ -345,8 +346,8 @@ class _Expressions:
         return node
 
     def name_super(self, node: Any) -> None:
-        """Bodies made of a method have to say what its `super()` is of; in its own frame, `containers` takes that
-        out."""
+        """Make the arguments of `super()` explicit for bodies made from a method; in the method's own frame,
+        `containers` removes them again."""
         scope = self.scope
         if scope.class_name is not None and scope.first_parameter and "super" not in scope.locals and not self.in_frame:
             node.args = [load("__class__", node), load(scope.first_parameter, node)]
@@ -373,13 +374,13 @@ class _Expressions:
         return operator_call("if_exp", [node.test, self.operand(node.body), self.operand(node.orelse)], node)
 
     def stays(self, *operands: Any) -> bool:
-        """Whether operands must run in the user's own frame: they suspend it, or bind a name that no cell holds."""
+        """Whether operands have to run in the user's own frame: they suspend it, or bind a name that is in no cell."""
         return any(map(suspends, operands)) or (
             any(map(bound_to_frame, operands)) and (
                 self.in_lambda or not self.scope.globals.isdisjoint(walrus_names(*operands))))
 
     def operand(self, node: Any) -> Any:
-        """A converted operand, to be run at once or never."""
+        """A converted operand that is evaluated at once or never."""
         return lazy(noting(node, self.scope.written) if self.scope.written and scan(node).calls else node)
 
     def Compare(self, node: Any) -> Any:
@@ -405,7 +406,7 @@ class _Expressions:
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
 
     def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
-        """`a < b < c`: `ag__.and_(a < b, lambda: b < c)`, an operand that is not a name evaluated into one."""
+        """`a < b < c` as `ag__.and_(a < b, lambda: b < c)`; an operand that is not a name is evaluated into one."""
         middle = rest[0]
         if len(ops) == 1:
             return at(gast.Compare(left, ops, rest), origin)
@@ -447,12 +448,13 @@ class _Expressions:
 
 
 def _is_key(node: Any) -> bool:
-    """Whether an index is text, which is none of a tensor."""
+    """Whether an index is text, which cannot be an index of a tensor."""
     return isinstance(node, gast.Constant) and isinstance(node.value, str)
 
 
 def _is_item_of_part(target: Any) -> bool:
-    """Whether a target is `x.y[key]` or `x[i][key]`; no slice, whose items are those of a copy."""
+    """Whether a target is `x.y[key]` or `x[i][key]` with a key that is not a slice, whose items would be those of a
+    copy."""
     return isinstance(target, gast.Subscript) and not _is_key(target.slice) and (
         isinstance(target.value, gast.Attribute)
         or (isinstance(target.value, gast.Subscript) and not isinstance(target.value.slice, gast.Slice)))

@@ -1,9 +1,9 @@
-"""Statements become operator calls: `if` -> `ag__.cond`, `while` -> `ag__.while_loop`, `for` -> `ag__.reduce`,
-`try` -> `ag__.try_`, `with` -> `ag__.with_`.
+"""Statements become operator calls: `if` -> `ag__.cond`, `while` -> `ag__.while_loop`, `for` -> `ag__.reduce`, `try` ->
+`ag__.try_`, `with` -> `ag__.with_`.
 
-Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that nothing
-reads outside one pass through the body is a plain local of it. The call names the state: what is written inside
-and may be read after, or around the loop.
+Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that is dead outside of
+one pass through the body is a local of it. The call names the state: what is written inside and live after the
+statement or around the loop.
 
 Afterwards: the only such statements left are those that `classify` keeps as Python.
 """
@@ -29,7 +29,7 @@ _PRIVATE = re.compile(r"(^|\.)__(?=\w+)(?!\w*__\b)")
 
 
 def convert_statements(node: Any, scope: Scope) -> None:
-    """Convert the statements of one function, in place. Nested functions are left to their own turn."""
+    """Convert the statements of one function, in place. Nested functions are converted separately."""
     if isinstance(node, gast.Lambda):
         return
     annotate(node.body)
@@ -38,7 +38,7 @@ def convert_statements(node: Any, scope: Scope) -> None:
 
 
 def _hide_dead_flags(body: Body) -> None:
-    """An assignment to a flag that nothing reads any more leaves only its line."""
+    """Replace assignments to dead flags by a `pass` that keeps the line."""
     for node in body:
         if getattr(node, "flag", None) is not None and node.flag not in node.live_out:
             node.__class__ = gast.Pass
@@ -56,10 +56,10 @@ class _Statements:
         self.has_walrus = bool(kinds & {gast.NamedExpr, gast.Match})
         self.has_annotation = gast.AnnAssign in kinds
         self.around: list[set[str]] = []
-        """Variables of the bodies around the one being made."""
+        """The variables of the enclosing bodies."""
         self.free: set[str] = set()
-        """Variables that bodies read where no body around them binds them."""
-        self.subjects: list[str] = []  # of the matches around
+        """Variables that bodies read and no enclosing body binds."""
+        self.subjects: list[str] = []  # of the enclosing `match` statements
         self.flags: set[str] = set()  # of long matches
 
     def run(self) -> None:
@@ -75,7 +75,7 @@ class _Statements:
         node.body = body[:start] + declarations + declared + body[start:]
 
     def hoist(self, body: Body, top: bool = True) -> Body:
-        """Take `global` and `nonlocal` out of the blocks: they hold for the whole function."""
+        """Move `global` and `nonlocal` out of the blocks: they apply to the whole function."""
         found: Body = []
         for node in list(body):
             if isinstance(node, (gast.Global, gast.Nonlocal)):
@@ -91,7 +91,7 @@ class _Statements:
         return found
 
     def declare(self, names: set[str], origin: Any) -> Body:
-        """`name: object` for variables of this scope that only bodies inside it assign."""
+        """`name: object` for variables of this scope that are assigned only by bodies nested in it."""
         return [
             _at(gast.AnnAssign(_at(gast.Name(n, gast.Store(), None, None), origin), load("object", origin), None, 1),
                 origin)
@@ -99,7 +99,7 @@ class _Statements:
         ]
 
     def block(self, body: Body) -> tuple[Body, set[str]]:
-        """Convert a block; also the names that the functions made in it share with it."""
+        """Convert a block; also returns the names that it shares with the functions made from its statements."""
         out: Body = []
         shared: set[str] = set()
         for node in body:
@@ -134,7 +134,7 @@ class _Statements:
             if all(isinstance(s, gast.Pass) for s in body):
                 nothing = _at(gast.Constant(None, None), node)
                 lines = [s for s in body if s.lineno != node.lineno]
-                if lines:  # the line of a `pass` or `continue` is still to be seen when it runs
+                if lines:  # trace functions must still see the line of the `pass` or `continue`
                     nothing.runs = self.scope.fresh("if_passes", taken)
                     taken.add(nothing.runs)
                     out.append(self.function(nothing.runs, [], lines, set(), node))
@@ -159,7 +159,7 @@ class _Statements:
         out: Body = []
         if isinstance(node.subject, gast.Name) and not self.may_change(node.subject.id, node.cases):
             name = node.subject.id
-            out.append(_made(gast.Pass, node.subject, invisible=True))  # a tracer sees the line of the subject run
+            out.append(_made(gast.Pass, node.subject, invisible=True))  # trace functions see the subject's line run
         else:
             name = self.scope.fresh("subject_", self.subjects)
             target = _at(gast.Name(name, gast.Store(), None, None), node.subject)
@@ -172,13 +172,13 @@ class _Statements:
         return out + converted, shared
 
     def may_change(self, name: str, cases: Body) -> bool:
-        """Whether patterns or guards may give the subject's variable another value: later cases keep the subject."""
+        """Whether patterns or guards may assign the variable of the subject: later cases then use a copy."""
         guards = [case.guard for case in cases if case.guard is not None]
         bound = scan(*(case.pattern for case in cases), *guards).binds
         return name in bound or (bool(guards) and name in self.scope.shared)
 
     def more_cases(self) -> str:
-        """The name of one more flag for the cases of a long `match`."""
+        """The name of a further flag for the cases of a long `match`."""
         self.flags.add(name := self.scope.fresh("more_cases_", self.flags))
         return name
 
@@ -269,7 +269,7 @@ class _Statements:
         return out, shared
 
     def jumps(self, node: Any) -> list[Any]:
-        """The keyword for the flags of jumps that end with an error (`with`), or end one (`finally`)."""
+        """The keyword for the flags of jumps that an error cancels (`with`), or that cancel an error (`finally`)."""
         flags = getattr(node, "jumps", None)
         if not flags:
             return []
@@ -277,7 +277,7 @@ class _Statements:
         return [_at(gast.keyword("jumps", _at(names, node)), node)]
 
     def keeps_name(self, handler: Any, flow: frozenset[str] | set[str]) -> bool:
-        """Whether code other than the handler reads the name of its error, or shares it."""
+        """Whether code outside of the handler reads the name of its error, or captures it."""
         return handler.name is not None and handler.name.id in flow
 
     def bind_error(self, handler: Any, parameter: str) -> Any:
@@ -322,7 +322,7 @@ class _Statements:
         return [self.function(name, parameters, body, outer, node, names), _at(gast.Expr(call), node)], outer
 
     def scan(self, body: Body) -> Any:
-        """The names of a body; what it calls may assign the variables that nested functions declare nonlocal."""
+        """The names of a body; its callees may assign variables that nested functions declare nonlocal."""
         names = Names()
         for node in body:
             names.include(names_of(node))
@@ -331,7 +331,7 @@ class _Statements:
         return names
 
     def options(self, body: Body) -> tuple[Body, list[Any]]:
-        """Take `set_loop_options(...)` out of a loop body: its keywords go to the operator."""
+        """Remove `set_loop_options(...)` from a loop body and return its keywords, which the operator takes."""
         kept: Body = []
         options: list[Any] = []
         for node in body:
@@ -352,8 +352,8 @@ class _Statements:
     def function(
         self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any, names: Names | None = None
     ) -> Any:
-        """The nested function for a body; `outer` are the variables it binds that are not its own, `names` is
-        `self.scan(body)`."""
+        """The nested function for a body. `outer`: the variables it binds that belong to the enclosing function;
+        `names`: `self.scan(body)`."""
         if all(hasattr(s, "gen") for s in body):
             reads = self.live_in(body, frozenset()) & self.scope.locals - set(parameters)
             self.free |= reads.difference(*self.around)
@@ -382,10 +382,10 @@ class _Statements:
         return bound_in_lambdas(body) if self.has_walrus else set()
 
     def symbols(self, names: Any, variables: set[str]) -> set[str]:
-        """State that is not a variable: attributes, items, and containers changed by their methods."""
+        """State other than variables: attributes, items, and containers mutated by their methods."""
         found: set[str] = set()
         for text, (root, keys) in names.symbols.items():
-            own = root in names.binds  # made in the body, or a variable that is state by itself
+            own = root in names.binds  # created in the body, or a variable that is state itself
             if text == root:
                 if root in variables if own else root in self.scope.locals:
                     found.add(text)
@@ -402,12 +402,12 @@ class _Statements:
 
 
 def _has_part(names: set[str], name: str) -> bool:
-    """Whether `name`, or an item of it that has a name, is one of the names."""
+    """Whether `name`, or a named item of it, is one of the names."""
     return any(other == name or (other.startswith(f"{name}[") and other != f"{name}[:]") for other in names)
 
 
 def _at(node: Any, origin: Any) -> Any:
-    """`node` at the place of `origin`: of a compound statement, its first line."""
+    """`node` at the position of `origin`; of a compound statement, its first line."""
     return at(node, _header(origin))
 
 
@@ -416,7 +416,7 @@ def _made(cls: Any, origin: Any, **fields: Any) -> Any:
 
 
 def _header(origin: Any) -> Any:
-    """What has the place of the first line of a compound statement; another node has its own."""
+    """A node with the position of a compound statement's first line; other nodes are returned unchanged."""
     if origin.end_lineno == origin.lineno or not isinstance(origin, gast.stmt):
         return origin
     found = origin.__dict__.get("header")
@@ -430,7 +430,8 @@ def _header(origin: Any) -> Any:
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:
-    """An annotated assignment cannot be nonlocal; annotations of locals are never evaluated."""
+    """An assignment without its annotation, since an annotated variable cannot be nonlocal; annotations of locals are
+    never evaluated."""
     for _, block in blocks_of(node) if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) else ():
         block[:] = [_without_annotation(s, names) for s in block]
     if isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name) and node.target.id in names:

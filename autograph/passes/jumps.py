@@ -1,14 +1,14 @@
-"""Jumps become structure: `break`, `continue` and early `return` leave the tree.
+"""Jumps become structure: `break`, `continue` and early `return` are eliminated.
 
-Where the rest of a block can move into the other branch, it does; a flag (`break_`, `continue_`, `did_return_`
-with `return_`) stands for a jump only where structure cannot. A jump stays as it is where Python itself can
-make it: where nothing between it and its target becomes a function of its own.
+Where possible, the rest of a block moves into the other branch; otherwise a flag (`break_`, `continue_`, `did_return_`
+with `return_`) stands for the jump. A jump stays where Python itself can make it: where nothing between it and its
+target becomes a function.
 
-Structure nests: behind 1,000 early returns, the last would be 1,000 deep. So a longer series is cut into sequences of
-moderate depth with a flag between them, and so is a long chain of `elif`.
+Nesting is bounded: 1,000 early returns would nest 1,000 deep. Longer series are cut into sequences of moderate depth
+with a flag between them, and so are long chains of `elif`.
 
-Afterwards: no statement that will be converted holds a jump out of itself. A loop that was left early has the
-flag in its test (a `for` has a `test`), its `else` is an `if` on the flag.
+Afterwards: no statement that will be converted contains a jump out of itself. A loop with an early exit has the flag in
+its test (a `for` has a `test`), and its `else` is an `if` on the flag.
 """
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ __all__ = ["lower_jumps"]
 
 Body = list[Any]
 _DEPTH = 16
-"""How many jumps of one block, or links of an `elif` chain, become nested structure before there is a flag."""
+"""How many jumps of a block, or links of an `elif` chain, become nested structure before a flag is used."""
 
 
 class _Context(NamedTuple):
-    """What a jump sees around it."""
+    """The surroundings of a jump."""
 
     native_return: bool = True
     native_loop: bool = False
     break_: str = ""
     continue_: str = ""
     taken: frozenset[str] = frozenset()
-    """Flags in use around here."""
+    """Flags in use in enclosing statements."""
     ended: frozenset[str] = frozenset()
-    """In a `finally`: the flags of the jumps that another `return` ends."""
+    """In a `finally`: the flags of the jumps that another `return` cancels."""
     ended_by_loop: frozenset[str] = frozenset()
-    """... that a `break` or `continue` ends."""
+    """The flags of the jumps that a `break` or `continue` cancels."""
 
 
 class _End(NamedTuple):
@@ -63,7 +63,7 @@ class _End(NamedTuple):
 
 
 def lower_jumps(node: Any, scope: Scope) -> None:
-    """Lower the jumps of one function, in place. Nested functions are left to their own turn."""
+    """Lower the jumps of one function, in place. Nested functions are lowered separately."""
     if isinstance(node, gast.Lambda):
         return
     classify(node)
@@ -104,7 +104,7 @@ class _Lowering:
         self.drop_untested(node.body)
 
     def cut_chains(self, body: Body) -> Body:
-        """Long chains of `elif` become shorter ones in sequence; a flag says that the next of them is to run."""
+        """Cut long chains of `elif` into shorter ones in sequence; a flag says that the next one is to run."""
         return [made for node in body for made in self.cut_chain(node)]
 
     def cut_chain(self, node: Any) -> Body:
@@ -191,7 +191,8 @@ class _Lowering:
         return [*ended, pending], _End(frozenset({flag}), False)
 
     def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
-        """An `if` with a jump: the rest of the block moves to where it still runs, or waits behind a flag."""
+        """An `if` with a jump: the rest of the block moves into the branch where it still runs, or is guarded by a
+        flag."""
         inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
         if rest and not _falls(node.body):
             node.orelse, rest = node.orelse + rest, []
@@ -228,7 +229,7 @@ class _Lowering:
             ends += [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
             for handler in node.handlers:
                 handler.body, handler_end = self.block(handler.body, ctx)
-                if leaves_guard and node.python is None:  # an error on the way of a jump ends the jump
+                if leaves_guard and node.python is None:  # an error on the way of a jump cancels the jump
                     flags = [self.assign(flag, False, handler.body[0]) for flag in sorted(body_end.pending)]
                     handler.body = flags + handler.body
                     self.tested |= body_end.pending
@@ -266,7 +267,7 @@ class _Lowering:
         if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and not (
             any(escapes(s) & {"break", "continue"} for s in node.orelse)  # out of a loop around this one
         ):
-            # A test that binds a name is part of the body: `while True: if test: ... else: ...; break`
+            # A test that binds a name becomes part of the body: `while True: if test: ... else: ...; break`
             leave = at(gast.Break(), node.test)
             leave.escapes = frozenset({"break"})
             check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
@@ -290,7 +291,7 @@ class _Lowering:
         if continue_ in self.tested:
             node.body.insert(0, self.assign(continue_, False, original[0]))
             self.tested.discard(continue_)
-        elif continue_ in taken:  # else a loop inside may have a flag of this name
+        elif continue_ in taken:  # a loop inside may have a flag of this name
             node.body = self.without({continue_}, node.body)
         out: Body = []
         leaves = pending & {break_, self.did_return}
@@ -314,7 +315,7 @@ class _Lowering:
         return out, _End(returned)
 
     def unless(self, flags: frozenset[str], rest: Body) -> Any:
-        """`rest`, to run only if no jump is pending. The test is at the place where `rest` begins to run."""
+        """`rest`, guarded by a test that no jump is pending, at the position where `rest` begins."""
         self.tested |= flags
         origin = _one_line(first_of(rest[0]))
         node = at(gast.If(self.any_of(flags, origin), [at(gast.Pass(), origin)], rest), origin)
@@ -335,8 +336,8 @@ class _Lowering:
             body[:] = self.without({self.did_return}, body)
 
     def without(self, flags: set[str], body: Body) -> Body:
-        """`body` without the assignments to flags that nothing tests. An invisible `pass` keeps the line of the
-        jump, so that it is still seen to run."""
+        """`body` without the assignments to flags that are never tested. An invisible `pass` keeps the line of the jump
+        visible to trace functions."""
         kept: Body = []
         for node in body:
             if getattr(node, "flag", None) in flags:
@@ -355,14 +356,14 @@ class _Lowering:
 
 
 def _one_line(node: Any) -> Any:
-    """Where `node` begins, as a place."""
+    """The position of the beginning of `node`."""
     place = at(gast.Pass(), node)
     place.end_lineno, place.end_col_offset = place.lineno, place.col_offset + 1
     return place
 
 
 def _lowers(node: Any, ctx: _Context) -> bool:
-    """Whether a jump out of this `if` cannot stay as it is."""
+    """Whether a jump out of this `if` has to be lowered."""
     jumps = escapes(node)
     if node.python is None:
         return bool(jumps)
@@ -370,7 +371,7 @@ def _lowers(node: Any, ctx: _Context) -> bool:
 
 
 def _has_lowered_return(body: Body, ctx: _Context) -> bool:
-    """Whether some `return` of these statements cannot stay as it is."""
+    """Whether some `return` in these statements has to be lowered."""
     for node in body:
         if "return" not in escapes(node):
             continue
@@ -389,7 +390,7 @@ def _has_lowered_return(body: Body, ctx: _Context) -> bool:
 
 
 def _parts(body: Body) -> list[Body]:
-    """A block in parts of which none nests more than `_DEPTH` deep when its jumps are lowered."""
+    """Split a block into parts of which none nests more than `_DEPTH` deep when its jumps are lowered."""
     parts: list[Body] = [[]]
     depth = 0
     for node in body:
@@ -403,7 +404,7 @@ def _parts(body: Body) -> list[Body]:
 
 
 def _levels(node: Any) -> int:
-    """How deep what follows a statement with a jump would be moved."""
+    """How deep the code after a statement with a jump would be nested."""
     levels: int = getattr(node, "levels", 1)
     while isinstance(node, gast.If) and node.orelse:
         node, levels = node.orelse[-1], levels + 1
@@ -411,7 +412,7 @@ def _levels(node: Any) -> int:
 
 
 def _leaves_guard(body: Body) -> bool:
-    """Whether a jump out of the body may be on its way through what can raise: a `finally`, or the end of a `with`."""
+    """Whether a jump out of the body may pass through code that can raise: a `finally`, or the end of a `with`."""
     return any(isinstance(n, gast.With) or (isinstance(n, gast.Try) and n.finalbody) for n in own_nodes(body))
 
 

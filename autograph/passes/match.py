@@ -17,16 +17,16 @@ __all__ = ["match_chain"]
 
 Body = list[Any]
 _DEPTH = 16
-"""How many cases nest before there is a flag, as in `jumps`."""
+"""How many cases nest before a flag is used, as in `jumps`."""
 
 
 def match_chain(node: Any, subject: str, live: Set[str], flag: Callable[[], str]) -> Body:
     """The cases of a `match` as `if ... elif ... else`, on the variable `subject`.
 
-    Many cases are several of these in sequence; a variable, named by `flag`, says that the next of them is to run.
+    Many cases are several such chains in sequence; a variable, named by `flag`, says that the next one is to run.
 
-    A name that a pattern captures is assigned in the branch that is taken; the guard sees what it would be. If that
-    name is `live`, or a later case reads it, it is assigned before the guard, as the guard may fail.
+    A captured name is assigned in the branch that is taken; the guard uses the captured expression. If the name is
+    `live`, or a later case reads it, it is assigned before the guard, as the guard may fail.
     """
     rest: Body = []
     flags: Body = []
@@ -67,7 +67,7 @@ def _if(test: Any, body: Body, orelse: Body, origin: Any) -> Any:
 
 
 def _invisible(origin: Any) -> Any:
-    """Nothing, at the line of a pattern that always matches: a tracer sees it run."""
+    """A statement without effect at the line of a pattern that always matches, for trace functions."""
     made = at(gast.Pass(), origin)
     made.invisible = True
     return made
@@ -79,7 +79,7 @@ def _assign(name: str, value: Any, origin: Any) -> Any:
 
 
 def _tests(pattern: Any, subject: Any) -> list[Any]:
-    """What must hold for the pattern to match, in the order in which Python tests it."""
+    """The conditions for the pattern to match, in the order in which Python tests them."""
     if isinstance(pattern, gast.MatchValue):
         return [at(gast.Compare(subject, [gast.Eq()], [pattern.value]), pattern)]
     if isinstance(pattern, gast.MatchSingleton):
@@ -112,7 +112,7 @@ def _item(subject: Any, index: int, origin: Any) -> Any:
 
 
 def _captures(pattern: Any, subject: Any) -> dict[str, Any]:
-    """The names that a pattern binds, with the expressions of what they are bound to."""
+    """The names that a pattern binds, each with the expression of its value."""
     if isinstance(pattern, gast.MatchAs):
         inner = {} if pattern.pattern is None else _captures(pattern.pattern, subject)
         return inner if pattern.name is None else {**inner, pattern.name: subject}
@@ -133,7 +133,7 @@ class _Substitution(gast.NodeTransformer):  # type: ignore[misc]
 
 
 def _substitute(guard: Any, captured: dict[str, Any]) -> Any:
-    """The guard with each captured name replaced by what it stands for; the guard itself stays as it is."""
+    """The guard with each captured name replaced by its expression; the original is not changed."""
     return _Substitution(captured).visit(_copy(guard)) if captured else guard
 
 

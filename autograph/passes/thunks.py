@@ -1,8 +1,8 @@
-"""Operands that run later, or never, as lambdas.
+"""Lazily evaluated operands as lambdas.
 
-A walrus in one would assign a variable of the lambda. So it becomes `ag__.bind(lambda: y, value)`, which stores into
-the cell of `y`. What nested functions may assign while an operand runs is told by `ag__.note(value, lambda: k)`, as
-the text of the operand does not say so.
+A walrus in a lambda would assign a variable of the lambda, so it becomes `ag__.bind(lambda: y, value)`, which stores
+into the cell of `y`. Which variables nested functions may assign while an operand runs is declared by `ag__.note(value,
+lambda: k)`, as the text of the operand does not show it.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(name: str, origin: Any) -> Any:
 
 
 def _name(name: str, ctx: Any, origin: Any) -> Any:
-    """`placed` for the most frequent of nodes, quicker."""
+    """`placed` for names, the most frequent nodes, faster."""
     place = origin.__dict__
     made = _new(gast.Name)
     made.__dict__ = {
@@ -49,13 +49,13 @@ def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: li
 
 
 def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
-    """`lambda parameters: body`, made by conversion."""
+    """`lambda parameters: body`, marked as made by conversion."""
     body = _bind(body) if bound_to_frame(body) else body
     return placed(gast.Lambda, body, args=parameters_for(parameters, origin), body=body, immediate=True)
 
 
 def parameters_for(names: Iterable[str], origin: Any) -> Any:
-    """Parameters of these names, for a function that conversion makes."""
+    """The parameters of these names, for a function that conversion makes."""
     made = gast.arguments.__new__(gast.arguments)
     made.__dict__ = {
         "args": [_name(n, _PARAM, origin) for n in names],
@@ -70,7 +70,7 @@ def lazy(body: Any) -> Any:
 
 
 def noting(body: Any, names: Iterable[str]) -> Any:
-    """`body`, which calls what may assign these variables."""
+    """`body`, with a declaration of the variables that its callees may assign."""
     getters = [_getter(name, body) for name in sorted(names)]
     if not getters:
         return body
@@ -91,7 +91,8 @@ def walrus_names(*nodes: Any) -> set[str]:
 
 
 def bound_in_lambdas(body: Iterable[Any]) -> set[str]:
-    """What `ag__.bind` assigns in these statements, other than in functions made in them: a text must declare it."""
+    """The variables that `ag__.bind` assigns in these statements, except in nested functions; printed text has to
+    declare them."""
     found: set[str] = set()
     stack = list(body)
     while stack:
@@ -114,7 +115,7 @@ def _getter(name: str, origin: Any) -> Any:
 
 
 def _bind(node: Any) -> Any:
-    """The expression with each walrus of its own scope as `ag__.bind`."""
+    """The expression with each walrus in its own scope replaced by `ag__.bind`."""
     if not isinstance(node, gast.AST):
         return node
     if isinstance(node, FUNCTIONS):

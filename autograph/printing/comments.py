@@ -171,7 +171,7 @@ class _Planner:
     # ---- the printed nodes ----
 
     def _add_hosts(self, nodes: Sequence[Any], depth: int) -> None:
-        """Statements, handlers and cases, in the order in which they are printed."""
+        """Register statements, handlers and cases, in the order in which they are printed."""
         for node in nodes:
             self.depth[id(node)] = depth
             if isinstance(node, (ast.stmt, ast.excepthandler)) or type(node).__name__ == "match_case":
@@ -213,7 +213,7 @@ class _Planner:
         if not kept:
             return set()
         self.plan.leading.setdefault(id(self.first), []).extend(head[:kept])
-        if self.first is not self.hosts.get(0, [None])[0]:  # it was put there, and has no place in the source
+        if self.first is not self.hosts.get(0, [None])[0]:  # it was inserted above, and has no place in the source
             self.plan.blank_lines[id(self.first)] = gaps[kept - 1]
         return set(head[:kept])
 
@@ -299,7 +299,7 @@ class _Planner:
         self.plan.leading.setdefault(id(node), []).append(replace(comment, blank_above=kept))
 
     def _main_host(self, index: int) -> Any:
-        """The node that stands for a whole line: of those that are nested least, the last."""
+        """The node that stands for a whole line: the last of the least nested ones."""
         return min(reversed(self.hosts[index]), key=lambda node: self.depth[id(node)])
 
     def _around(self, index: int) -> int:
@@ -311,7 +311,7 @@ class _Planner:
 
 
 def _is_declaration(node: Any, word: str) -> bool:
-    """Whether `node` only prepares what a line says: a new function or import, `nonlocal`, `name: object`."""
+    """Whether `node` only prepares what a line says: a nested function or import, `nonlocal`, `name: object`."""
     kind = type(node).__name__
     if kind in ("FunctionDef", "AsyncFunctionDef", "ClassDef"):
         return word not in ("def", "async", "class")

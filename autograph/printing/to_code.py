@@ -1,6 +1,6 @@
-"""Text of what conversion makes: a function, a class, a module, a file.
+"""Converted code as text: of a function, class, module or file.
 
-Kept apart from `api` because only this needs the printer.
+Separate from `api`, since only this needs the printer.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["convert_source", "explain_source", "to_code"]
 
 
 def _printable(tree: Any) -> Any:
-    """Drop the statements that are there for line numbers alone."""
+    """A copy of the tree without the statements that are there for line numbers alone."""
     for node in walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
@@ -56,9 +56,9 @@ def _checked(stage: str | None) -> str:
 def to_code(fn: Any, *, stage: str | None = None) -> str:
     """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
 
-    Converted functions and `rt.function` objects show what they run. `stage` stops after one of `STAGES`:
+    For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
     'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
-    also stand for what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs.
+    also replace what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs.
     """
     last = _checked(stage)
     obj = unwrap(fn)
@@ -137,9 +137,9 @@ def convert_source(
 ) -> str:
     """The text of a module with all its functions converted; it imports the operators and runs as it is.
 
-    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept.
-    Text that was converted before is returned as it is. Raises ConversionError with the position for text that
-    Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
+    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept. Text
+    that was converted before is returned unchanged. Raises ConversionError with the position for text that Python does
+    not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
     last = _checked(stage)
     try:

@@ -1,4 +1,4 @@
-"""Bodies that are more: the test of a loop, a branch, and an operand."""
+"""Variants of `Body`: the test of a loop, a branch, and an operand."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ class Test(Body):
         return returned
 
     def _leaves(self) -> list[Any]:
-        """What is in the state, at any depth."""
+        """The values in the state, at any depth."""
         found: list[Any] = []
         pending, seen = list(self.state.read()), set()
         for value in pending:  # grows meanwhile
@@ -37,7 +37,7 @@ class Test(Body):
 
 
 class Branch(Body):
-    """One that need not run."""
+    """A body that need not run."""
 
     sets_up = False
 

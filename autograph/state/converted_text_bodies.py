@@ -1,9 +1,9 @@
-"""The bodies in the text of a converted module, as parts of the user's functions.
+"""Bodies in the text of a converted module, made part of the user's functions.
 
-In a text each body is a nested function, and Python takes it for one of the user's: what is defined in it has its name
-in `__qualname__`, a traceback has an entry for it, and an unbound variable is one of a function around it. Bodies that
-are compiled for a live function have the names and marks that tell them from functions of the user's
-(`codegen/compile.py`); the bodies of a text get them here, when an operator is about to run them.
+In text each body is a nested function, which Python treats as one of the user's: what is defined in it has its name in
+`__qualname__`, tracebacks have an entry for it, and unbound variables belong to an enclosing function. For a live
+function bodies get their names and marks when they are compiled (`codegen/compile.py`); for text they get them here,
+when an operator is about to run them.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["part"]
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 10_000
 _known: dict[int, tuple[CodeType, CodeType]] = {}
-"""By id of the code of a body: that code, and the one to run."""
+"""By id of a body's code object: that code, and the code to run instead."""
 
 
 def part(body: F, /) -> F:
-    """The body, with code that is part of the user's function."""
+    """The body, with code that is marked as part of the user's function."""
     function = cast(FunctionType, body)
     code = function.__code__
     entry = _known.get(id(code))
@@ -51,7 +51,7 @@ def _as_part(function: FunctionType) -> CodeType:
 
 
 def _renamed(code: CodeType, inside: str, outside: str) -> CodeType:
-    """The code with `outside` for `inside` at the start of the qualified names of what is defined in it."""
+    """The code with `outside` in place of `inside` at the start of the qualified names of what is defined in it."""
 
     def shortened(name: str) -> str:
         return outside + name[len(inside):] if name.startswith(inside) else name

@@ -1,7 +1,7 @@
-"""What a body leaves in its variables.
+"""The values that a body leaves in its variables.
 
-Attributes and items that are state go back to what they were where a body ends, for the next body to find them so. What
-the body leaves holds a list or object as it was at the end, then: a copy of it, of which the backend is told.
+At the end of a body attributes and items that are state are restored, so that the next body finds them unchanged. A
+list or object that escapes is therefore a copy with its content at the end of the body; the backend is told of it.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Left"]
 
 
 class Left:
-    """The values that a body leaves, with what is in their containers now."""
+    """The values that a body leaves, with the current content of the containers among them."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
@@ -32,10 +32,10 @@ class Left:
             self._look_into(part)
 
     def values(self, known: Collection[int]) -> Any:
-        """The values, with copies of the containers that have changed since; `known` are the ids of those that the body
-        has not made."""
+        """The values, with copies of the containers that have changed since; `known`: the ids of those that existed
+        before the body."""
         count = -1
-        while count < len(self._made):  # what holds one that has changed needs a copy, too
+        while count < len(self._made):  # what contains a changed one has to be copied, too
             count = len(self._made)
             for key, (value, parts) in self._contents.items():
                 if not (isinstance(value, tuple) or key in self._made) and (

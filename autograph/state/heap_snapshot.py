@@ -1,8 +1,8 @@
 """What a staged body changed beyond the variables that its statement names.
 
-A method that the body calls may assign `self.count`, or append to a list that it was given; no text of the body
-says so. While a body is traced, the objects and containers that its cells reach are watched, and an attribute or
-item that was given a number or a staged value turns out to be state too: the statement is staged again with it.
+A method that the body calls may assign `self.count`, or append to a list; the body's text does not show it. The objects
+and containers that a body's cells reach are compared before and after it is traced. An attribute or item that got a
+number or a staged value is state, too: the statement is staged again with it.
 """
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MISSING: Final = object()
 
 
 class Heap:
-    """A shallow copy of each object and container that is within reach."""
+    """Shallow copies of the objects and containers within reach."""
 
     def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
-        """`names`: what the statement names; `others`: whether to copy what is no state, too."""
+        """`names`: what the statement names; `others`: whether to copy objects that are not state, too."""
         self.reach = reach
         self.records: list[tuple[Held, Any]] = []
         self.others: list[tuple[Held, Other]] = []
         self.unnamed: Held | None = None
-        """What `take_back` found to have changed, but has no name for."""
+        """A change that `take_back` found and could not name."""
         for held in reach.held:
             if others and is_other(held.value, held.path in names):
                 self.others.append((held, Other(held.value)))
@@ -58,8 +58,9 @@ class Heap:
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
         own: Collection[int] = (), sets_up: bool = True,
     ) -> set[str]:
-        """The paths of what has changed, other than `known`; it is changed back. `own`: the ids of the containers that
-        are state as a whole. `root` makes a variable for what no path leads to. `sets_up`: see `becomes_state`."""
+        """The paths of what has changed, except `known`; the changes are undone. `own`: ids of the containers that are
+        state as a whole. `root` makes a variable for an object that no path leads to. `sets_up`: see `becomes_state`.
+        """
         found: set[str] = set()
         for held, before in self.records:
             path, value, hint = held
@@ -91,7 +92,7 @@ class Heap:
         return found
 
     def _name(self, held: Held, key: Any, root: Callable[[Any, str], str]) -> str | None:
-        """The path to the part `key` of what is held; None for a key that has no text."""
+        """The path to the part `key` of an object; None if the key has no text."""
         path, value, hint = held
         if type(value) is CellType:
             return root(value, hint)
@@ -104,7 +105,7 @@ class Heap:
         return f"{path or root(value, hint)}[{key!r}]" if _is_literal(key) else None
 
     def restore(self) -> None:
-        """Make all of it what it was."""
+        """Restore all contents."""
         for held, before in self.records:
             value = held.value
             if type(value) is list or hasattr(type(value), "__become__"):
@@ -118,8 +119,8 @@ class Heap:
         self.changed()
 
     def changes(self) -> Iterator[tuple[Held, Any, Any]]:
-        """What has changed: what holds it, by which key (None in a list, a cell and a value of a backend), and
-        what is there now that was not; UNBOUND for nothing."""
+        """The changes as (object, key, new value): the key is None for a list, a cell and a value of a backend, the
+        value UNBOUND if it was deleted."""
         for held, before in self.records:
             value = held.value
             if type(value) is list or hasattr(type(value), "__become__"):
@@ -136,7 +137,7 @@ class Heap:
                     yield held, key, UNBOUND if part is _MISSING else part
 
     def changed(self) -> tuple[str, Any] | None:
-        """What has changed that cannot be state, with a path to it or what it is called; it is changed back."""
+        """A change of an object that cannot be state, with its path or a description; it is undone."""
         found = self.unnamed
         for held, other in self.others:
             if other.put_back():
@@ -164,8 +165,8 @@ def _put(value: Any, key: Any, part: Any) -> None:
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
-    """A number or staged value, or a list of these, or a dict or dataclass object with one. `inside` are the lists
-    around it, which may be in it again."""
+    """Whether `value` is a number or staged value, a list of these, or a dict or dataclass object with one. `inside`:
+    the ids of the enclosing lists, which it may contain."""
     if type(value) in (list, tuple):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
@@ -179,9 +180,9 @@ def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
 
 
 def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:
-    """Whether a variable or attribute is state that a body has given the value `new` in place of `old`. In one that
-    `sets_up`, what had none (`_MISSING`, UNBOUND or None) may be given an object: that is done once, while the code is
-    traced."""
+    """Whether a variable or attribute to which a body assigned `new` in place of `old` is state. In a body that
+    `sets_up`, one that had no value (`_MISSING`, UNBOUND or None) may get an object: that happens once, at trace time.
+    """
     if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
         return True
     return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)

@@ -1,7 +1,8 @@
-"""What a body can read and change: from its variables, and the functions and methods that it may call.
+"""The objects that a body can read and change: reachable from its variables and from the functions and methods that it
+may call.
 
-The names in its code lead on: to globals, to methods of the objects that are met, to what these close over and name in
-turn. A method, or what a class or module holds, is followed if some code that was met has its name.
+Names in its code lead to globals and to methods of the objects that are found, which close over and name others. A
+method, or a member of a class or module, is followed if some code that was found has its name.
 """
 from __future__ import annotations
 
@@ -33,23 +34,23 @@ from autograph.dispatch.converted_call import meet
 
 __all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
 
-_DEPTH: Final = 4  # steps of a path
-MOST: Final = 20_000  # objects that are looked into
+_DEPTH: Final = 4  # maximal length of a path
+MOST: Final = 20_000  # maximal number of objects to search
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 class Held(NamedTuple):
-    """A list, dict, object, class or module, or a variable that only a function has, with what leads to it."""
+    """A list, dict, object, class or module, or a variable that only a function has, with the path that leads to it."""
 
     path: str | None
-    """As text, from a variable of the body's: `"self.table['k']"`."""
+    """The path as text, from a variable of the body: `"self.table['k']"`; None if there is none."""
     value: Any
     hint: str
-    """What to call it, if no path leads to it."""
+    """A description for errors if no path leads to it."""
 
 
 class _Found(NamedTuple):
-    """Something that was met and is to be followed: as `Held`, with how many steps led to it."""
+    """Something found and to be followed: as `Held`, with the number of steps that led to it."""
 
     path: str | None
     value: Any
@@ -69,22 +70,22 @@ class Reach:
         namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
         assigned: Collection[str] = (),
     ) -> None:
-        """`namespace`: the globals of the codes, with which paths may begin; `own`: the cells that are known, which
-        hide these; `assigned`: variables that may get another value, with which a path only begins if no other does."""
+        """`namespace`: the globals of the code, with which paths may begin; `own`: the known cells, which hide these;
+        `assigned`: variables that may be reassigned, with which a path begins only if no other path exists."""
         self.held: list[Held] = []
         self.iterators: list[tuple[str, Any]] = []
-        """Iterators, with a path to them or what to call them."""
+        """Iterators, each with its path or a description."""
         self.named: list[Globals] = []
         """The globals that functions name."""
         self.shadowed, self.namespace = own.keys(), namespace
         self._own = frozenset(map(id, own.values()))
         self._seen: dict[int, Any] = {}
-        """By id, what was met: it stays, so that no other gets its id."""
+        """The values found, by id; keeping them keeps their ids unique."""
         self._names: set[str] = set()
-        """The names in the code that was met."""
+        """The names in the code that was found."""
         self._codes: dict[int, CodeType] = {}
         self._scopes: list[tuple[str | None, Any, set[str]]] = []
-        """Classes and modules, with the names by which they have been looked into."""
+        """Classes and modules, with the names that have been looked up in them."""
         self._pending: deque[_Found] = deque()
         for code in codes:
             self._code(code, namespace or {}, "module")
@@ -101,19 +102,19 @@ class Reach:
 
     @property
     def codes(self) -> Collection[CodeType]:
-        """The code that was met."""
+        """The code objects that were found."""
         return self._codes.values()
 
     def met(self, value: Any) -> bool:
-        """Whether `value` is among what was met."""
+        """Whether `value` was found."""
         return id(value) in self._seen
 
     def names_in(self, scope: Any) -> list[str]:
-        """What of a class or module code that was met may read or assign."""
+        """The members of a class or module that the found code may read or assign."""
         return [name for name in vars(scope) if name in self._names and not name.startswith("__")]
 
     def run(self) -> None:
-        """Follow what has been met."""
+        """Follow what has been found, until nothing is added."""
         known = -1
         while known < len(self._names) or self._pending:
             while self._pending:
@@ -123,7 +124,7 @@ class Reach:
                 is_class = isinstance(scope, type)
                 found = {n for n in vars(scope) if n in self._names or (is_class and n.startswith("__"))} - done
                 done |= found
-                for name in sorted(found):  # for the same names in each process
+                for name in sorted(found):  # the same order in each process
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
 
     def _meet(self, path: str | None, value: Any, depth: int, hint: str) -> None:
@@ -213,8 +214,8 @@ class Reach:
                 self._scopes.append((None, generators, set()))
 
     def _is_scope(self, found: _Found, module: Any) -> bool:
-        """Look into a class or module of the user's."""
-        is_users = isinstance(module, str) and _is_users(module)  # that of a class of Cython is a descriptor
+        """Search a class or module of the user's."""
+        is_users = isinstance(module, str) and _is_users(module)  # a descriptor for a class of Cython
         if is_users:
             self._hold(found)
             self._scopes.append((found.path, found.value, set()))
@@ -222,7 +223,7 @@ class Reach:
 
     def _object(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
-        if kind.__module__ == "_csv":  # it has the file that it writes or reads
+        if kind.__module__ == "_csv":  # it refers to the file that it writes or reads
             self._meet_all(gc.get_referents(value), found.depth + 1, found.hint)
             return
         if hasattr(kind, "__become__"):
@@ -232,14 +233,14 @@ class Reach:
         if fields is None and not is_other(value, named=True):
             return
         self._hold(found)
-        nameable = not hasattr(kind, "__stands_for__")  # else the user's code has no such attribute
+        nameable = not hasattr(kind, "__stands_for__")  # otherwise the user's code has no such attribute
         for name, item in (fields or {}).items():
             self._meet(found.attribute(name) if nameable else None, item, found.depth + 1, name)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
         if hasattr(fn, "place") or is_opaque(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
-            return  # what is marked so does what it does while the graph is traced
+            return  # a function with this mark runs at trace time
         for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
@@ -255,7 +256,7 @@ class Reach:
         self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
 
     def of_code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
-        """What code of a module names."""
+        """The globals and attributes that code of a module names."""
         self._code(code, namespace, module)
         self.named.append(Globals(namespace, _names(code)))
         for name in sorted(_names(code)):
@@ -277,12 +278,12 @@ _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),
     (type, Reach._class), (ModuleType, Reach._module))
-"""By kind of object, what follows it; `Reach._object` follows all others."""
+"""The method that follows a value, by its kind; `Reach._object` follows all others."""
 
 
 def meet_all(*values: Any) -> Reach:
-    """Let the classes of these values, and of all that they lead to, run converted while a function is traced; gives
-    what was met."""
+    """Convert the special methods of the classes of these values, and of all that they reach, while a function is
+    traced; returns what was found."""
     return Reach([("", value) for value in values])
 
 
@@ -296,31 +297,31 @@ def cell_is_filled(cell: CellType) -> bool:
 
 @per_code
 def _names(code: CodeType) -> frozenset[str]:
-    """Globals and attributes that a code names."""
+    """The globals and attributes that a code object names."""
     return frozenset(name for each in inside(code) for name in each.co_names)
 
 
 @per_code
 def _stored(code: CodeType) -> frozenset[str]:
-    """The globals that a code assigns."""
+    """The globals that a code object assigns."""
     return frozenset(i.argval for each in inside(code) for i in dis.get_instructions(each)
                      if i.opname == "STORE_GLOBAL")
 
 
 def advances_in_python(iterator: Any) -> bool:
-    """Whether an iterator is of a class of the user's, whose `__next__` converts."""
+    """Whether an iterator is of a user's class, whose `__next__` converts."""
     kind = type(iterator)
     return isinstance(kind.__next__, FunctionType) and is_users_class(kind) and _is_users(kind.__module__)
 
 
 @functools.lru_cache(maxsize=4096)
 def _is_users(module: str) -> bool:
-    """Whether classes and functions of a module are not the tool's, and no rule leaves them alone."""
+    """Whether the classes and functions of a module convert: they are not internal, and no rule excludes them."""
     path: str = getattr(sys.modules.get(module), "__file__", None) or ""
     probe: Any = FunctionType((lambda: None).__code__.replace(co_filename=path or "<none>"), {"__name__": module})
     return left_alone(probe) is None and module != "builtins"
 
 
 def only_atoms(values: Iterable[Any]) -> bool:
-    """Whether all of the values are numbers, text or None: nothing to look into."""
+    """Whether all values are numbers, text or None, with nothing to search."""
     return _ATOMS.issuperset(map(type, values))

@@ -1,6 +1,6 @@
-"""What refers to an object: the variables, items and attributes that lead to it.
+"""References to an object: the variables, items and attributes that refer to it.
 
-Where a body gives a variable another list, the one that it had is still state if something else has it.
+If a body assigns another list to a variable, the list that it had is still state if something else refers to it.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def outermost(fn: F) -> F:
-    """Mark a function of a backend that calls another to trace it: the user's frames are looked at up to there."""
+    """Mark a function of a backend that calls another to trace it: the search of the user's frames ends there."""
     _outermost.add(fn.__code__)
     return fn
 
@@ -35,9 +35,9 @@ def is_outermost(code: CodeType) -> bool:
 
 class _Within(threading.local):
     variables: tuple[CellType, ...] = ()
-    """Of the bodies that run, the variables that no code of the user's has."""
+    """The variables of the running bodies that no code of the user's has."""
     reached: Any = None
-    """What the innermost body that runs could reach when it began: `Held`, as `Reach` has it."""
+    """What the innermost running body could reach when it began, as a `Reach`."""
 
 
 within: Final = of_trace(_Within())
@@ -45,7 +45,7 @@ within: Final = of_trace(_Within())
 
 @contextmanager
 def variables(*cells: CellType) -> Iterator[None]:
-    """While code runs that refers to what the user's code has in these cells, which no code of the user's has."""
+    """Declare cells whose values the running code refers to, besides the user's code."""
     outer, within.variables = within.variables, (*within.variables, *cells)
     try:
         yield
@@ -54,18 +54,18 @@ def variables(*cells: CellType) -> Iterator[None]:
 
 
 def was_before(value: Any) -> bool:
-    """Whether the innermost body that runs could reach a container when it began."""
+    """Whether the innermost running body could reach a container when it began."""
     return any(held.value is value for held in within.reached or ())
 
 
 def references(values: Iterable[Any]) -> Counter[int]:
-    """By id, how many variables, items and attributes have each of the values in the code being traced."""
+    """By id, how many variables, items and attributes in the code being traced refer to each of the values."""
     wanted = {id(value): value for value in values}
     count = _Count(wanted)
     for value in wanted.values():
         count.look_into(value)
     found: Counter[int] = Counter()
-    free: dict[str, int] = {}  # variables of functions around the frames that were met
+    free: dict[str, int] = {}  # variables of the functions that enclose the frames found
     for frame in _frames():
         code = frame.f_code
         for name, held in frame.f_locals.items():
@@ -92,13 +92,13 @@ def _frames() -> Iterator[FrameType]:
 
 
 class _Count:
-    """Counts where values are met, in all that is met."""
+    """Counts the references to values in everything that is found."""
 
     def __init__(self, wanted: dict[int, Any]) -> None:
         self.wanted = wanted
         self.found: Counter[int] = Counter()
         self.known: set[str] = set()
-        """Variables that closures are not to be looked into for."""
+        """Variables that are not to be followed into closures."""
         self._seen: set[int] = set()
         self._pending: list[Any] = []
 
@@ -120,7 +120,7 @@ class _Count:
             self._pending.append(value)
 
     def run(self) -> None:
-        """Look into all that has been met."""
+        """Search everything that has been found."""
         for value in self._pending:  # grows meanwhile
             if isinstance(value, MethodType):
                 self.meet(value.__self__)

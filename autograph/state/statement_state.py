@@ -32,19 +32,19 @@ __all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback
 
 
 class Restage(BaseException):
-    """A body changed what was not known to be state: the statement is staged again, with it."""
+    """Raised when a body changed something that was not known to be state: the statement is staged again with it."""
 
 
 class Remake(BaseException):
-    """A body wants lists that were there before the statement to be something else: `make` makes that of them, and the
-    statement is staged again."""
+    """Raised when a body needs another representation of lists that existed before the statement: `make` makes it, and
+    the statement is staged again."""
 
     def __init__(self, make: Callable[[Sequence[Any]], object], values: Sequence[Any]) -> None:
         self.make, self.values = make, values
 
 
 class Turn(BaseException):
-    """The test of a loop changed the state."""
+    """Raised when the test of a loop changed the state."""
 
 
 class State:
@@ -56,7 +56,7 @@ class State:
     ) -> None:
         self.stages = stages
         self.roots = {} if roots is None else roots
-        """Variables that no code has: for what a body changes, and no variable of its own leads to."""
+        """Variables that no code has, for objects that a body changes and no variable of its own leads to."""
         cells: dict[str, CellType] = {}
         self.globals: dict[str, Any] = {}
         self.codes: list[CodeType] = []
@@ -75,13 +75,13 @@ class State:
         self.discovered: set[str] = set()
         """Attributes and items that a body turned out to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
-        """Iterators that the bodies reach, and where they are before the statement."""
+        """Iterators that the bodies reach, with their positions before the statement."""
         self.hidden: dict[int, tuple[Any, Callable[[], Exception]]] = {}
-        """By id, those of them that do not tell where they are, of which a body may take no item."""
+        """By id: iterators whose position cannot be read, of which a body must not take an item."""
         self.paths = [path_of(name) for name in names]
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
-        """The variables that the bodies use, with their values: of the functions around them, and globals."""
+        """The variables that the bodies use, with their values: those of enclosing functions, and globals."""
         for name, cell in (*self.roots.items(), *self.cells.items()):
             if cell_is_filled(cell):
                 yield name, cell.cell_contents
@@ -91,14 +91,14 @@ class State:
                     yield name, self.globals[name]
 
     def assigned(self) -> frozenset[str]:
-        """What may be given another value: names of the state, and variables that the bodies assign."""
+        """The variables that may be assigned: names of the state, and variables that the bodies assign."""
         return self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
 
     def reach(self) -> Reach:
         return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned())
 
     def root(self, target: Any, hint: str) -> str:
-        """The variable that has `target`, or that is it if it is a cell."""
+        """A variable that has `target` as its value, or is `target` if that is a cell."""
         for name, cell in self.roots.items():
             if cell is target or (cell_is_filled(cell) and cell.cell_contents is target):
                 return name
@@ -118,8 +118,8 @@ class State:
                                    for each in taken if not advances_in_python(each))
 
     def lasting(self, name: str) -> str:
-        """What to call a part of what is held elsewhere when the statement is staged again: then another may be. So may
-        what has an attribute, where a variable, attribute or list with that object is state."""
+        """The name under which a part of an object that is referenced elsewhere stays the same when the statement is
+        staged again, although its variable, attribute or list may get another object."""
         root, *steps = path_of(name)
         holder = self.get((root, *steps[:-1])) if steps else UNBOUND
         whole = is_container(holder)
@@ -133,7 +133,7 @@ class State:
         return tuple(self.get(path) for path in self.paths)
 
     def write(self, values: tuple[Any, ...]) -> None:
-        for path, value in zip(self.paths, values):  # variables first: attributes and items hang on them
+        for path, value in zip(self.paths, values):  # variables first: attributes and items depend on them
             if len(path) == 1:
                 self.set(path, value)
         for path, value in zip(self.paths, values):
@@ -141,9 +141,9 @@ class State:
                 self.set(path, value)
 
     def place(self, name: str) -> str | None:
-        """The name; of an item of a value that does not change in place, that of the attribute or item with this value.
-        None for what is, or goes through, an attribute that a property or a like descriptor computes, or an item of a
-        staged list, or of part of a table, which are state as a whole; and for items that have no name."""
+        """The name itself; for an item of an immutable value, the name of the attribute or item with that value. None
+        if the path goes through a property or similar descriptor, or an item of a staged list or table, which are state
+        as a whole; and for items without a name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.get(path[:length])
@@ -159,11 +159,12 @@ class State:
         return name
 
     def holders(self, names: frozenset[str]) -> dict[str, str]:
-        """For those of the names that are items of a list or dict that is state as a whole, or of an array: the way to
-        that, as a name.
+        """For the names that are items of a list or dict which is state as a whole, or of an array: the path to that,
+        as a name.
 
-        A list or dict is if another name stands for it, since then all ways to it have to lead to the copy that a body
-        has; or if it is a list and the index is known in the body only, or is staged."""
+        A list or dict is state as a whole if another name refers to it, since both have to lead to the body's copy; or
+        if it is a list and the index is known only in the body, or is staged.
+        """
         values = [self.get(path_of(name)) for name in names]
         wholes = {id(value) for value in values if type(value) in (list, dict)}
         found: dict[str, str] = {}
@@ -180,8 +181,8 @@ class State:
         return found
 
     def held_elsewhere(self) -> list[Any]:
-        """The lists, dicts and objects which are state, or in what is state, that other code refers to as well: they
-        are state even where a body gives the variable another."""
+        """The lists, dicts and objects in the state that other code refers to as well: they remain state even where a
+        body assigns another to the variable."""
         places: dict[int, tuple[Any, set[Any]]] = {}
         for path in self.paths:
             value = self.get(path)
@@ -204,8 +205,8 @@ class State:
                 if kind == ".":
                     value = getattr(value, key)
                 elif has_staged_items(value) or hasattr(type(value), "__stands_for__"):
-                    return UNBOUND  # it is part of what is state as a whole
-                elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may put a value there
+                    return UNBOUND  # it is part of something that is state as a whole
+                elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may insert a value
                     value = dict.get(value, self.key(kind, key), UNBOUND)
                 else:
                     value = value[self.key(kind, key)]
@@ -234,7 +235,7 @@ class State:
             return
         kind, key = path[-1]
         if isinstance(holder, tuple):
-            return  # what is in it changes in place, or all that refers to it is made to refer to another
+            return  # what it contains changes in place, or every reference to it is replaced
         if kind == ".":
             if value is UNBOUND:
                 delattr(holder, key)
@@ -251,7 +252,7 @@ class State:
 
 
 def _takes_any(holder: Any, kind: str) -> bool:
-    """Whether an item, or an attribute, of this can be set as it is."""
+    """Whether an item, or attribute, of this object can be set directly."""
     setter: Any = type(holder).__setattr__
     return setter is object.__setattr__ if kind == "." else type(holder) in (list, dict)
 
@@ -266,7 +267,7 @@ def _is_computed(holder: Any, attribute: str) -> bool:
 
 
 def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
-    """Note, by their ids, in which variables and items the lists, dicts and objects in `value` are."""
+    """Record, by id, the variables and items that contain the lists, dicts and objects in `value`."""
     if is_container(value):
         known = id(value) in places
         places.setdefault(id(value), (value, set()))[1].add(place)
@@ -281,7 +282,8 @@ def _contents(cell: CellType) -> Any:
 
 
 def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
-    """Add what the functions in the cells close over, as a body that calls them may change that; the names added."""
+    """Add the cells that functions in the cells close over, which a body that calls these may change; returns the added
+    names."""
     known = set(cells)
     pending = list(cells.values())
     for cell in pending:
@@ -294,13 +296,13 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
                     cells[name] = inner
                     pending.append(inner)
                 elif name.startswith("ag__") and not any(inner is cell for cell in pending):
-                    pending.append(inner)  # of an operator in another
+                    pending.append(inner)  # of a nested operator
     return [name for name in cells if name not in known]
 
 
 @per_code
 def _assigned(code: CodeType) -> frozenset[str]:
-    """The free variables that a body or one in it assigns or deletes."""
+    """The free variables that a body, or one nested in it, assigns or deletes."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
     inner = (_assigned(c) for c in code.co_consts if isinstance(c, CodeType))
     return frozenset(names).union(*inner).difference(code.co_cellvars)
@@ -310,7 +312,7 @@ _NOTHING = object()
 
 
 class _Noted(threading.local):
-    """Ids of the cells that `bind` and `note` named since the body that is running began."""
+    """Ids of the cells that `bind` and `note` named since the running body began."""
 
     cells: set[int] = set()
 
@@ -319,7 +321,7 @@ _noted = of_trace(_Noted())
 
 
 def bind(variable: Callable[[], Any], value: Any, /) -> Any:
-    """`(y := value)` in an operand, for `variable` a `lambda: y`."""
+    """`(y := value)` in an operand, where `variable` is `lambda: y`."""
     cell = cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]
     cell.cell_contents = value
     _noted.cells.add(id(cell))
@@ -334,10 +336,10 @@ def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
 
 
 class Body:
-    """A body as a pure function from state to state. Each call leaves all cells as it found them: those of `fn`, and of
-    the functions `fn.runs`, if it is one that stands for several."""
+    """A body as a pure function from state to state. Each call restores all cells: those of `fn`, and of the functions
+    `fn.runs` if it stands for several."""
 
-    sets_up = True  # as `heap.becomes_state` has it
+    sets_up = True  # see `heap_snapshot.becomes_state`
 
     def __init__(
         self, fn: Callable[..., Any] | None, state: State, place: Callable[..., Any] | None = None,
@@ -378,14 +380,14 @@ class Body:
             if ambient.backend is not None:
                 ambient.backend.body_ended(None)
         except BaseException as error:
-            if ambient.backend is not None:  # the state is still what it was where this was raised
+            if ambient.backend is not None:  # the state is still that at the point of the error
                 ambient.backend.body_ended(error)
                 hides = ambient.backend.raised_by(error) == "staging"
             raise
         finally:
             within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
-            # What the body assigns is state by its text, or nothing reads it any more.
+            # Variables that the body assigns are state by its text, or dead.
             assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
             state.discovered |= {
                 name for name, cell, value in [*(c for c in cells if c[0] not in assigned), *beyond]
@@ -401,7 +403,7 @@ class Body:
             changed = heap.changed()
             if not hides:
                 _refuse_advanced(state.iterators, functions)
-            if state.discovered:  # at once: a result that is made of it would be in other variables, too
+            if state.discovered:  # at once: a result made of it would be in other variables, too
                 raise Restage
             if self.changes:
                 raise Turn
@@ -410,17 +412,17 @@ class Body:
         return left.values({id(held.value) for held in heap.reach.held})
 
     changes = False
-    """Whether what is a test has changed the state."""
+    """Whether a test has changed the state."""
 
     def begin(self) -> None:
-        """Called when the state is what the body begins with."""
+        """Called when the state is the one the body begins with."""
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
 
 
 def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
-    """Raise the error if one of the iterators has been advanced: by these functions, of which the first is a body."""
+    """Raise the error if one of the iterators has been advanced by these functions, of which the first is a body."""
     for name, place in iterators:
         if place.is_left() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
@@ -428,7 +430,7 @@ def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable
 
 
 class Snapshot:
-    """What a statement's bodies can reach and change, as it is now."""
+    """A snapshot of everything that a statement's bodies can reach and change."""
 
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
@@ -442,7 +444,7 @@ class Snapshot:
         self.iterators = [(name, Place(value)) for name, value in self.heap.reach.iterators]
 
     def take_back(self) -> None:
-        """Make everything what it was. An error if an iterator has been advanced, which cannot be taken back."""
+        """Restore everything. Raises an error if an iterator has been advanced, which cannot be undone."""
         self.heap.restore()
         for value, content in zip(self.values, self.contents):
             if type(value) is list:
@@ -460,7 +462,7 @@ class Snapshot:
 
 
 def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
-    """The snapshot of a statement with these bodies, which names this state."""
+    """The snapshot for a statement with these bodies that names this state."""
     return Snapshot(State(_places_of(names, backend, functions, {}), backend.stages, *functions), functions)
 
 
@@ -470,7 +472,7 @@ def staged(
     state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
     run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
 ) -> tuple[Any, ...]:
-    """Write the state that `run` gives; what it gives before that is returned."""
+    """Run the staged statement, write back its final state, return its extra results."""
     tried: set[frozenset[str]] = set()
     found: list[str] = []
     all_found: list[str] = []
@@ -488,7 +490,7 @@ def staged(
         try:
             try:
                 values = run(variables, names)
-            except Turn:  # `run` stages the loop turned from now on
+            except Turn:  # from now on `run` stages the rotated loop
                 rollback(mark)
                 before.take_back()
                 values = run(variables, names)
@@ -511,7 +513,7 @@ def staged(
         found = sorted(variables.lasting(name) for name in variables.discovered)
         inside = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
-        # What turned out to be state as a whole takes the place of parts of it.
+        # State as a whole replaces its parts.
         all_found = [*(name for name in all_found if not name.startswith(inside)), *found]
         names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found)))
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
@@ -520,8 +522,8 @@ def staged(
 def _places_of(
     names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...], roots: dict[str, CellType]
 ) -> tuple[str, ...]:
-    """The names, with the list or dict that is state as a whole where one is of a part of it, and without those of what
-    is no place of its own: what changes where these are set is found when it does."""
+    """The names, with parts of a list or dict that is state as a whole replaced by that, and without names that are no
+    place of their own: what setting those changes is discovered when it happens."""
     if all(map(str.isidentifier, names)):
         return names
     known = State(names, backend.stages, *functions, roots=roots)
@@ -531,7 +533,7 @@ def _places_of(
 
 
 def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:
-    """A mark in the graph that is being traced, if one is; and what can be changed by way of what a function names."""
+    """A mark in the graph that is being traced, if any, with a snapshot of what the functions can change."""
     backend = ambient.backend
     if backend is None:
         return None
@@ -539,7 +541,7 @@ def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | N
 
 
 def rollback(mark: tuple[Backend, object, Snapshot | None] | None, /) -> None:
-    """Take back what was traced, and changed, since `mark`."""
+    """Undo what was traced and changed since `mark`."""
     if mark is not None:
         mark[0].rollback(mark[1])
         if mark[2] is not None:

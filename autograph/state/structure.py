@@ -1,4 +1,4 @@
-"""What lists, tuples, dicts, and objects with fields are made of, and which of them change in place."""
+"""The parts of lists, tuples, dicts and objects with fields, and which of them are mutable."""
 from __future__ import annotations
 
 import copy
@@ -15,13 +15,13 @@ _ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
 
 def is_container(value: Any) -> bool:
-    """Whether `value` changes in place and is state as a whole: a list or dict, a staged value, or an object of a
-    dataclass or attrs class."""
+    """Whether `value` is mutable and state as a whole: a list or dict, a staged value, or an object of a dataclass or
+    attrs class."""
     return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or is_record(value)
 
 
 def is_record(value: Any) -> bool:
-    """Whether `value` is of a dataclass, or attrs class, that is not frozen."""
+    """Whether `value` is an object of a dataclass or attrs class that is not frozen."""
     cls = type(value)
     if hasattr(cls, "__dataclass_params__"):
         return not cls.__dataclass_params__.frozen
@@ -29,7 +29,7 @@ def is_record(value: Any) -> bool:
 
 
 def fields_of(value: Any) -> list[str] | None:
-    """The names of the fields that an instance of a dataclass or attrs class has; None for any other value."""
+    """The names of the fields of an object of a dataclass or attrs class; None for any other value."""
     kind = type(value)
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
@@ -41,8 +41,8 @@ def fields_of(value: Any) -> list[str] | None:
 
 
 def parts_in(value: Any) -> list[tuple[Any, Any]]:
-    """What is in a list, tuple or dict, or the fields of a dataclass or attrs class, by index, key or name; of a staged
-    value, its leaves."""
+    """The items of a list, tuple or dict, or the fields of a dataclass or attrs object, by index, key or name; of a
+    staged value, its leaves."""
     if hasattr(type(value), "__become__"):
         return list(enumerate(value.__leaves__()))
     if isinstance(value, dict):
@@ -53,7 +53,7 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
 
 
 def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
-    """Let a list, dict, object or staged value have these parts, as `parts_in` gives them."""
+    """Replace the parts of a list, dict, object or staged value by these, in the form of `parts_in`."""
     if hasattr(type(value), "__become__"):
         value.__become__([part for _, part in parts])
     elif isinstance(value, list):
@@ -68,12 +68,12 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
 
 
 def duplicate(value: Any) -> Any:
-    """Another list, dict, object or staged value with the same parts."""
+    """A shallow copy of a list, dict, object or staged value."""
     return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)
 
 
 def containers_in(values: Iterable[Any]) -> dict[int, Any]:
-    """By id, the lists, dicts, objects and staged values in `values` that change in place."""
+    """By id, the mutable lists, dicts, objects and staged values in `values`, at any depth."""
     found: dict[int, Any] = {}
     pending, seen = list(values), set[int]()
     for value in pending:  # grows meanwhile

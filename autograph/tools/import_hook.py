@@ -1,8 +1,8 @@
 """Packages whose functions convert, checked when they are imported: `install("mypackage")`.
 
-A finder in front of `sys.meta_path` lets the others find a module of such a package, and puts a loader around theirs
-that converts every function of the module before any of it runs: what does not convert fails the import, with its
-position. The module itself runs as it is: its functions decide when they are called, as all that converted code calls.
+A finder in front of `sys.meta_path` lets the others find a module of such a package, and wraps their loader in one that
+converts every function of the module before any of it runs: a function that does not convert fails the import, with its
+position. The module itself runs unchanged; its functions decide when they are called.
 """
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ __all__ = ["check_module", "install", "uninstall"]
 
 
 def install(*packages: str) -> None:
-    """Let the functions of these modules, and of packages with all below them, convert where a backend traces, also
-    those that a rule would leave alone (`include`), and check that they do when they are imported.
+    """Convert functions of these modules, and of packages with everything below them, where a backend traces, including
+    those that a rule excludes (`include`), and check on import that they convert.
 
-    Functions that `do_not_convert` decorates are left as they are, and so are modules written in C. Importing raises
-    NoSourceError for a module that comes without source, ConversionError for one that does not parse or convert, before
-    any of it has run.
+    Functions that `do_not_convert` decorates and modules written in C are not touched. Importing raises NoSourceError
+    for a module without source, ConversionError for one that does not parse or convert, before any of it has run.
     Raises ValueError for what is not the dotted name of a module, and for the packages autograph and runtime
     themselves. Warns of modules that are imported already: those are not checked.
     """
@@ -61,7 +60,7 @@ def uninstall(*packages: str) -> None:
 
 
 class _Finder:
-    """Finds what the other finders find, and has it checked."""
+    """Finds what the other finders find, with a loader that checks it."""
 
     def __init__(self) -> None:
         self.packages: set[str] = set()
@@ -86,13 +85,13 @@ _finder = _Finder()
 
 
 class _Loader:
-    """The loader that was found, which loads what converts."""
+    """Wraps the loader that was found, and checks what it loads."""
 
     def __init__(self, found: Any) -> None:
         self.found = found
 
     def __getattr__(self, name: str) -> Any:
-        if name == "found":  # a copy that is being made has none yet
+        if name == "found":  # not yet set on a copy that is being made
             raise AttributeError(name)
         return getattr(self.found, name)
 
@@ -101,7 +100,7 @@ class _Loader:
         return created
 
     exec_module = SourceFileLoader.exec_module
-    """Of `get_code`, in frames that Python passes over in warnings and tracebacks of an import."""
+    """The frames of `get_code`, which Python omits from warnings and tracebacks of an import."""
 
     def get_code(self, fullname: str) -> CodeType:
         filename = self.found.get_filename(fullname) if hasattr(self.found, "get_filename") else f"<{fullname}>"
@@ -138,7 +137,8 @@ def _check(text: str, filename: str) -> None:
 
 
 def _outermost(tree: Any) -> Iterator[tuple[Any, str | None]]:
-    """The functions of a module that are in no other, each with its class, but for those marked do_not_convert."""
+    """The functions of a module that are nested in no other, each with its class, except those marked
+    do_not_convert."""
     stack: list[tuple[Any, str | None]] = [(tree, None)]
     while stack:
         node, class_name = stack.pop()
