@@ -14,5 +14,5 @@ experimental: Final[Any] = SimpleNamespace(do_not_convert=do_not_convert, set_lo
 
 
 def to_code(fn: Any, *, stage: str | None = None) -> str:
-    """The converted source of a function: see `autograph.to_code`, which loads the printer when it is called."""
+    """The converted source of a function: see `autograph.to_code`. The printer is loaded when this is called."""
     return autograph.to_code(fn, stage=stage)

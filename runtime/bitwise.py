@@ -1,4 +1,4 @@
-"""Bits of ints (`tf.bitwise`)."""
+"""Bitwise operations on integers (`tf.bitwise`)."""
 from __future__ import annotations
 
 from runtime.ops.logic import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift

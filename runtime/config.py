@@ -1,4 +1,4 @@
-"""Settings of the runtime (`tf.config`): they hold for all threads."""
+"""Settings of the runtime (`tf.config`), shared by all threads."""
 from __future__ import annotations
 
 from runtime.core.config import (

@@ -57,7 +57,7 @@ def _rows(x: Any, summarize: int, indent: int) -> str:
 
 
 class _Sink:
-    """A file that hands each text to a function, such as a logger's `info`, or appends it to a file on disk."""
+    """A file that passes each text to a function, such as a logger's `info`, or appends it to a file on disk."""
 
     def __init__(self, take: Callable[[str], Any]) -> None:
         self.write = take
@@ -84,10 +84,10 @@ def print(
     *inputs: Any, output_stream: Any = None, summarize: int | None = None, sep: str = " ", end: str | None = "\n",
     name: str | None = None,
 ) -> None:
-    """Print tensors and Python values, also nested ones, whenever the graph runs here (`tf.print`).
+    """Print tensors and Python values, including nested ones, whenever the graph runs here (`tf.print`).
 
-    output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
-    summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
+        output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
+        summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
     """
     style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
     text = join(sep, [plain_text(x, style=style) for x in inputs])
@@ -256,7 +256,7 @@ def assert_near(
     _compare("<=", abs(x - y), limit, message, summarize, "|x - y| <= atol + rtol * |y|")
 
 
-# Checks of what is known while tracing
+# Checks of what is known at trace time
 
 def _fail(error: Exception) -> None:
     locate(error, user_position())
@@ -348,7 +348,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 class _Checking:
-    """A recorder of what is computed eagerly, in all threads."""
+    """A recorder that checks eager results in all threads."""
 
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
@@ -365,16 +365,16 @@ class _Checking:
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """Check from now on each result of each op, eagerly and in functions traced from now on, of gradients, too:
-    InvalidArgumentError, with the line, at the first that is infinite or NaN (`tf.debugging.enable_check_numerics`).
+    """Check each result of each op for infinity and NaN, gradients included, eagerly and in functions that are traced
+    from now on: InvalidArgumentError, with the line, at the first one (`tf.debugging.enable_check_numerics`).
 
-    The arguments change nothing.
+    The arguments have no effect.
     """
     settings.check_numerics = True
     recorders[EVERYWHERE] = (_Checking(),)
 
 
 def disable_check_numerics() -> None:
-    """Check no more (`tf.debugging.disable_check_numerics`); functions that were traced meanwhile go on to."""
+    """Stop checking (`tf.debugging.disable_check_numerics`); functions traced meanwhile keep their checks."""
     settings.check_numerics = False
     recorders.pop(EVERYWHERE, None)

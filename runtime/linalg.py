@@ -1,4 +1,4 @@
-"""Matrices (`tf.linalg`)."""
+"""Linear algebra (`tf.linalg`)."""
 from __future__ import annotations
 
 from runtime.ops.creation import eye

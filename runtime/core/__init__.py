@@ -1,1 +1,1 @@
-"""What every part needs: types, ops, graphs, tensors, tracing, errors, settings."""
+"""The foundation of the runtime: types, ops, graphs, tensors, tracing, errors, settings."""

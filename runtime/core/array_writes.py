@@ -1,10 +1,10 @@
-"""Writes to NumPy arrays that a traced function is given: an error where somebody else would have to see them.
+"""Writes to NumPy arrays in traced functions: an error where another name would have to show them.
 
-An array among the arguments is a tensor while the function is traced, and so is what Python's operators make of it. A
-tensor does not change in place: `x[i] = v` gives the variable another. In Python all names of the array, its views and
-the caller's array show the write. So each such tensor knows the memory that it would be in as an array, and how often
-that had been written when it was made. A write to the caller's memory is refused, and so is the use of a tensor after
-its memory was written under another name.
+An array among the arguments is a tensor while the function is traced, and so are results of Python's operators on it. A
+tensor is immutable: `x[i] = v` binds the variable to another. In Python all aliases of the array, its views and the
+caller's array show the write. So each such tensor knows the memory that it would occupy as an array, and the version of
+that memory when it was made. A write to the caller's memory is refused, and so is the use of a tensor whose memory was
+later written under another name.
 """
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = [
 class Memory:
     """Memory of an array, if the leaves `origins` of the call's arguments are arrays.
 
-    argument   the name of the argument whose own memory it is, or None
-    version    how often it was written
-    place      where it was written last
-    several    whether several elements of one list may be in it
-    depth      how many bodies were open around what made it
+        argument   the name of the argument whose own memory it is, or None
+        version    how often it was written
+        place      where it was written last
+        several    whether several elements of one list may be in it
+        depth      how many bodies were open around what made it
     """
 
     __slots__ = ("argument", "depth", "is_over", "item", "origins", "place", "several", "version", "view")
@@ -47,11 +47,11 @@ class Memory:
         self.version = 0
         self.place: Position | None = None
         self.item: tuple[Any, Any, Any] | None = None
-        """The view or element that was taken last, by which index, and of which value of the graph."""
+        """The last view or element taken: it, its index, and the value of the graph it was taken of."""
         self.view: tuple[Any, Any, Any] | None = None
-        """What a write made of it, which is due to be set as the item of that index of that value."""
+        """The result of a write to a view, with the index and value at which it still has to be stored."""
         self.is_over = False
-        """Whether it was made in a body that has been traced."""
+        """Whether it was made in a body whose trace has ended."""
         self.several = False
         self.depth = _trace.depth
         if _trace.born is not None:
@@ -59,9 +59,9 @@ class Memory:
 
 
 Held = tuple[tuple[Memory, int], ...]
-"""What memory an array may be in, or the elements of a list, and its versions when they were made."""
+"""The memory that an array, or the elements of a list, may occupy, with its versions when they were made."""
 Hazard = tuple[frozenset[int], StagingError]
-"""An error for a call in which these leaves of the arguments are all arrays."""
+"""An error for calls in which these leaves of the arguments are all arrays."""
 
 
 class _Trace(threading.local):
@@ -77,8 +77,8 @@ _trace: Final = of_trace(_Trace())
 
 
 class tracing_arrays(AbstractContextManager["list[Hazard]"]):
-    """While a function is traced for a call of which the leaves `arrays` are NumPy arrays. Gives the hazards, which
-    grow."""
+    """Trace a function for a call whose leaves `arrays` are NumPy arrays. Returns the list of hazards, which grows
+    during the trace."""
 
     def __init__(self, inputs: Sequence[Any], names: Sequence[str], given: Sequence[Any]) -> None:
         self.arrays = frozenset(i for i, x in enumerate(given) if isinstance(x, np.ndarray))
@@ -97,7 +97,8 @@ class tracing_arrays(AbstractContextManager["list[Hazard]"]):
 
 
 def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | None = None) -> None:
-    """StagingError if the leaves `origins` of the call are arrays; else one is noted for calls in which they are."""
+    """Raise StagingError if the leaves `origins` of the call are arrays; otherwise record a hazard for calls in which
+    they are."""
     is_array = origins <= _trace.arrays
     if _trace.hazards is None or not (is_array or all(known != origins for known, _ in _trace.hazards)):
         return
@@ -109,7 +110,8 @@ def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | No
 
 
 def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], given: Sequence[Any]) -> None:
-    """StagingError for a call of a trace that has such hazards. A leaf may be a tensor of a graph around it."""
+    """Raise StagingError for a call of a trace if one of its hazards applies. A leaf may be a tensor of an enclosing
+    graph."""
     for origins, error in hazards:
         outer: set[int] = set()
         for i in origins:
@@ -127,7 +129,7 @@ def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], given: Sequence
 
 
 def check_write(x: GraphTensor) -> None:
-    """StagingError if an item of `x` cannot be set, and it cannot change in place, for all to see."""
+    """Raise StagingError if setting an item of `x` would have to change an array that others refer to."""
     for memory, _ in x.memory:
         if memory.argument is not None:
             refuse(memory.origins,
@@ -151,7 +153,7 @@ def _wrote(held: Iterable[tuple[Memory, int]], index: Value | None = None) -> He
 
 
 def _check(x: GraphTensor | GraphList, is_result: bool = False) -> None:
-    """StagingError if the memory of `x` was written since it was made, under another name."""
+    """Raise StagingError if the memory of `x` was written under another name since `x` was made."""
     loop = _trace.loop
     if loop is not None and not loop.graph.contains(x.value.graph):
         loop.uses.append(_Use(x, user_position()))
@@ -168,21 +170,21 @@ def _check(x: GraphTensor | GraphList, is_result: bool = False) -> None:
 
 
 def check_results(outputs: Iterable[Any]) -> None:
-    """StagingError if the memory of a result was written, under another name, since it was made."""
+    """Raise StagingError if the memory of a result was written under another name since it was made."""
     for x in outputs:
         if isinstance(x, (GraphTensor, GraphList)):
             _check(x, True)
 
 
 def remember(x: Any, memories: Iterable[Memory]) -> Any:
-    """`x`, which is in one of these memories."""
+    """`x`, marked as occupying one of these memories."""
     if isinstance(x, (GraphTensor, GraphList)):
         x.memory = tuple([(memory, memory.version) for memory in memories])
     return x
 
 
 def with_memories(x: Any, values: Iterable[Any]) -> Any:
-    """`x`, which is one of these values, or has them, or what is in them, as elements."""
+    """`x`, marked as being one of these values, or having them, or their contents, as elements."""
     held: dict[Memory, int] = {}
     for value in values:
         for memory, version in value.memory if isinstance(value, (GraphTensor, GraphList)) else ():
@@ -193,7 +195,7 @@ def with_memories(x: Any, values: Iterable[Any]) -> Any:
 
 
 def in_one_list(memories: Iterable[Iterable[Memory]]) -> frozenset[Memory]:
-    """The memory that elements of one list may be in, for that of each of them."""
+    """The memory that elements of one list may share, given that of each of them."""
     found: set[Memory] = set()
     for own in memories:
         for memory in own:
@@ -203,14 +205,14 @@ def in_one_list(memories: Iterable[Iterable[Memory]]) -> frozenset[Memory]:
 
 
 def put_in(result: Any, values: Sequence[Any]) -> Any:
-    """`result`, which is a list of these elements, and of the elements of lists among these values."""
+    """`result`, marked as a list of these elements, and of the elements of the lists among these values."""
     in_one_list([memory for memory, _ in value.memory] for value in values
                 if isinstance(value, (GraphTensor, GraphList)))
     return with_memories(result, values)
 
 
 def element_of(result: Any, x: Any, index: Any) -> Any:
-    """What `x[index]` gives of a list."""
+    """`result`, marked as `x[index]` of a list."""
     if isinstance(x, GraphList) and x.memory and result.type.shape:
         result.memory = x.memory
         _note_item(result, x, index)
@@ -218,8 +220,8 @@ def element_of(result: Any, x: Any, index: Any) -> Any:
 
 
 def written_back(x: Any, index: Any, value: Any) -> Any:
-    """The list `x`, up to date, if `value` is what a write made of `x[index]`, the only element that shows it; or None.
-    """
+    """The list `x`, up to date again, if `value` is the result of a write to `x[index]`, the only element that shows
+    it; else None."""
     if not isinstance(x, GraphList) or not x.memory:
         return None
     held = _is_set(x, index, value)
@@ -231,28 +233,28 @@ def written_back(x: Any, index: Any, value: Any) -> Any:
 
 
 def memories_of(x: Any) -> frozenset[Memory]:
-    """What memory `x`, or an element of it, may be in, but for that which a body made that has been traced."""
+    """The memory that `x`, or an element of it, may occupy, except memory made in a body whose trace has ended."""
     if not isinstance(x, (GraphTensor, GraphList)):
         return frozenset()
     return frozenset([memory for memory, _ in x.memory if not memory.is_over])
 
 
 def origins_of(x: Any) -> frozenset[int]:
-    """The leaves of the call's arguments whose own memory `x` may be in."""
+    """The leaves of the call's arguments whose own memory `x` may occupy."""
     held = x.memory if isinstance(x, (GraphTensor, GraphList)) else ()
     return frozenset(i for memory, _ in held if memory.argument is not None for i in memory.origins)
 
 
 class Leaving:
-    """What stands for the memory that bodies of a statement make, after it, and where they are traced again.
+    """The memory that represents, after a statement and when its bodies are traced again, what the bodies made.
 
-    Each place of the state has memory of its own, which all places have that may be in one memory a body made.
+    Each place of the state has memory of its own; places that may share memory made in a body share it.
     """
 
     is_loop = False
     """Whether the body is that of a loop, or its test, which is traced after it."""
     counter: Value | None = None
-    """Which iteration it is, if the body has that: another number in each."""
+    """The iteration counter, if the body has one: different in each iteration."""
 
     def __init__(self) -> None:
         self.depth, self.born = _trace.depth, _trace.born
@@ -260,7 +262,7 @@ class Leaving:
         self.written: list[tuple[Memory, Value | None]] = []
 
     def left(self, held: Mapping[Any, Held]) -> dict[Any, Held]:
-        """What the places have, for what they have in a body. What is out of date stays so."""
+        """The memory of the places, given their memory in a body. Outdated places stay outdated."""
         places: dict[Memory, list[Any]] = {}
         for place, own in held.items():
             for memory, _ in own:
@@ -291,7 +293,7 @@ class Leaving:
 
 @dataclass
 class _Use:
-    """A use, in a loop, of an array or list from outside of it; and the index of it that is used."""
+    """A use, in a loop, of an array or list from outside of it, and the index used."""
 
     x: GraphTensor | GraphList
     place: Position | None
@@ -299,7 +301,7 @@ class _Use:
 
 
 class in_body(AbstractContextManager["in_body"]):
-    """While a body is traced into `graph`: what it writes is written when a node has the graph."""
+    """Trace a body into `graph`; its writes take effect when a node gets the graph."""
 
     def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
         self.graph, self.leaving = graph, leaving or Leaving()
@@ -317,8 +319,8 @@ class in_body(AbstractContextManager["in_body"]):
         return self
 
     def left(self, values: Any) -> None:
-        """The body gives these values. StagingError if a loop's body uses an array from outside, and writes it
-        under another name: the next iteration would not see that."""
+        """Called with the values that the body returns. StagingError if a loop's body uses an array from outside and
+        writes it under another name, which the next iteration would not see."""
         if self.leaving.is_loop:
             self.leaving.written = [*self.leaving.written, *self.written]
             for use in self.uses:
@@ -351,7 +353,7 @@ class in_body(AbstractContextManager["in_body"]):
 
 
 def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor | GraphList]]:
-    """The tensors and lists of the graph that a value is, or has, with where they are."""
+    """The graph tensors and lists in a value, each with its place."""
     parts: Iterable[tuple[Any, Any]] = ()
     kind = type(value)  # `isinstance` would run code of proxies
     if issubclass(kind, (GraphTensor, GraphList)):
@@ -364,7 +366,7 @@ def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
         parts = dict.items(value)
     elif hasattr(kind, "__leaves__"):
         parts = enumerate(value.__leaves__())
-    elif hasattr(kind, "presence"):  # what may be unbound
+    elif hasattr(kind, "presence"):  # may be unbound
         parts = [("content", value.content)]
     elif (names := fields_of(value)) is not None:
         parts = [(name, getattr(value, name)) for name in names]
@@ -372,24 +374,24 @@ def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
         yield from _leaves(part, (*place, key))
 
 
-_DEEPEST: Final = 16  # a list may be in itself
+_DEEPEST: Final = 16  # a list may contain itself
 
 
 def written_by(graphs: Iterable[Graph]) -> None:
-    """A node has these graphs: what they write is written."""
+    """Let the writes of these graphs take effect: a node has them."""
     for graph in graphs:
         for memory, index in graph.written:
             _wrote([(memory, 0)], index)
 
 
 def copied(x: GraphTensor) -> Any:
-    """A copy of an array: the same value, in memory of its own."""
+    """A copy of an array: the same value in memory of its own."""
     _check(x)
     return made_by_operator(GraphTensor(x.value), [x])
 
 
 def made_by_operator(result: Any, operands: Iterable[Any]) -> Any:
-    """The result of an operator of Python's: an array, if all that are no numbers are arrays."""
+    """The result of a Python operator: an array if all operands that are not numbers are arrays."""
     if isinstance(result, GraphTensor) and result.type.shape and not result.memory:
         origins: set[int] = set()
         for x in operands:
@@ -404,7 +406,7 @@ def made_by_operator(result: Any, operands: Iterable[Any]) -> Any:
 
 
 def item_of(result: Any, x: Any, index: Any) -> Any:
-    """What `x[index]` gives: a view by numbers and slices, else a copy."""
+    """The result of `x[index]`: a view for numbers and slices, else a copy."""
     if not (isinstance(x, GraphTensor) and x.memory and isinstance(result, GraphTensor) and result.type.shape):
         return result
     parts = index if isinstance(index, tuple) else (index,)
@@ -426,13 +428,14 @@ def _note_item(result: Any, x: GraphTensor | GraphList, index: Any) -> None:
 
 
 def _note_write(result: Any, x: GraphTensor) -> None:
-    """A write has made `result` of `x`, which may be an item."""
+    """Record that a write turned `x`, which may be an item, into `result`."""
     for memory, _ in x.memory:
         memory.view = (result, *memory.item[1:]) if memory.item is not None and memory.item[0] is x else None
 
 
 def _is_set(x: GraphTensor | GraphList, index: Any, value: Any) -> Held:
-    """The memory of `x`, which is up to date if a write has made `value` of `x[index]`, once that is set."""
+    """The memory of `x` after `x[index] = value`, which is up to date if `value` is the result of a write to
+    `x[index]`."""
     held = []
     for memory, version in x.memory:
         due, memory.view = memory.view, None
@@ -452,16 +455,16 @@ def _keeps_memory(part: Any) -> bool:
 
 
 def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value: Any) -> Any:
-    """What `x` becomes by `x[index] = value`."""
+    """The value of `x` after `x[index] = value`."""
     if not isinstance(x, GraphTensor) or not x.memory:
         return setitem(x, index, value)
-    x.memory = _is_set(x, index, value)  # `x[i] += v` has changed `x[i]` in place, and sets it
+    x.memory = _is_set(x, index, value)  # `x[i] += v` has changed `x[i]` in place, and now stores it
     check_write(x)
     return _written(setitem(x, index, value), x, _first(index))
 
 
 def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) -> Any:
-    """What a variable becomes by `x += value` or the like."""
+    """The value of a variable after `x += value` and the like."""
     if not x.memory:
         return NotImplemented
     check_write(x)
@@ -472,13 +475,13 @@ def in_place(operator: Callable[[Any, Any], Any], x: GraphTensor, value: Any) ->
 
 
 def _first(index: Any) -> Value | None:
-    """The value of the graph that an index is, or has first."""
+    """The first graph value in an index."""
     first = index[0] if isinstance(index, tuple) and index else index
     return first.value if isinstance(first, GraphTensor) else None
 
 
 def _written(result: Any, x: GraphTensor, index: Value | None = None) -> Any:
-    """`result`, which a write at this index has made of `x`."""
+    """`result`, marked as the result of a write to `x` at this index."""
     items = [memory.item for memory, _ in x.memory if memory.item is not None and memory.item[0] is x]
     held = _wrote(x.memory, _first(items[0][1]) if items else index)
     if isinstance(result, GraphTensor):

@@ -1,6 +1,6 @@
-"""What the code does that asks a tensor for a Python value: for the errors that say what to write, and for `a *= b`.
+"""What the calling code does with a tensor, by its bytecode: for errors that say what to write, and for `a *= b`.
 
-Each function is for a method of a tensor that Python calls for that code.
+Each function serves one method of a tensor that Python calls for that code.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def property_getter() -> str | None:
-    """The property, as `Class.name`, whose getter is the user's function that called."""
+    """`Class.name` of the property whose getter is the calling function, or None."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
@@ -32,28 +32,28 @@ def property_getter() -> str | None:
 
 
 def _instruction() -> tuple[str, int]:
-    """The instruction, with its argument, of the code that asks a tensor for a Python value."""
+    """The instruction of the calling code, with its argument."""
     frame = sys._getframe(3)
     name, argument = frame.f_code.co_code[frame.f_lasti:frame.f_lasti + 2]
     return dis.opname[name], argument
 
 
 def compares_containers() -> bool:
-    """Whether what asks for the truth of a tensor is a comparison of containers that hold it."""
+    """Whether the truth of a tensor is asked for by a comparison of containers."""
     name, argument = _instruction()
     is_test = COMPARISONS_TEST and bool(argument & 16)  # `if a == b`, in one instruction
     return name == "COMPARE_OP" and not is_test
 
 
 def calls_native_code() -> bool:
-    """Whether what asks for the truth of a tensor is a function or iterator in C that converted code uses."""
+    """Whether the truth of a tensor is asked for by a C function or iterator that converted code uses."""
     name, _ = _instruction()
     code = sys._getframe(2).f_code
     return name.startswith(("CALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
 
 
 def formats() -> bool:
-    """Whether what asks for the number of a tensor is `text % values`."""
+    """Whether a tensor is asked for a number by `text % values`."""
     name, argument = _instruction()
     return name == "BINARY_MODULO" or (name == "BINARY_OP" and argument == _MODULO)
 
@@ -67,23 +67,23 @@ _SUBSCRIPT: Final = 26
 
 
 def is_in_place() -> bool:
-    """Whether what asks for a product is `a *= b`."""
+    """Whether a product is asked for by `a *= b`."""
     name, argument = _instruction()
     return name == "INPLACE_MULTIPLY" or (name == "BINARY_OP" and argument == _TIMES_IN_PLACE)
 
 
 def is_subscript() -> bool:
-    """Whether what asks for a tensor as an int is a subscript of a container."""
+    """Whether a tensor is asked for an int by a subscript of a container."""
     name, argument = _instruction()
     return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
 
 
 def deletes() -> bool:
-    """Whether what asks for a tensor as an int is `del a[b]`."""
+    """Whether a tensor is asked for an int by `del a[b]`."""
     return _instruction()[0] == "DELETE_SUBSCR"
 
 
 def unpacks() -> bool:
-    """Whether what asks for the items of a tensor is an assignment to several targets."""
+    """Whether the items of a tensor are asked for by an assignment to several targets."""
     name, _ = _instruction()
     return name.startswith("UNPACK_")

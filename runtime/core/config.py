@@ -1,4 +1,4 @@
-"""Settings of the runtime (`tf.config`): they hold for all threads."""
+"""Settings of the runtime (`tf.config`), shared by all threads."""
 from __future__ import annotations
 
 import os
@@ -30,18 +30,17 @@ class _Settings:
 
 
 settings: Final = _Settings()
-"""The values as they are now, for the parts of the runtime that read them on each call."""
+"""The current values, for code that reads them on each call."""
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let `rt.function` objects run their Python function as it is, without a trace, so that breakpoints stop
-    and values can be looked at (`tf.config.run_functions_eagerly`). Functions of datasets are traced all the same.
-    """
+    """Run the Python functions of `rt.function` objects without tracing, so that breakpoints stop and values can be
+    inspected (`tf.config.run_functions_eagerly`). Functions of datasets are traced nevertheless."""
     settings.run_eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    """What `run_functions_eagerly` has set (`tf.config.functions_run_eagerly`)."""
+    """The value set by `run_functions_eagerly` (`tf.config.functions_run_eagerly`)."""
     return settings.run_eagerly
 
 
@@ -50,7 +49,7 @@ experimental_functions_run_eagerly = functions_run_eagerly
 
 
 def set_autograph_unroll_budget(iterations: int) -> None:
-    """How many iterations a loop over Python values may unroll once a tensor decides whether to leave it.
+    """Set how many iterations a loop over Python values may be unrolled for once a tensor decides whether it is left.
 
     ValueError if it is negative.
     """
@@ -60,14 +59,15 @@ def set_autograph_unroll_budget(iterations: int) -> None:
 
 
 def autograph_unroll_budget() -> int:
-    """What `set_autograph_unroll_budget` has set; 1000 from the start."""
+    """The value set by `set_autograph_unroll_budget`; initially 1000."""
     return settings.unroll_budget
 
 
 def set_default_executor(executor: str | None) -> None:
-    """What runs the functions traced from now on that name no executor: "native", "numpy", or None for the best.
+    """The executor of functions that name none and are traced from now on: "native", "numpy", or None for the best
+    available.
 
-    At the start it is what the environment variable RUNTIME_EXECUTOR says. ValueError for another name.
+    Initially that of the environment variable RUNTIME_EXECUTOR. ValueError for another name.
     """
     if executor is not None:
         check_executor(executor)
@@ -75,7 +75,7 @@ def set_default_executor(executor: str | None) -> None:
 
 
 def check_executor(executor: object) -> None:
-    """ValueError, with the user's line, if this is the name of no executor."""
+    """Raise ValueError, with the user's line, if this is not the name of an executor."""
     if executor not in ("native", "numpy"):
         error = ValueError(f"no executor {executor!r}: there are 'native', 'numpy'")
         error.remedy = "Take one of these, or name none: then it is the best one here."  # type: ignore[attr-defined]
@@ -84,21 +84,21 @@ def check_executor(executor: object) -> None:
 
 
 def default_executor() -> str | None:
-    """What `set_default_executor` or RUNTIME_EXECUTOR has set."""
+    """The value set by `set_default_executor` or RUNTIME_EXECUTOR."""
     return settings.executor
 
 
 def set_native_cache(folder: str | os.PathLike[str] | None) -> None:
-    """Where machine code is kept between processes; None: nowhere. At the start it is what RUNTIME_CACHE says.
+    """Set the directory that keeps machine code between processes; None for none. Initially that of RUNTIME_CACHE.
 
-    It is made with mode 0700 when it is first written to. One that others could change is not used (docs/trust.md):
-    a RuntimeWarning says so when it is first needed.
+    It is created with mode 0700 when it is first written to. A directory that others could write to is not used
+    (docs/trust.md), with a RuntimeWarning when it is first needed.
     """
     settings.native_cache = None if folder is None else os.fspath(folder)
 
 
 def native_cache() -> str | None:
-    """What `set_native_cache` or RUNTIME_CACHE has set."""
+    """The value set by `set_native_cache` or RUNTIME_CACHE."""
     return settings.native_cache
 
 
@@ -107,7 +107,7 @@ def _cpus() -> int:
 
 
 threads: Final = np.array([_cpus()], np.int64)
-"""How many threads large loops of native code use: int64[1], which native code reads."""
+"""The number of threads for large loops of native code: int64[1], which native code reads."""
 
 
 class threading:
@@ -115,7 +115,7 @@ class threading:
 
     @staticmethod
     def set_intra_op_parallelism_threads(num_threads: int) -> None:
-        """Use that many threads for large loops; 0: as many as there are CPUs. Results do not depend on it.
+        """Set the number of threads for large loops; 0 for the number of CPUs. Results do not depend on it.
 
         ValueError if it is negative.
         """
@@ -125,24 +125,25 @@ class threading:
 
     @staticmethod
     def get_intra_op_parallelism_threads() -> int:
-        """How many threads large loops use."""
+        """The number of threads for large loops."""
         return int(threads[0])
 
 
 held_memory: Final = np.zeros(2, np.int64)
-"""The bytes that native code holds now, and the most that it has held: native code counts here."""
+"""Bytes that native code holds now, and at most so far: int64[2], updated by native code."""
 
 
 class experimental:
-    """What native code holds in memory (`tf.config.experimental`)."""
+    """Memory statistics of native code (`tf.config.experimental`)."""
 
     @staticmethod
     def get_memory_info(device: str) -> dict[str, int]:
-        """The bytes that native code holds for arrays: "current", and "peak", the most since the process began or
+        """The bytes that native code holds for arrays: "current", and "peak", the maximum since the process began or
         `reset_memory_stats` (`tf.config.experimental.get_memory_info`).
 
-        It is what calls need beside arguments, results and variables, which are NumPy's, and what is kept for the
-        next calls; a function gives it back when it goes. `device` is "CPU:0", the only one; ValueError for others.
+        It is the memory that calls need besides arguments, results and variables, which are NumPy's, and that is kept
+        for the next calls; a function's memory is freed with it. `device` is "CPU:0", the only one; ValueError for
+        others.
         """
         _only_cpu(device)
         current, peak = held_memory.tolist()
@@ -150,7 +151,7 @@ class experimental:
 
     @staticmethod
     def reset_memory_stats(device: str) -> None:
-        """Let "peak" be what "current" is (`tf.config.experimental.reset_memory_stats`).
+        """Set "peak" to "current" (`tf.config.experimental.reset_memory_stats`).
 
         ValueError if `device` is not "CPU:0".
         """

@@ -1,7 +1,7 @@
 """The errors of the runtime, under TF2's names where TF2 has one (`tf.errors`).
 
-A message says what is wrong; `remedy` says what to do. `locate` puts both into the common form, with the
-user's line, once the place is known.
+A message says what is wrong; `remedy` says what to do. `locate` adds the user's line and puts both into the common
+form, once the place is known.
 """
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OpError(Exception):
 
     def __init__(self, *args: object, remedy: str = "") -> None:
         message: Any = args[2] if len(args) >= 3 else args[0] if args else ""
-        self.message = message if hasattr(type(message), "__text__") else str(message)  # text may have tensors in it
+        self.message = message if hasattr(type(message), "__text__") else str(message)  # it may be text with tensors
         self.remedy = remedy
         super().__init__(self.message)
 
@@ -59,7 +59,7 @@ class OutOfRangeError(OpError):
 
 
 class FailedPreconditionError(OpError):
-    """The state that the op needs is not there (`tf.errors.FailedPreconditionError`)."""
+    """A precondition of the op does not hold (`tf.errors.FailedPreconditionError`)."""
 
 
 class NotFoundError(OpError):
@@ -67,27 +67,27 @@ class NotFoundError(OpError):
 
 
 class UnimplementedError(OpError):
-    """The op does not do this (`tf.errors.UnimplementedError`)."""
+    """The op does not support this (`tf.errors.UnimplementedError`)."""
 
 
 class ResourceExhaustedError(OpError):
-    """A stated bound was passed (`tf.errors.ResourceExhaustedError`)."""
+    """A limit was exceeded (`tf.errors.ResourceExhaustedError`)."""
 
 
 class OutOfMemoryError(ResourceExhaustedError, MemoryError):
-    """A tensor is larger than a tensor can be, or than the memory that is left: TF2's error, and Python's."""
+    """A tensor exceeds the maximal size, or the available memory: TF2's error, and Python's."""
 
 
 class AbortedError(OpError):
-    """The work was stopped (`tf.errors.AbortedError`)."""
+    """The operation was aborted (`tf.errors.AbortedError`)."""
 
 
 class ShapeError(InvalidArgumentError, ValueError):
-    """Shapes that do not fit together: TF2 raises the one eagerly and the other in graphs."""
+    """Incompatible shapes: TF2 raises the one eagerly and the other in graphs."""
 
 
 class DTypeError(InvalidArgumentError, TypeError):
-    """Dtypes that do not fit together: TF2 raises the one eagerly and the other in graphs."""
+    """Incompatible dtypes: TF2 raises the one eagerly and the other in graphs."""
 
 
 class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
@@ -95,15 +95,15 @@ class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
 
 
 class NumberOverflowError(InvalidArgumentError, OverflowError):
-    """A number of Python's that is too large: for Python itself, or an int for the 64 bits that it has in a graph."""
+    """A Python number that is too large: for Python itself, or an int for the 64 bits that it has in a graph."""
 
 
 class InvalidNumberError(InvalidArgumentError, ValueError):
-    """A number of Python's that an operation does not take, such as a negative count of a shift."""
+    """A Python number that an operation does not accept, such as a negative shift count."""
 
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
-    """An index outside of the dimension that it indexes: TF2's error, and Python's."""
+    """An index outside of its dimension: TF2's error, and Python's."""
 
 
 class InvalidSliceError(InvalidArgumentError, ValueError):
@@ -111,14 +111,14 @@ class InvalidSliceError(InvalidArgumentError, ValueError):
 
 
 class MissingKeyError(NotFoundError, KeyError):
-    """A key that a dict turned out not to have when the graph ran."""
+    """A key that is missing in a dict when the graph runs."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # a KeyError shows it as Python would write it
+        return str(self.args[0])  # KeyError formats its argument by repr
 
 
 class StagingError(OpError, TypeError):
-    """Control flow that cannot become a graph: branches or iterations that do not agree."""
+    """Control flow that cannot be staged: for example branches or iterations that do not agree."""
 
 
 class InaccessibleTensorError(OpError, ValueError):
@@ -132,15 +132,15 @@ class OperatorNotAllowedInGraphError(OpError, TypeError):
 
 
 class NotIterableError(OpError, TypeError):
-    """A loop over a tensor that has no rows. TF2 raises a TypeError, without the place."""
+    """A loop over a tensor without rows. TF2 raises a TypeError, without the place."""
 
 
 class GraphError(Exception):
-    """`Graph.verify` found a graph that breaks the rules of the IR: a bug of the runtime, not of the user."""
+    """`Graph.verify` found a graph that violates the rules of the IR: a bug of the runtime, not of the user."""
 
 
 class Place(Protocol):
-    """Where something is in the user's source; `runtime.core.graph.Position` is one."""
+    """A place in the user's source; `runtime.core.graph.Position` implements it."""
 
     @property
     def filename(self) -> str: ...
@@ -153,7 +153,8 @@ class Place(Protocol):
 
 
 class Message:
-    """Text in place of a `str`, which adds to text on both sides; `runtime.core.text.Text` is one."""
+    """A message that is not a `str` and can be concatenated with text on both sides; `runtime.core.text.Text`
+    implements it."""
 
     __slots__ = ()
 
@@ -162,9 +163,9 @@ class Message:
 
 
 def locate(exc: Exception, place: Place | None) -> None:
-    """Put `exc`'s message into the form `file:line: what`, excerpt, remedy; the object and its type stay.
+    """Put the message of `exc` into the form `file:line: what`, excerpt, remedy; the object and its type stay.
 
-    Does nothing if the place is unknown, the message is there already, or the error has no plain message.
+    Does nothing if the place is unknown, the message has the form already, or the error has no plain message.
     """
     if place is None or getattr(exc, "located", False):
         return
@@ -184,7 +185,7 @@ _SUBJECTS: Final = {
 
 
 def subject(name: str) -> str:
-    """How a message calls the state variable `name`."""
+    """How messages refer to the state variable `name`."""
     if name.startswith("ag__held"):
         return "a list or object that has several names"
     return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)

@@ -1,7 +1,7 @@
-"""`str`, `repr`, `format` and the like in a traced function: what they make is a `Text` where tensors are in it.
+"""`str`, `repr`, `format` and the like in a traced function: the result is a `Text` if it contains tensors.
 
-Python's C code takes only a `str` from the methods that it asks for the text of an object. So containers are taken
-apart here, as their own `__repr__` does it, and methods of the user's are called in their converted form.
+Python's C code requires a `str` from the methods that give the text of an object. So containers are formatted here, as
+their own `__repr__` does it, and the user's methods are called in their converted form.
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 _ATOMS: Final = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, range})
-"""Types whose text Python alone knows."""
+"""Types that Python formats."""
 
 
 class _Around(threading.local):
-    """The objects whose `repr` is being made, which may be in themselves."""
+    """The objects whose `repr` is being computed, to detect cycles."""
 
     ids: frozenset[int] = frozenset()
 
@@ -63,7 +63,7 @@ def formatted(value: Any, spec: Any = "", /) -> Any:
     if kind in _ATOMS or not isinstance(spec, str):
         return format(value, spec)
     if spec in SPECS:
-        format(0, spec)  # an error: no spec of Python's
+        format(0, spec)  # raises if the spec is invalid in Python
     own = of_graph(value, spec)
     if own is not None:
         return own
@@ -74,7 +74,7 @@ def formatted(value: Any, spec: Any = "", /) -> Any:
 
 
 def method_text(method: Any, value: Any, *spec: Any) -> Any:
-    """What `__str__`, `__repr__` or `__format__` of a class written in C gives of the value."""
+    """The result of `__str__`, `__repr__` or `__format__` of a class written in C for the value."""
     if method is object.__format__ or method.__name__ == "__format__":
         return str_of(value) if method is object.__format__ and spec == ("",) else method(value, *spec)
     if method is object.__str__:
@@ -84,7 +84,7 @@ def method_text(method: Any, value: Any, *spec: Any) -> Any:
 
 
 def of_graph(value: Any, spec: str) -> Any:
-    """The text of what stands for values of the graph; None for another value."""
+    """The text of a placeholder for graph values; None for any other value."""
     own = getattr(type(value), "__text__", None)
     return None if own is None else own(value, spec)
 
@@ -110,7 +110,7 @@ def _by(name: str, value: Any, spec: str, python: Callable[[Any], str]) -> Any:
 
 
 def _unwrapped(method: FunctionType) -> FunctionType:
-    """The method that `reprlib.recursive_repr`, or what a dataclass has for it, was given."""
+    """The method wrapped by `reprlib.recursive_repr`, or by its equivalent for dataclasses."""
     if method.__globals__.get("__name__") not in ("reprlib", "dataclasses"):
         return method
     cells = [cell.cell_contents for cell in method.__closure__ or ()]
@@ -124,7 +124,7 @@ def _checked(text: Any, name: str) -> Any:
 
 
 def _guarded(writer: Callable[[Any], Any], value: Any) -> Any:
-    """What `writer` gives; of a value that is in itself, what Python has in its place."""
+    """The result of `writer`; for a value that contains itself, Python's placeholder."""
     before = _around.ids
     if id(value) in before:
         return next((text for kind, text in _IN_ITSELF.items() if isinstance(value, kind)), "...")
@@ -135,7 +135,7 @@ def _guarded(writer: Callable[[Any], Any], value: Any) -> Any:
         _around.ids = before
 
 
-# Classes of Python's own
+# Python's own classes
 
 _IN_ITSELF: Final[dict[type, str]] = {
     list: "[...]", deque: "[...]", tuple: "(...)", dict: "{...}", SimpleNamespace: "namespace(...)",
@@ -177,7 +177,7 @@ def _deque(x: Any) -> Any:
 
 
 _SHOWS_DICT: Final = repr(OrderedDict(a=1)).endswith("})")
-"""Whether an OrderedDict is shown as one of a dict: before Python 3.12 it was one of pairs."""
+"""Whether an OrderedDict is formatted as a dict: before Python 3.12 as pairs."""
 
 
 def _ordered(x: Any) -> Any:
@@ -220,11 +220,11 @@ _WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {
     KeyError.__str__: _key, UserList.__repr__: lambda x: repr_of(x.data), UserDict.__repr__: lambda x: repr_of(x.data),
     **{view.__repr__: _view for view in map(type, ({}.keys(), {}.values(), {}.items()))},
 }
-"""By the method `__repr__` or `__str__` of a class: what it writes."""
+"""By the method `__repr__` or `__str__` of a class: a function that computes its result."""
 
 
 def _writer_of(method: FunctionType, kind: type, name: str) -> Callable[[Any], Any] | None:
-    """What a method writes that a library made, which does not run converted; None for a method of the user's."""
+    """A function that computes the result of a library's method, which does not convert; None for a user's method."""
     if method in _WRITERS:
         return _WRITERS[method]
     if name != "__repr__":
@@ -246,7 +246,7 @@ _FORMATTER: Final = string.Formatter()
 
 
 def format_map(template: str, args: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
-    """`template.format(*args, **values)`, or with no arguments `template.format_map(values)`."""
+    """`template.format(*args, **values)`, or without arguments `template.format_map(values)`."""
     return _filled(template, args, values, count())
 
 

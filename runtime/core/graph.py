@@ -1,16 +1,15 @@
 """The intermediate representation: typed graphs in SSA form.
 
-A `Graph` is a list of nodes; list order is execution order. A `Node` applies an op to values and makes new
-values. A `Value` is made once: as an input of its graph, a capture, or an output of a node.
+A `Graph` is a list of nodes; list order is execution order. A `Node` applies an op to values and defines new values. A
+`Value` is defined once: as an input of its graph, a capture, or an output of a node.
 
-Graphs are closed: a node uses values of its own graph only. What comes from outside is a capture, a pair
-`(outer, inner)`: `inner` is a value of this graph, and `outer` is a value of the parent graph, or an eager
-tensor if there is no parent.
+Graphs are closed: a node uses values of its own graph only. A value from outside is a capture, a pair `(outer, inner)`:
+`inner` is a value of this graph, and `outer` is a value of the parent graph, or an eager tensor if there is no parent.
 
-Control flow is ops whose params are graphs; each sub-graph belongs to one node. Such a node's inputs are its
-operands followed by the outer values of each sub-graph's captures, sub-graphs in the order of the params. Its
-rule sees the types of the operands alone. Its kernel gets the operands and, for each sub-graph, a function
-from that graph's inputs to the sequence of its outputs.
+Control flow consists of ops whose params are graphs; each sub-graph belongs to one node. The inputs of such a node are
+its operands followed by the outer values of each sub-graph's captures, sub-graphs in the order of the params. Its rule
+sees the types of the operands only. Its kernel gets the operands and, for each sub-graph, a function from the graph's
+inputs to the sequence of its outputs.
 """
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class Position:
 
     @property
     def span(self) -> tuple[int, int, int] | None:
-        """The last line, the first column and the last one of what runs there; None where Python does not know
+        """The last line, the first column and the last column of the expression; None where Python does not know them
         (before 3.11)."""
         positions = getattr(self._code, "co_positions", None)
         if positions is not None:
@@ -63,7 +62,7 @@ class Position:
 
     @property
     def col(self) -> int:
-        """The column: of the call where Python knows it (3.11 on), else of the line's first character."""
+        """The column: of the call where Python knows it (from 3.11 on), else of the line's first character."""
         span = self.span
         if span is not None:
             return span[1]
@@ -78,7 +77,7 @@ _internal_files: Final[dict[str, bool]] = {}
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame is outside of the two packages, and of those that are left alone, such as NumPy."""
+    """Whether a frame is outside of the two packages, and of packages that are not converted, such as NumPy."""
     filename = frame.f_code.co_filename
     internal = _internal_files.get(filename)
     if internal is None:
@@ -89,7 +88,7 @@ def is_users(frame: FrameType) -> bool:
 
 
 def user_position() -> Position | None:
-    """The place in the user's source that led here: in the innermost frame of the user's."""
+    """The position in the user's innermost frame."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame):
         frame = frame.f_back
@@ -98,7 +97,7 @@ def user_position() -> Position | None:
 
 
 def staging_error(what: str, remedy: str) -> StagingError:
-    """The error with the user's place in it."""
+    """A StagingError with the user's position."""
     error = StagingError(what, remedy=remedy)
     locate(error, user_position())
     return error
@@ -109,11 +108,11 @@ TOO_MANY_NODES: Final = 100_000
 
 
 class UnrollingWarning(UserWarning):
-    """A loop over Python values makes a graph that is slow to trace and to run."""
+    """A warning that a loop over Python values makes a graph that is slow to trace and to run."""
 
 
 def _watch_size(graph: Graph) -> None:
-    """Name the line that makes a graph grow. StagingError where it has no end."""
+    """Warn with the line that makes a graph grow. StagingError if it grows without bound."""
     size = len(graph.nodes)
     lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
     (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
@@ -129,7 +128,7 @@ def _watch_size(graph: Graph) -> None:
 
 
 class Value:
-    """A value of a graph. `node` makes it, or is None for an input or capture; `hint` names it in print."""
+    """A value of a graph. `node` defines it, or is None for an input or capture; `hint` is its name in print."""
 
     __slots__ = ("__weakref__", "graph", "hint", "node", "type")
 
@@ -141,7 +140,7 @@ class Value:
 
     @property
     def constant(self) -> Any:
-        """The array that this value always is, or None if it is not a constant."""
+        """The array of a constant; None if the value is not a constant."""
         node = self.node
         return node.params["value"] if node is not None and node.op.name == "const" else None
 
@@ -150,7 +149,7 @@ class Value:
 
 
 class Node:
-    """One op applied to values. `types` is what the op's rule gave: a tuple where the kernel returns one."""
+    """One op applied to values. `types` is the result of the op's rule: a tuple where the kernel returns one."""
 
     __slots__ = ("inputs", "op", "outputs", "params", "position", "single")
 
@@ -176,13 +175,13 @@ class Node:
 
     @property
     def effect(self) -> bool:
-        """Whether it, or a node in a sub-graph, has an effect; a stream runs code of the user's, or is used up."""
+        """Whether the node, or one in a sub-graph, has an effect; a stream runs the user's code, or is consumed."""
         return (self.op.effect or self.params.get("stream") is not None
                 or any(graph.effect for graph in self.subgraphs.values()))
 
     @property
     def own_errors(self) -> Errors:
-        """What it may raise, not counting what its sub-graphs do (see `Op.errors`)."""
+        """The errors that it may raise, not counting those of its sub-graphs (see `Op.errors`)."""
         if self.subgraphs:
             return () if self.params.get("stream") is None else (Exception,)
         declared = self.op.errors
@@ -193,7 +192,7 @@ class Node:
 
     @property
     def errors(self) -> Errors:
-        """What running it may raise."""
+        """The errors that running it may raise."""
         if not self.subgraphs:
             return self.own_errors
         if callable(self.op.errors):
@@ -201,7 +200,7 @@ class Node:
         return tuple(dict.fromkeys([*self.own_errors, *(e for g in self.subgraphs.values() for e in g.errors)]))
 
     def infer(self) -> Type | tuple[Type, ...]:
-        """The types that the op's rule gives for the inputs as they are now."""
+        """The types that the op's rule gives for the current inputs."""
         return self.op.rule(*[value.type for value in self.operands], **self.params)
 
     def __repr__(self) -> str:
@@ -209,7 +208,7 @@ class Node:
 
 
 def shape_of(type: Type) -> Shape:
-    """The shape of a tensor; of a list that of its elements."""
+    """The shape of a tensor; of a list, that of its elements."""
     return type.element.shape if isinstance(type, ListType) else type.shape
 
 
@@ -227,8 +226,8 @@ class Graph:
         self.captures: list[tuple[Any, Value]] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        self.executable: Any = None  # what the executor made of this graph; dropped when the graph changes
-        self.written: tuple[Any, ...] = ()  # memory of arrays that it changes (`runtime.core.array_writes`)
+        self.executable: Any = None  # what the executor made of this graph; None again when the graph changes
+        self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.array_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 
     @property
@@ -242,7 +241,7 @@ class Graph:
 
     @property
     def errors(self) -> Errors:
-        """What running it may raise, in the order of the nodes."""
+        """The errors that running it may raise, in the order of the nodes."""
         return tuple(dict.fromkeys([error for node in self.nodes for error in node.errors]))
 
     def add_input(self, type: Type, hint: str | None = None) -> Value:
@@ -273,8 +272,8 @@ class Graph:
     def capture(self, outer: Any, type: Type) -> Value:
         """This graph's value for `outer`: a value of an enclosing graph, or an eager tensor.
 
-        It is threaded through the graphs between, each of which captures it from its parent. A scalar
-        constant is made again instead.
+        It is passed through the graphs in between, each of which captures it from its parent. A scalar constant is
+        defined again instead.
         """
         if isinstance(outer, Value):
             if outer.graph is self:
@@ -305,9 +304,9 @@ class Graph:
                 yield from graph.walk()
 
     def verify(self) -> None:
-        """Check the rules of the IR here and in sub-graphs: GraphError, naming the node, if one is broken.
+        """Check the rules of the IR here and in sub-graphs; GraphError, with the node, if one is violated.
 
-        Values are defined before use, in their own graph; their types are what the rules give.
+        Values are defined before use, in their own graph, and have the types that the rules give.
         """
         verify(self)
 
@@ -320,7 +319,7 @@ class Graph:
 
 
 class Printer:
-    """Text of a graph. Scalar constants without a name of their own stand where they are used."""
+    """The text of a graph. Unnamed scalar constants are printed at their uses."""
 
     def __init__(self) -> None:
         self.names: dict[Value, str] = {}
@@ -391,7 +390,7 @@ def _array_text(array: np.ndarray[Any, Any]) -> str:
 
 
 def param_text(param: Any) -> str:
-    """A param of a node in print, on one line and not long."""
+    """The text of a node's param, short and on one line."""
     if isinstance(param, DType):
         return param.name
     if isinstance(param, np.ndarray):
@@ -467,10 +466,10 @@ Rows = frozenset[tuple[Value, Value]]
 
 
 def prune(graph: Graph, rows: Rows = frozenset()) -> int:
-    """Drop nodes that nobody could tell from not being there, and unused captures. Returns how many nodes.
+    """Remove dead nodes and unused captures. Returns the number of nodes removed.
 
-    That is, those whose results nobody uses, and which have no effect and cannot raise. `rows`: tensors of this graph
-    with an index that is less than the number of their rows.
+    Dead nodes have no used result, no effect, and cannot raise. `rows`: pairs of a tensor of this graph and an index
+    known to be less than the number of its rows.
     """
     used = set(graph.outputs)
     kept: list[Node] = []
@@ -506,7 +505,8 @@ def _may_raise(node: Node, rows: Rows) -> bool:
 
 
 def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
-    """The rows of `prune` in a sub-graph: those around, and in the body of a loop over the rows of a tensor these."""
+    """The `rows` for a sub-graph: those of the enclosing graph and, in the body of a loop over the rows of a tensor,
+    its own."""
     captures = node.params[name].captures
     found = {(x, i) for outer_x, x in captures for outer_i, i in captures if (outer_x, outer_i) in rows}
     if node.op.name == "reduce" and name == "body" and node.params.get("stream") is None:
@@ -515,7 +515,7 @@ def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
 
 
 def _counts(length: Value, x: Value) -> bool:
-    """Whether a length is surely not more than the number of rows of a tensor."""
+    """Whether a length is surely at most the number of rows of a tensor."""
     node = length.node
     if node is not None and node.op.name == "cast":
         return _counts(node.inputs[0], x)

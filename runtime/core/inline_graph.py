@@ -1,4 +1,4 @@
-"""Putting the nodes of a finished graph into the graph that calls it."""
+"""Copying the nodes of a finished graph into the graph that calls it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ __all__ = ["copied", "copied_node", "copied_subgraph", "inline"]
 
 
 def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """Append the nodes of `graph`, whose parent is `into` or around it, if it has one; effects stay in their order.
+    """Append the nodes of `graph`, whose parent, if any, is `into` or encloses it; effects keep their order.
 
-    `inputs` are tensors and lists for the graph's inputs; gives those for its outputs. `graph` stays as it is.
+    `inputs`: tensors and lists for the graph's inputs. Returns those of its outputs. `graph` is not changed.
     """
     if trace.is_watched() and (errors := graph.errors):
         trace.announce_errors(into, errors)
@@ -28,12 +28,12 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
 
 
 def copied(graph: Graph) -> Graph:
-    """A copy of a graph that has no parent."""
+    """A copy of a graph without a parent."""
     return _copy_graph(graph, None, {})
 
 
 def copied_node(node: Node, into: Graph, outside: dict[Value, Value]) -> Node:
-    """A copy of a node in a graph, where `outside` has values of that graph for its inputs."""
+    """A copy of a node in the graph `into`; `outside` maps its inputs to values of that graph."""
     _copy(node, into, dict(outside))
     return into.nodes[-1]
 

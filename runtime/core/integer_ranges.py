@@ -1,8 +1,8 @@
-"""Between which bounds the ints of a graph are: what `overflow_checks` need not check.
+"""Range analysis of the integers of a graph, which decides what `overflow_checks` need not check.
 
-The bounds of a value hold each time that it is made, if the ints that are checked do not overflow. What is not known
-has those of its dtype. State of a loop is bounded in two ways: by what an iteration gives, whatever it was before, and
-by how often something is added to it: at most as often as the loops around run.
+The bounds of a value hold whenever it is computed, provided that checked ints do not overflow. Unknown values have the
+bounds of their dtype. A loop's state is bounded in two ways: by the result of an iteration for any state, and by how
+often something is added to it, which is at most the trip count of the enclosing loops.
 """
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from runtime.core.types import ListType, int64
 __all__ = ["INT64", "Bounds", "Interval", "surely_fits", "within"]
 
 Interval = tuple[int, int]
-Terms = list[tuple[int, Interval]]  # how often something is added at most, and what; 0 is among it
+Terms = list[tuple[int, Interval]]  # how often something is added at most, and its bounds, which include 0
 
 INT64: Final[Interval] = int64.limits
 MOST: Final = 1 << 54
-"""Times that anything is done in a run: more than a machine does in months. So a count, or a sum of numbers below 256,
-is taken not to pass 2**63, though nothing says how often a `while` goes on."""
-_SIZE: Final = (0, 1 << 48)  # of what is in memory
+"""Upper bound of the number of executions of anything in a run: more than a machine does in months. So a counter, or a
+sum of numbers below 256, is assumed to stay below 2**63 even in a `while` without a known trip count."""
+_SIZE: Final = (0, 1 << 48)  # of anything in memory
 _TERMS: Final = 64
 _DEEP: Final = 64
-_TWICE: Final = 4  # loops in each other whose bodies are looked at again when more is known of their state
+_TWICE: Final = 4  # nesting depth of loops whose bodies are analysed again once more is known of their state
 _SIZES: Final = frozenset(("dim", "size", "list_length", "argmax", "argmin", "count_nonzero"))
 _MOVED: Final = frozenset((
     "getitem", "reshape", "broadcast_to", "transpose", "expand_dims", "squeeze", "reduce_max", "reduce_min", "roll",
     "stop_gradient", "gather", "reverse", "split"))
-"""Ops whose results hold elements of the first operand alone."""
+"""Ops whose results contain elements of the first operand only."""
 
 
 def within(x: Interval, y: Interval) -> bool:
-    """Whether all that is in `x` is in `y`."""
+    """Whether the interval `x` is contained in `y`."""
     return y[0] <= x[0] and x[1] <= y[1]
 
 
@@ -44,25 +44,25 @@ def _union(intervals: Iterable[Interval]) -> Interval:
 
 
 def _common(x: Interval, y: Interval) -> Interval:
-    """What is in both; of what never is, as in code that is not reached, anything."""
+    """The intersection; if it is empty, as for unreachable code, an arbitrary interval."""
     low, high = max(x[0], y[0]), min(x[1], y[1])
     return (low, high) if low <= high else x
 
 
 def exact(op: str, *operands: Interval) -> Interval | None:
-    """Between which bounds the exact result of an op is; None if nothing is known of it."""
+    """The bounds of the exact result of an op; None if unknown."""
     rule = _RULES.get(op)
     return None if rule is None else rule(*operands)
 
 
 def _multiples(limits: Interval, x: Interval, y: Interval) -> Interval:
-    """The part of `limits` that a product of x and y is in: of a constant only multiples."""
+    """The part of `limits` that products of x and y can reach: of a constant only multiples."""
     by = next((abs(low) for low, high in (x, y) if low == high and low), 1)
     return -(-limits[0] // by * by), limits[1] // by * by
 
 
 def _corners(function: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:
-    """Of a function that rises or falls with each operand."""
+    """The bounds of a function that is monotonic in each operand."""
 
     def rule(x: Interval, y: Interval) -> Interval:
         found = [function(a, b) for a, b in product(x, y)]
@@ -87,7 +87,7 @@ def _mod(x: Interval, y: Interval) -> Interval:
 
 
 def _bits(x: Interval, y: Interval) -> Interval:
-    """Of `|` and `^`: no more bits than in both."""
+    """The bounds of `|` and `^`: no more bits than both operands have."""
     width = max(max(-low - 1, high).bit_length() for low, high in (x, y))
     return (0 if x[0] >= 0 and y[0] >= 0 else -(1 << width)), (1 << width) - 1
 
@@ -134,7 +134,7 @@ _RULES: Final[dict[str, Callable[..., Interval | None]]] = {
 
 
 def surely_fits(node: Node) -> bool:
-    """Whether the result of an op on ints of Python's has no more than 64 bits, by what is seen of its operands."""
+    """Whether the result of an op on Python ints surely fits 64 bits, judging by the operands alone."""
     found = exact(node.op.name, *map(_seen, node.operands))
     return found is not None and within(found, INT64)
 
@@ -155,17 +155,17 @@ def _seen(value: Value, depth: int = 4) -> Interval:
 
 
 class Bounds:
-    """The bounds of the values of a graph and those in it. `checked`: the nodes that raise where they overflow."""
+    """The bounds of the values of a graph and its sub-graphs. `checked`: the nodes that raise on overflow."""
 
     def __init__(self, graph: Graph, checked: Iterable[Node]) -> None:
         self.checked = frozenset(checked)
         self.found: dict[Value, Interval] = {}
         self.outer: dict[Value, Value] = {}  # of captures
-        self.times: dict[Node, int] = {}  # of loops: how often each runs its body at most
+        self.times: dict[Node, int] = {}  # by loop: the maximal number of iterations
         self._visit(graph, 0)
 
     def of(self, value: Value) -> Interval:
-        """Those of the elements of an int or bool tensor."""
+        """The bounds of the elements of an int or bool tensor."""
         while value in self.outer:
             value = self.outer[value]
         found = self.found.get(value)
@@ -177,7 +177,7 @@ class Bounds:
         return found
 
     def exact(self, node: Node) -> Interval:
-        """Those of the result of a checked node, were it not for overflow."""
+        """The bounds of the exact result of a checked node."""
         return exact(node.op.name, *map(self.of, node.inputs)) or (2 * INT64[0], 2 * INT64[1])
 
     def _visit(self, graph: Graph, deep: int) -> None:
@@ -217,7 +217,7 @@ class Bounds:
         elif found is not None and within(found, limits):
             self.found[value] = found
         else:
-            self.found.pop(value, None)  # nothing is known, or it wraps around
+            self.found.pop(value, None)  # unknown, or it wraps around
 
     # Loops
 
@@ -257,7 +257,7 @@ class Bounds:
         return max(min(self.of(node.inputs[0])[1], MOST), 0) if counts else MOST
 
     def _state(self, node: Node, first: Interval, value: Value, after: Value) -> Interval:
-        """The bounds of a state, before and after iterations."""
+        """The bounds of a state value before and after iterations."""
         found = _union((first, self.of(after)))
         terms = self._added(after, value, _DEEP)
         if terms is None:
@@ -268,7 +268,7 @@ class Bounds:
         return _common(found, (low, high))
 
     def _added(self, value: Value, to: Value, depth: int) -> Terms | None:
-        """What is added to `to` where it becomes `value`; None if it is not just added to."""
+        """The terms that are added to `to` in computing `value`; None if it is computed otherwise."""
         while value is not to and value in self.outer:
             value = self.outer[value]
         if value is to:
@@ -316,7 +316,7 @@ def _is_int(value: Value) -> bool:
 
 
 def _all(value: Value) -> Interval:
-    """What the dtype holds."""
+    """The bounds of the dtype."""
     if not _is_int(value):
         return INT64
     dtype = value.type.dtype  # type: ignore[union-attr]

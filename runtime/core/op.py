@@ -1,8 +1,7 @@
 """One op, one record.
 
-An op is a name, a NumPy kernel and a rule for the types of its results. Eager execution and the reference
-executor call the kernel; tracing and the graph verifier call the rule. `REGISTRY` holds every op, and the
-tests find them there.
+An op consists of a name, a NumPy kernel and a rule for its result types. Eager execution and the reference executor
+call the kernel; tracing and the graph verifier call the rule. `REGISTRY` holds every op; tests iterate over it.
 """
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ __all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Sample
 Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
 Errors = tuple[type[BaseException], ...]
 ANY: Final = (Exception, BaseException)
-"""Where one is declared, errors of classes derived from it may come, too."""
+"""In `Op.errors`, these two also stand for their subclasses."""
 Samples = Callable[["np.random.Generator"], Iterable[Sample]]  # quoted, as importing np.random is slow
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -79,20 +78,21 @@ class Op:
 
 
 def unknown_shape(node: Any) -> Errors:
-    """The errors of an op that takes any operand of a known shape."""
+    """The errors of an op that accepts any operand of known shape."""
     types = [value.type for value in node.operands]
     known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
     return () if known and len(types) == 1 else (ShapeError,)
 
 
 def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:
-    """What to raise in place of `exc`, which the kernel raised for `inputs`; None: `exc` as it is.
+    """The error to raise in place of `exc`, which the kernel raised for `inputs`; None to raise `exc` itself.
 
-    The rule knows the types of the inputs now: its error comes first, as in eager mode, and says more than NumPy's of
-    what does not fit. What fits and would be larger than memory, or than any tensor, is an OutOfMemoryError.
+    With the types of the inputs known, an error of the rule takes precedence, as in eager mode; its message is better
+    than NumPy's. If the operands fit and the result would exceed memory, or the maximal tensor size, the error is an
+    OutOfMemoryError.
     """
     if op.foreign or not all(hasattr(x, "dtype") for x in inputs):
-        return None  # it is the user's, or the op takes lists
+        return None  # it is the user's error, or the op takes lists
     try:
         results = op.rule(*[type_of_array(np.asarray(x)) for x in inputs], **params)
         for result in results if isinstance(results, tuple) else (results,):
@@ -137,7 +137,7 @@ def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType
 
 
 def _cast_errors(node: Any) -> Errors:
-    """As Python's int(x), of what is no int, or one beyond 64 bits."""
+    """The errors of Python's int(x): for NaN and infinity, and ints beyond 64 bits."""
     source, target = node.operands[0].type.dtype, node.outputs[0].type
     if not (target.weak and target.dtype.is_integer):
         return ()

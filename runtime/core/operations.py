@@ -1,4 +1,4 @@
-"""What operators on tensors call: functions on tensors, which `runtime.ops` defines."""
+"""Forward declarations of the functions that the methods of tensors call; `runtime.ops` defines them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Binary = Callable[..., Any]
 
 
 class Operations(Late):
-    """Forward declarations of what tensors, and the trace that makes tensors of values, call."""
+    """Forward declarations of what tensors, and conversions to tensors, call."""
 
     # runtime.ops.math
     add: Binary
@@ -26,9 +26,9 @@ class Operations(Late):
     negative: Unary
     abs: Unary
     round: Callable[..., Any]
-    """Of a tensor, and perhaps a number of digits."""
+    """`round(tensor, digits)`; the digits are optional."""
     with_numbers: Callable[[str, Any, Any], Any]
-    """Any of these operators, by its name, where an operand is bools: beside numbers, these are numbers."""
+    """One of these operators, by name, where an operand has dtype bool: beside numbers, bools are numbers."""
 
     # runtime.ops.logic
     bitwise_and: Binary
@@ -50,24 +50,24 @@ class Operations(Late):
     equal_text: Binary
     unequal_text: Binary
     stack: Callable[[Any], Any]
-    """Of a list with tensors in it, along a new first axis."""
+    """`rt.stack` of a list that contains tensors."""
 
     # runtime.core.array_writes
     made: Callable[[Any, tuple[Any, ...]], Any]
-    """The result of an operator on operands, which may be an array that can be written to."""
+    """The result of an operator on operands, marked as an array that can be written to where it is one."""
     item_of: Callable[[Any, Any, Any], Any]
-    """A part of a tensor at an index, which may be a view of an array."""
+    """An item of a tensor, marked as a view of an array where it is one."""
     in_place: Callable[[Any, Any, Any], Any]
-    """`x += y` and the like, of an array."""
+    """`x += y` and the like, for an array."""
     copied: Callable[[Any], Any]
     check_current: Callable[[Any], None]
-    """An error if an array has been written to through another name."""
+    """Raise an error if an array has been written under another name."""
 
     # runtime.core.trace
     check_reach: Callable[[Any], None]
-    """An error for a tensor of a graph that is not being traced here."""
+    """Raise an error for a tensor of a graph that is not being traced here."""
 
-    # runtime.staging.containers.sequence_methods, for lists of the graph
+    # runtime.staging.containers.sequence_methods, for sequences with items of the graph
     count: Callable[..., Any]
     index: Callable[..., Any]
     remove: Callable[..., None]

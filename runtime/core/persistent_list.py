@@ -1,8 +1,8 @@
-"""The value of a list in the reference executor: a sequence of which each update makes a new version.
+"""The value of a list in the reference executor: a persistent sequence, each update of which makes a new version.
 
-An update of the newest version takes O(1): the new version takes the storage over, and the old one only
-remembers how to undo the update (Baker's trick: H. Baker, "Shallow binding makes functional arrays fast", 1991).
-Reading an old version that way copies the storage once. Loops use a list linearly, so they never do.
+Updating the newest version takes O(1): the new version takes over the storage, and the old one keeps how to undo the
+update (H. Baker, "Shallow binding makes functional arrays fast", 1991). Reading an old version then copies the storage
+once. Loops use lists linearly, so they never do.
 """
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Items:
         return self._successor(items, None, None)
 
     def set(self, index: int, x: Any) -> Items:
-        """With `x` in place of the element `index`, which is from 0 to below the length."""
+        """A version with `x` at `index`, where 0 <= index < length."""
         items = self.storage()
         old, items[index] = items[index], x
         return self._successor(items, index, old)
 
     def pop(self) -> tuple[Items, Any]:
-        """Without the last element, and that element. The list is not empty."""
+        """A version without the last element, and that element. The list must not be empty."""
         items = self.storage()
         last = items.pop()
         return self._successor(items, len(items), last), last

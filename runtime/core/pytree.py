@@ -1,6 +1,6 @@
-"""Nested structures: lists, tuples, named tuples and dicts, with anything else as a leaf (`tf.nest`).
+"""Nested structures (pytrees): lists, tuples, named tuples and dicts, with anything else as a leaf (`tf.nest`).
 
-Dicts are taken in the order of their sorted keys.
+Dicts are traversed in the order of their sorted keys.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_nested(structure: Any) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves, in order; a leaf alone is a list of one (`tf.nest.flatten`)."""
+    """The leaves, in order; a single leaf gives a list of one (`tf.nest.flatten`)."""
     leaves: list[Any] = []
     _flatten(structure, leaves)
     return leaves
@@ -45,7 +45,7 @@ def _children(structure: Any) -> Iterable[Any]:
 
 
 def _rebuild(structure: Any, children: Iterable[Any]) -> Any:
-    """A structure of the same kind with other children, which come in the order of `_children`."""
+    """A structure of the same kind with these children, in the order of `_children`."""
     kind: Any = type(structure)
     if isinstance(structure, Mapping):
         new = dict(zip(_keys(structure), children, strict=True))
@@ -57,7 +57,7 @@ def _rebuild(structure: Any, children: Iterable[Any]) -> Any:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """The leaves `flat_sequence` in the structure of `structure` (`tf.nest.pack_sequence_as`).
+    """A structure like `structure` with the leaves `flat_sequence` (`tf.nest.pack_sequence_as`).
 
     ValueError if there are too few or too many.
     """
@@ -75,7 +75,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """`func` applied to the leaves of one or several alike structures (`tf.nest.map_structure`).
+    """`func` applied to corresponding leaves of structures of the same form (`tf.nest.map_structure`).
 
     ValueError or TypeError if the structures differ.
     """
@@ -88,7 +88,7 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Check that both have the same shape (`tf.nest.assert_same_structure`).
+    """Check that both structures have the same form (`tf.nest.assert_same_structure`).
 
     ValueError if keys or lengths differ; TypeError if `check_types` and the kinds of containers differ.
     """

@@ -1,6 +1,6 @@
-"""NumPy arrays from before a trace: while a function is traced they cannot be written.
+"""NumPy arrays that existed before a trace are read-only during it.
 
-What wrote them would do it once, while the function is traced, and not at each call: an error names the line.
+Code that writes them would do so once, at trace time, and not at each call: an error names the line.
 """
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ _trace: Final = of_trace(_Locked())
 
 
 class unwritable(AbstractContextManager[None]):
-    """While a function is traced: NumPy arrays from before cannot be written, as that would happen once, and not at
-    each call. Nor can other threads write them."""
+    """Make NumPy arrays that existed before read-only while a function is traced, in all threads."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self.arrays = [*arrays]
@@ -36,7 +35,7 @@ class unwritable(AbstractContextManager[None]):
     def __enter__(self) -> None:
         _trace.locked = (*_trace.locked, self)
         with _lock:
-            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view may be written if what it shows may
+            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view can be made writable only after its base
                 if id(array) in _unwritable or _can_be_put_back(array, _unwritable):
                     _unwritable.setdefault(id(array), (array, set()))[1].add(self)
                     array.flags.writeable = False
@@ -46,20 +45,21 @@ class unwritable(AbstractContextManager[None]):
         _trace.locked = _trace.locked[:-1]
 
     def leave(self) -> None:
-        """Let arrays be written again that no other trace needs. It may be done again, after it was left midway."""
+        """Make arrays writable again that no other trace needs read-only. It may be called again after an
+        interruption."""
         with _lock:
             for array in self.arrays:
                 if id(array) in _unwritable:
                     _unwritable[id(array)][1].discard(self)
             for array, needed_by in sorted(_unwritable.values(), key=lambda entry: _depth(entry[0])):
-                # a view of what another trace needs goes with that
+                # a view of an array that another trace needs is restored with that
                 if not needed_by and _can_be_put_back(array):
                     array.flags.writeable = True
                     _unwritable.pop(id(array), None)
 
 
 def _can_be_put_back(array: Any, later: Container[int] = ()) -> bool:
-    """Whether NumPy lets an array be writeable: all that it is a view of is, or is `later`, by id."""
+    """Whether NumPy lets an array be made writable: every base of it is writable, or has its id in `later`."""
     base = array.base
     return not isinstance(base, np.ndarray) or (
         (bool(base.flags.writeable) or id(base) in later) and _can_be_put_back(base, later))
@@ -72,7 +72,7 @@ def _leave_all() -> None:
 
 
 _unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
-"""By id, arrays that cannot be written, and what needs that."""
+"""By id: read-only arrays, and the traces that need them so."""
 _lock: Final = threading.Lock()
 
 
@@ -84,7 +84,7 @@ def _depth(array: Any) -> int:
 
 
 def written_error(error: Exception) -> StagingError | None:
-    """The error for NumPy's `error` where one of these arrays is written; None for another."""
+    """The error to raise in place of NumPy's `error` if one of these arrays is written; None for other errors."""
     if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
         return None
     place, name, entry = None, "a NumPy array", error.__traceback__
@@ -102,9 +102,9 @@ def written_error(error: Exception) -> StagingError | None:
 
 
 def _name_in(frame: FrameType) -> str:
-    """What to call the array, of those that cannot be written, that a frame has."""
+    """The name in a frame of an array that it has and that is read-only."""
     code = frame.f_code
     names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
-    found = [name for name in names if not name.endswith("_")  # as the tool's temporaries do
+    found = [name for name in names if not name.endswith("_")  # as generated names do
              and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
     return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"

@@ -1,4 +1,4 @@
-"""Who records what is computed eagerly: gradient tapes, and the like, that are open in a thread."""
+"""Recorders of eager computations, such as open gradient tapes, by thread."""
 from __future__ import annotations
 
 import threading
@@ -11,29 +11,30 @@ __all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "re
 
 
 class Recorder(Protocol):
-    """What is told of each op, of reads of variables and of calls of traced functions."""
+    """What is notified of each op, of reads of variables and of calls of traced functions."""
 
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
     ) -> None:
-        """`op` was applied. An input that is no tensor or list became the array at its place."""
+        """Called after `op` was applied. Inputs that are not tensors or lists were converted to the arrays in the same
+        places."""
 
     def read(self, variable: Any, tensor: Any) -> None:
-        """`tensor` is the value of a variable."""
+        """Called when the value `tensor` of a variable was read."""
 
     def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
-        """The results of a call of a traced function (`runtime.function.concrete`) that is to be recorded; None if it
-        need not be, and has not run."""
+        """The results of a call of a traced function (`runtime.function.concrete`), if it has to be recorded; None
+        otherwise, without running it."""
 
 
 recorders: Final[dict[int, tuple[Recorder, ...]]] = {}
-"""By thread, those that record there, the last opened last; and for `EVERYWHERE` those that record in all. Where nobody
-does there is no thread in it."""
+"""By thread: its recorders, the last opened last; under `EVERYWHERE` those for all threads. Threads without recorders
+are not in it."""
 EVERYWHERE: Final = 0
 
 
 def recording() -> tuple[Recorder, ...]:
-    """Who records in this thread."""
+    """The recorders of this thread."""
     own = recorders.get(threading.get_ident(), ())
     return (*recorders[EVERYWHERE], *own) if EVERYWHERE in recorders else own
 
@@ -41,19 +42,19 @@ def recording() -> tuple[Recorder, ...]:
 def record(
     op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: Any, params: Mapping[str, Any],
 ) -> None:
-    """Tell who records in this thread."""
+    """Notify this thread's recorders of an op."""
     for recorder in recording():
         recorder.computed(op, inputs, arrays, outputs if isinstance(outputs, tuple) else (outputs,), params)
 
 
 def record_read(variable: Any, tensor: Any) -> None:
-    """Tell who records in this thread of the value of a variable."""
+    """Notify this thread's recorders of a read of a variable."""
     for recorder in recording():
         recorder.read(variable, tensor)
 
 
 def record_call(function: Any, leaves: Sequence[Any]) -> list[Any] | None:
-    """The results of a call, if somebody in this thread records it."""
+    """The results of a call, if a recorder of this thread records it; else None."""
     for recorder in reversed(recording()):
         results = recorder.called(function, leaves)
         if results is not None:

@@ -1,4 +1,4 @@
-"""Tensors: `EagerTensor` has its value, `GraphTensor` stands for a value of a graph.
+"""Tensors: an `EagerTensor` has a value, a `GraphTensor` stands for a value of a graph.
 
 Operators call functions of `OPERATIONS`.
 """
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 class _Indices(threading.local):
-    """Whether Python has asked for a graph tensor as an index: `runtime.staging.control.loops` stages the lists that it
-    may be for."""
+    """Whether Python has asked for a graph tensor as an index: `runtime.staging.control.loops` then stages the lists
+    that it may index."""
 
     asked: bool = False
 
@@ -56,7 +56,7 @@ def _fixed(done: str, remedy: str) -> Exception:
 
 
 def _is_operand(x: Any) -> bool:
-    """Whether a tensor's operator takes `x`; else Python asks the other operand, and may raise TypeError."""
+    """Whether a tensor's operator accepts `x`; if not, Python tries the other operand, and may raise TypeError."""
     return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
 
 
@@ -80,7 +80,7 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
 
 
 def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
-    """As `_binary` or `_reflected`, but that bools are numbers beside numbers."""
+    """As `_binary` or `_reflected`, where bools are numbers beside numbers."""
 
     def operator(self: Tensor, other: Any) -> Any:
         cls = type(other)
@@ -100,7 +100,7 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]
 
 
 def _is_bools(x: Any) -> bool:
-    """Whether an operand that is no tensor is a bool, or stands for bools, as a variable may."""
+    """Whether an operand that is not a tensor is a bool, or has dtype bool, as a variable may."""
     return x is True or x is False or (backend_of(x) is not None and getattr(x, "dtype", None) is bool_)
 
 
@@ -124,7 +124,7 @@ def _unary(name: str) -> Callable[[Tensor], Any]:
 
 
 def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
-    """`x += y` and the like, which change an array for all who have it; else Python asks for `x + y`."""
+    """`x += y` and the like, which change an array for all its aliases; for tensors Python falls back to `x + y`."""
 
     def operator(self: GraphTensor, other: Any) -> Any:
         if not self.memory or isinstance(other, (list, tuple)):
@@ -138,7 +138,7 @@ _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
 class Reference(Generic[T]):
-    """A hashable reference to an object that is not hashable: what `Tensor.ref()` gives (`tf.Tensor.ref`)."""
+    """A hashable reference to an unhashable object: the result of `Tensor.ref()` (`tf.Tensor.ref`)."""
 
     __slots__ = ("__weakref__", "_object")
 
@@ -163,9 +163,9 @@ class Tensor:
 
     __slots__ = ("__weakref__",)
 
-    __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` is the tensor's affair
+    __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` calls the tensor's operator
 
-    if TYPE_CHECKING:  # what eager tensors have, and graph tensors refuse with a clear error
+    if TYPE_CHECKING:  # what eager tensors have; graph tensors refuse it with a clear error
 
         def numpy(self) -> Any: ...
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
@@ -198,7 +198,7 @@ class Tensor:
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Tell what is known of the shape from elsewhere. ValueError if it contradicts what is known."""
+        """Declare what else is known of the shape. ValueError if it contradicts what is known."""
         self.shape.assert_is_compatible_with(shape)
 
     def ref(self) -> Reference[Tensor]:
@@ -284,7 +284,7 @@ _OPERANDS: Final = (*_ARRAYS, list, tuple)
 
 
 class EagerTensor(Tensor):
-    """A tensor that has its value: a read-only NumPy array, which it does not copy."""
+    """A tensor with a value: a read-only NumPy array, which is not copied."""
 
     __slots__ = ("_array",)
 
@@ -303,7 +303,7 @@ class EagerTensor(Tensor):
 
     @classmethod
     def own(cls, array: Any) -> EagerTensor:
-        """Wrap the result of a kernel, which nobody else writes to: no view, no check."""
+        """Wrap the result of a kernel, which nothing else writes to: without a view or a check."""
         self = object.__new__(cls)
         array = np.asarray(array)
         array.setflags(write=False)
@@ -367,7 +367,7 @@ class EagerTensor(Tensor):
         return complex(self._item("complex"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        """A number of digits gives a tensor; none gives what it does in Python and in converted code: an int."""
+        """With a number of digits a tensor; without, an int, as in Python and in converted code."""
         if ndigits is None and self.dtype.is_floating:
             return round(self._item("int"))
         return super().__round__(ndigits)
@@ -383,7 +383,7 @@ class EagerTensor(Tensor):
         return int(self._array)
 
     def __hash__(self) -> int:
-        """While functions run eagerly, a scalar is the key of a dict that its value is, as in a graph."""
+        """While functions run eagerly, a scalar hashes as its value, to be a key of a dict as in a graph."""
         if not settings.run_eagerly or self._array.ndim:
             return super().__hash__()
         number = self._array[()]
@@ -410,7 +410,7 @@ class GraphTensor(Tensor):
     def __init__(self, value: Value) -> None:
         self.value = value
         self.memory: tuple[tuple[Any, int], ...] = ()
-        """What memory it would be in as a NumPy array, and the versions of that (`runtime.core.array_writes`)."""
+        """The memory that it would occupy as a NumPy array, with versions (`runtime.core.array_writes`)."""
 
     @property
     def type(self) -> TensorType:
@@ -444,7 +444,7 @@ class GraphTensor(Tensor):
 
     def _refuse_format(self) -> NoReturn:
         OPERATIONS.check_reach(self)
-        raise _located(UnimplementedError(  # for Python, a TypeError would say that this is no number
+        raise _located(UnimplementedError(  # with a TypeError Python would say that this is not a number
             f"a tensor cannot be a number of a text with % here: {self!r} has no value while its function is traced",
             remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
 
@@ -543,7 +543,7 @@ class GraphTensor(Tensor):
         return (self[i] for i in range(shape[0]))
 
     def __text__(self, spec: str) -> Text:
-        """The text of the value in converted code, where it is known when the graph runs."""
+        """The text of the value in converted code, which is known when the graph runs."""
         return Text.of(self.value, spec)
 
     def __format__(self, spec: str) -> str:
@@ -565,7 +565,7 @@ for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
 
 
 class EagerList:
-    """A growable list outside of graphs: the value of a ListType, as `apply` takes and gives it."""
+    """A growable list outside of graphs: the value of a ListType, which `apply` accepts and returns."""
 
     __slots__ = ("items", "type")
 
@@ -582,8 +582,7 @@ class GraphList:
     def __init__(self, value: Value) -> None:
         self.value = value
         self.memory: tuple[tuple[Any, int], ...] = ()
-        """What memory its elements would be in as NumPy arrays, and the versions of that
-        (`runtime.core.array_writes`)."""
+        """The memory that its elements would occupy as NumPy arrays, with versions (`runtime.core.array_writes`)."""
 
     @property
     def type(self) -> ListType:

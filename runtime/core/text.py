@@ -1,8 +1,8 @@
 """Text with values that are known only when the graph runs.
 
-`Text` is a sequence of fixed pieces with formatted values of the graph between them. The operators of converted code
-that put text together make it (`runtime.core.formatting`); an effect with a message, such as `print`, an assertion or a
-`raise`, takes its template and values, and `Template.render` puts the arrays in.
+`Text` is a sequence of fixed pieces with formatted values of the graph in between. The formatting operators of
+converted code make it (`runtime.core.formatting`). An effect with a message, such as `print`, an assertion or a
+`raise`, takes its template and values; `Template.render` inserts the arrays.
 """
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ REPR: Final = "!repr"
 _TEXT: Final = "!text"
 _QUOTED: Final = "!quoted"
 _TEXTS: Final = (_TEXT, _QUOTED)
-"""The specs for a text in UTF-8, and for `repr` of it."""
+"""The specs for text in UTF-8, and for its `repr`."""
 ITEM: Final = "!r"
-"""The spec for an item of a container that is printed: a scalar as Python's number, an array by `repr`."""
+"""The spec for an item of a container: a scalar as Python's number, an array by `repr`."""
 ITEMS: Final = "!items"
 """The spec for the items of a list, without the brackets around them."""
 SPECS: Final = frozenset({STR, REPR, ITEM, ITEMS, *_TEXTS})
-"""No spec of the user's is one of these."""
+"""No format spec of a user equals one of these."""
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 
 
 # Arrays
 
 def show(x: Any, spec: str = "") -> str:
-    """An array, or the sequence of arrays of a list, as Python formats the plain value.
+    """An array, or the sequence of arrays of a list, as Python formats the corresponding value.
 
     The spec `!r` is for elements of containers: arrays by `repr`.
     """
@@ -59,20 +59,20 @@ def show(x: Any, spec: str = "") -> str:
 
 
 def _python_number(x: Any, spec: str) -> Any:
-    """A scalar as a Python number, which shows no more digits than its dtype has."""
+    """A scalar as a Python number, with no more digits than its dtype has."""
     if x.dtype.kind not in "fc" or spec[-1:] in _FLOAT_TYPES:
         return x.item()
     return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))
 
 
 def repr_of(x: Any) -> str:
-    """An array as `repr` shows a tensor."""
+    """An array as `repr` of a tensor shows it."""
     text = str(x) if not x.ndim else repr(x)
     return f"<rt.Tensor: shape={x.shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
 
 
 def show_tensor(x: Any) -> str:
-    """An array as `str` shows a tensor; a list as Python shows the plain values."""
+    """An array as `str` of a tensor shows it; a list as Python shows the corresponding values."""
     if not hasattr(x, "dtype"):
         return show(x)
     return f"rt.Tensor({x!s}, shape={x.shape}, dtype={dtype_of(x).name})"
@@ -82,9 +82,9 @@ def show_tensor(x: Any) -> str:
 
 @dataclass(frozen=True)
 class Hole:
-    """Where an operand's text goes: by `format` with `spec`, or as the constants above say.
+    """The place of an operand's text, formatted by `format` with `spec`, or as the constants above say.
 
-    `optional`: the next operand tells whether there is a value; else it is None.
+    `optional`: the next operand tells whether there is a value; without, it is None.
     """
 
     spec: str
@@ -111,7 +111,7 @@ class Template:
 
     @property
     def is_text_alone(self) -> bool:
-        """Whether it is the text that one value holds, and nothing else."""
+        """Whether it consists of the text of one value only."""
         return self.pieces == ("", "") and self.holes[0].spec == _TEXT
 
     def render(self, arrays: Iterable[Any], show: Show = show) -> str:
@@ -128,7 +128,7 @@ class Template:
 
 
 class Text(Message):
-    """Text with values of the graph that is traced. What would look into it is an error."""
+    """Text with values of the graph that is traced. Operations that need its characters raise an error."""
 
     __slots__ = ("template", "values")
 
@@ -139,16 +139,16 @@ class Text(Message):
 
     @classmethod
     def of(cls, value: Value, spec: str = "", present: Value | None = None) -> Text:
-        """`format(x, spec)` of a value; of None where the bool scalar `present` is false."""
+        """`format(x, spec)` of a value, or of None where the bool scalar `present` is false."""
         type = value.type
         if spec in (STR, REPR) and isinstance(type, TensorType) and type.weak and not type.shape:
-            spec = ""  # it stands for a Python number
+            spec = ""  # it is a Python number
         hole = Hole(spec, present is not None)
         return cls(Template(("", ""), (hole,)), (value,) if present is None else (value, present))
 
     @classmethod
     def held(cls, value: Value) -> Text:
-        """The text that the value holds in UTF-8."""
+        """The text that the value contains in UTF-8."""
         return cls.of(value, _TEXT)
 
     def same(self, other: Any) -> bool:
@@ -158,11 +158,11 @@ class Text(Message):
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether only the graph knows if there is any text."""
+        """Whether only the graph knows if the text is empty."""
         return not any(self.template.pieces) and all(hole.spec == _TEXT for hole in self.template.holes)
 
     def __text__(self, spec: str) -> Any:
-        """What `format` gives of the text; for STR the text itself, for REPR it in quotes."""
+        """The result of `format` for the text: for STR the text itself, for REPR in quotes."""
         self._check_graph()
         if spec in (STR, ""):
             return self
@@ -177,7 +177,7 @@ class Text(Message):
         if template.is_text_alone:
             return Text(Template(template.pieces, (Hole(_QUOTED),)), self.values)
         if any(hole.spec in _TEXTS for hole in template.holes):
-            self.refuse()  # the quotes depend on it
+            self.refuse()  # the choice of quotes depends on it
         quote = repr("".join(template.pieces))[0]
         other = "'" if quote == '"' else '"'
         first, *rest = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the quotes of the whole
@@ -185,7 +185,7 @@ class Text(Message):
         return Text(Template((quote + first, *rest), template.holes), self.values)
 
     def ascii(self) -> Text:
-        """What `ascii` gives of what has this `repr`."""
+        """The result of `ascii` for an object with this `repr`."""
         if any(hole.spec in _TEXTS for hole in self.template.holes):
             self.refuse()
         pieces = tuple([piece.encode("ascii", "backslashreplace").decode() for piece in self.template.pieces])
@@ -228,7 +228,7 @@ class Text(Message):
         return self
 
     def _check_graph(self) -> None:
-        """StagingError where no graph is made: there this is in the place of the text."""
+        """StagingError if no graph is being traced, where the text is a placeholder."""
         if ambient.backend is None:
             raise staging_error(
                 "this text has the value of a tensor of a function that was traced: it was kept somewhere outside of "
@@ -254,7 +254,7 @@ class Text(Message):
 
 
 def concat_text(parts: Iterable[Any]) -> Any:
-    """Texts one after the other: a `str` if none of them has values of the graph. TypeError for what is no text."""
+    """The concatenation of texts: a `str` if none has values of the graph. TypeError for other types."""
     pieces, holes, values = [""], list[Hole](), list[Any]()
     for part in parts:
         if isinstance(part, Text):

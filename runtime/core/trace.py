@@ -1,6 +1,6 @@
-"""Where ops are applied: at once on values, or into the graph that is being traced.
+"""Applying ops: at once to values, or into the graph that is being traced.
 
-`apply` is the one way to apply an op. `tracing(graph)` makes `graph` the current one of this thread.
+`apply` is the one way to apply an op. `tracing(graph)` makes `graph` the current graph of this thread.
 """
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ NOW: Final = object()
 
 
 class Watcher(Protocol):
-    """Who wants to know where a graph may raise."""
+    """Is notified where a graph may raise."""
 
     def before(self, graph: Graph, errors: Errors) -> None:
-        """A node is about to come into `graph` that may raise `errors`. With no errors: what was done before a node may
-        not be the last that was done when the graph runs."""
+        """Called before a node that may raise `errors` is added to `graph`. Without errors: what was done before a node
+        may not be the last that was done when the graph runs."""
 
     def left_by(self, error: BaseException | None) -> None:
-        """Code that is traced has raised `error`, or (None) a body has come to its end. What becomes a node because of
-        that does so after the bodies are left: while `raising`."""
+        """Called when traced code has raised `error`, or (None) a body has ended. Nodes added because of that are added
+        after the bodies are left, inside `raising`."""
 
 
 class _State(threading.local):
@@ -64,7 +64,7 @@ class _State(threading.local):
 
 _state: Final = of_trace(_State())
 open_traces: Final[dict[int, None]] = {}
-"""The threads that trace, and records that are open: where there is none, a call need not ask for its own."""
+"""The threads that trace, and open recorders: if empty, a call need not look for its own."""
 
 
 def current_graph() -> Graph | None:
@@ -73,7 +73,8 @@ def current_graph() -> Graph | None:
 
 
 class watching(AbstractContextManager[None]):
-    """Tell `watcher` what may raise in graphs that are traced; with None, tell nobody: they run at another time."""
+    """Notify `watcher` of the errors of graphs traced inside; with None, notify nobody, since they run at another
+    time."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self.watcher = watcher
@@ -87,8 +88,8 @@ class watching(AbstractContextManager[None]):
 
 
 class raising(AbstractContextManager[None]):
-    """While what becomes a node is due to `error`, which code that is traced has raised, or (None) to the end of a
-    body, and not to what is traced now."""
+    """Declare that nodes added inside are due to `error`, which traced code has raised, or (None) to the end of a
+    body."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
@@ -101,17 +102,17 @@ class raising(AbstractContextManager[None]):
 
     @staticmethod
     def cause() -> object:
-        """That error or None; else NOW."""
+        """That error or None; NOW outside of `raising`."""
         return _state.raising
 
 
 def is_watched() -> bool:
-    """Whether somebody wants to know what may raise."""
+    """Whether there is a watcher."""
     return bool(_state.watchers)
 
 
 def announce_errors(graph: Graph, errors: Errors) -> None:
-    """Tell the watchers that `graph`, which is being traced, may raise here."""
+    """Notify the watchers that `graph`, which is being traced, may raise here."""
     watchers, _state.watchers = _state.watchers, ()
     try:
         for watcher in watchers:
@@ -121,14 +122,14 @@ def announce_errors(graph: Graph, errors: Errors) -> None:
 
 
 def tell_watchers(error: BaseException | None) -> None:
-    """Tell the watchers that code that is traced has raised `error`, or (None) that a body has come to its end."""
+    """Notify the watchers that traced code has raised `error`, or (None) that a body has ended."""
     for watcher in _state.watchers:
         watcher.left_by(error)
 
 
 class tracing(AbstractContextManager[Graph | None]):
-    """Make `graph` the current graph of this thread; None lifts out of all graphs. `backend` stages the control flow of
-    converted code meanwhile; a graph within a graph has that of the outer one."""
+    """Make `graph` the current graph of this thread; None suspends all graphs. `backend` stages the control flow of
+    converted code meanwhile; a nested graph has that of the enclosing one."""
 
     def __init__(self, graph: Graph | None, backend: Backend | None = None) -> None:
         self.graph = graph
@@ -153,7 +154,7 @@ at_end(lambda: open_traces.pop(threading.get_ident(), None))
 
 
 def init_scope() -> tracing:
-    """Lift out of all graphs: ops inside compute at once (`tf.init_scope`)."""
+    """Suspend all graphs: ops inside compute at once (`tf.init_scope`)."""
     return tracing(None)
 
 
@@ -162,9 +163,9 @@ def init_scope() -> tracing:
 def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
-    Weak is what holds only Python numbers: int is int32 (int64 or uint64 if too big), float is float32 with all bits
-    of a float64 (see `Weak`), complex is complex128; with `dtype` they take that. NumPy values keep their dtype, and
-    are copied. ValueError for what is no array, DTypeError for what does not fit `dtype`.
+    Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
+    all bits of a float64 (see `Weak`), complex is complex128; they adapt to `dtype`. NumPy values keep their dtype, and
+    are copied. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
     """
     weak: Weak = False
     if isinstance(value, EagerTensor):
@@ -225,7 +226,7 @@ def _python_array(value: Any) -> tuple[Array, Weak]:
 
 
 def _plain(value: Any) -> Any:
-    """A nested list: eager tensors as arrays."""
+    """A nested list with eager tensors as arrays."""
     if isinstance(value, EagerTensor):
         return value._array
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -258,7 +259,7 @@ def _short(value: Any) -> str:
 
 
 def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
-    """A weak array as `dtype`, which stays weak or not."""
+    """A weak array as `dtype`, weak or not."""
     return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
 
 
@@ -282,9 +283,9 @@ def adapt(array: Array, dtype: DType) -> Array:
 
 
 def _convert(value: Any) -> Any:
-    """A tensor for what says how it becomes one, or is a list with tensors in it; else `value` itself."""
+    """A tensor for an object that defines how it becomes one, or a list that contains tensors; else `value` itself."""
     to_tensor = getattr(type(value), "__tensor__", None)
-    if to_tensor is not None:  # also a tensor that may be unbound, which is checked here
+    if to_tensor is not None:  # includes tensors that may be unbound, which is checked here
         return to_tensor(value)
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value
@@ -305,8 +306,8 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
-    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
-    numbers take if they can. ValueError for what is no array.
+    With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers adapt
+    to `dtype_hint` if they can. ValueError for what is not an array.
     """
     try:
         return _to_tensor(value, dtype, dtype_hint, name)
@@ -351,7 +352,7 @@ def _constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -
 # Values of the graph.
 
 def wrap(value: Value) -> GraphTensor | GraphList:
-    """What stands for `value` in code that is being traced."""
+    """The tensor or list that stands for `value` in traced code."""
     return GraphList(value) if isinstance(value.type, ListType) else GraphTensor(value)
 
 
@@ -413,7 +414,7 @@ def set_outputs(graph: Graph, outputs: Iterable[Any]) -> None:
 
 
 def hint(x: Any, name: str) -> None:
-    """Call the value `name` in print, unless it has a name or is eager."""
+    """Name the value `name` in print, unless it has a name or is eager."""
     if isinstance(x, (GraphTensor, GraphList)) and x.value.hint is None:
         x.value.hint = name
 
@@ -423,9 +424,8 @@ def hint(x: Any, name: str) -> None:
 def apply(op: Op, *inputs: Any, **params: Any) -> Any:
     """Apply `op`: compute at once, or add a node to the current graph.
 
-    Inputs are tensors, lists, or what converts to tensors. Returns a tensor (or list), or a tuple of these
-    where the op's rule gives a tuple. The inputs of an op with sub-graphs are the operands; the captures
-    follow by themselves.
+    Inputs are tensors, lists, or convertible to tensors. Returns a tensor (or list), or a tuple of these where the op's
+    rule gives a tuple. For an op with sub-graphs the inputs are the operands; the captures are added here.
     """
     graph = _state.graph
     try:
@@ -451,7 +451,7 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
         graph.nodes.pop()
         announce_errors(graph, errors)
         graph.nodes.append(node)
-        if node.subgraphs:  # which were traced before, and run after what the watchers did
+        if node.subgraphs:  # they were traced before, and run after what the watchers added
             announce_errors(graph, ())
     if node.subgraphs:
         written_by(node.subgraphs.values())
@@ -467,7 +467,7 @@ def _operand(graph: Graph, x: Any) -> Operand:
 
 
 def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
-    """Bring the weak ones of the operands that must agree to the dtype of all."""
+    """Convert the weak operands among those that must agree to their common dtype."""
     positions = range(len(operands))[op.agree]  # type: ignore[index]
     types: list[TensorType] = []
     for i in positions:
@@ -550,9 +550,9 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:
-    """A Python number in the dtype of the tensors it must agree with: the common case, without detours.
+    """A Python number in the dtype of the tensors it must agree with: the fast path.
 
-    None where that is not plain; then the rules of `promote` and `adapt` decide.
+    None if that is not simple; then the rules of `promote` and `adapt` decide.
     """
     if op.agree is None or i not in range(len(inputs))[op.agree]:
         return None
@@ -573,7 +573,7 @@ def _eager(result: Any, type: Type) -> EagerTensor | EagerList:
 def _infer(
     op: Op, arrays: list[Any], lists: dict[int, ListType], params: dict[str, Any]
 ) -> Type | tuple[Type, ...]:
-    """The result types of an op on arrays: remembered where the params are plain."""
+    """The result types of an op on arrays, cached where the params are hashable."""
     key: Any = None
     if not lists and all(type(param) in _SIMPLE for param in params.values()):
         key = (op, *[(a.dtype, a.shape) for a in arrays], *params.items())

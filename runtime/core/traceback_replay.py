@@ -1,4 +1,4 @@
-"""The user's frames that an error of the graph comes through, as a traceback shows them: with lines and columns."""
+"""The user's frames that an error of the graph passes through, replayed in its traceback with lines and columns."""
 from __future__ import annotations
 
 import ast
@@ -16,8 +16,8 @@ __all__ = ["raise_at", "trail"]
 
 
 def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
-    """The frames from the function that is traced to where an exception was raised; for one that is not raised yet, to
-    the line that is being traced. A body stands for its function."""
+    """The frames from the traced function to where an exception was raised, or, without one, to the line being traced.
+    A body stands for its function."""
     frame: FrameType | None = sys._getframe(1)
     raised: dict[int, tuple[int, int]] = {}
     while traceback is not None:
@@ -34,13 +34,13 @@ def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
                 places.append((Position(code.co_filename, lineno, code.co_name, code, lasti), id(frame) in raised))
             within = is_body(code)
         frame = frame.f_back
-    if frame is None:  # nothing says where the function begins that is traced
+    if frame is None:  # the beginning of the traced function is unknown
         places = [each for each in places if each[1]] or places[:1]
     return tuple([place for place, _ in reversed(places)])
 
 
 class _Place(NamedTuple):
-    """What a frame shows: a function, and what runs there, from a line and column to another."""
+    """What a frame shows: a function, and the span of the expression."""
 
     filename: str
     lineno: int

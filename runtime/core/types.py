@@ -62,7 +62,7 @@ class DType:
         self.name = name
         self.np = np.dtype(name)
         self.as_numpy_dtype = self.np.type
-        self.kind = _KINDS[self.np.kind]  # bool < int < float < complex: what a weak value may adapt to
+        self.kind = _KINDS[self.np.kind]  # bool < int < float < complex: the kinds that a weak value may adapt to
         self.size = self.np.itemsize
         self.is_bool = self.kind == 0
         self.is_integer = self.kind == 1
@@ -78,7 +78,7 @@ class DType:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic is defined: all but bool."""
+        """Whether arithmetic is defined: true except for bool."""
         return self.kind > 0
 
     @property
@@ -187,7 +187,7 @@ def dtype_of(array: Any) -> DType:
 class TensorType:
     """The type of a graph value: dtype and shape (rank known, a dimension may be None).
 
-    `weak`: the value was made of Python scalars alone, so its dtype gives way to that of a tensor it meets.
+    `weak`: the value was made from Python scalars alone, so its dtype adapts to that of a tensor it meets.
     """
 
     dtype: DType
@@ -215,7 +215,7 @@ class TensorType:
         return TensorType(self.dtype, shape, self.weak)
 
     def accepts(self, other: Type) -> bool:
-        """Whether each value of type `other` is also one of this type (weakness aside)."""
+        """Whether every value of type `other` is also one of this type (weakness aside)."""
         return (
             isinstance(other, TensorType)
             and self.dtype is other.dtype
@@ -232,7 +232,7 @@ class TensorType:
 class ListType:
     """The type of a staged growable list: its value is a sequence of arrays, each of type `element`.
 
-    Not `known`: nothing was written yet, so of the element only the dtype counts.
+    Not `known`: nothing has been written yet, so only the dtype of the element counts.
     """
 
     element: TensorType
@@ -253,7 +253,7 @@ Type = TensorType | ListType
 
 
 Weak = bool | DType
-"""Whether a constant is weak; or its dtype, if it is and its array has more bits than that: a Python float's."""
+"""Whether a constant is weak. For a Python float, whose array has more bits than its dtype, that dtype."""
 
 
 def type_of_array(array: Any, weak: Weak = False) -> TensorType:
@@ -262,10 +262,10 @@ def type_of_array(array: Any, weak: Weak = False) -> TensorType:
 
 
 def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType, bool]:
-    """The dtype that all of `types` take, and whether it is weak.
+    """The common dtype of `types`, and whether it is weak.
 
-    Strong dtypes must be the same; a weak one adapts to a strong one of its kind or a wider kind (int, float,
-    complex; bool never changes); weak ones among themselves take the widest. DTypeError otherwise.
+    Strong dtypes must be equal; a weak one adapts to a strong one of its kind or a wider kind (int, float, complex;
+    bool never adapts); weak ones among themselves take the widest. DTypeError otherwise.
     """
     strong: DType | None = None
     weak: DType | None = None
@@ -288,7 +288,7 @@ def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType,
 
 
 def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
-    """The shape that all of `shapes` broadcast to; an unknown dimension counts as one that fits.
+    """The shape that all of `shapes` broadcast to; an unknown dimension is assumed to fit.
 
     ShapeError, with `what` as the subject, if there is none.
     """
@@ -311,13 +311,14 @@ def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
 
 
 MAX_BYTES: Final = 1 << 47
-"""The most that a tensor may have: what a process can address. So sums of a few sizes, and indices, fit 64 bits."""
+"""The maximal size of a tensor in bytes: what a process can address. So sums of a few sizes, and indices, fit 64
+bits."""
 
 
 def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:
-    """OutOfMemoryError, with `what` as the subject, if no tensor can have this shape and dtype.
+    """OutOfMemoryError, with `what` as the subject, if a tensor of this shape and dtype would exceed the maximal size.
 
-    An empty one cannot have it either if its other dimensions are too large, as in NumPy.
+    As in NumPy, this includes empty tensors whose other dimensions are too large.
     """
     sizes = tuple(shape)
     if math.prod([max(size, 1) for size in sizes], start=dtype.size) > MAX_BYTES:
@@ -336,8 +337,8 @@ def join_shapes(a: Shape, b: Shape) -> Shape | None:
 
 
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
-    """The most specific type that allows values of both, or None: dimensions that differ become unknown, ranks and
-    dtypes have to be the same. If it `adapts`, a weak dtype gives way to another as `promote` has it."""
+    """The most specific type that includes values of both, or None: differing dimensions become unknown; ranks and
+    dtypes must be equal. If it `adapts`, a weak dtype adapts to the other as in `promote`."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
             return None
@@ -518,7 +519,7 @@ def _dimension(dim: Any) -> int | None:
 
 
 class TensorSpec:
-    """What a tensor is: shape, dtype and perhaps a name (`tf.TensorSpec`)."""
+    """The shape, dtype and optional name of a tensor (`tf.TensorSpec`)."""
 
     __slots__ = ("dtype", "name", "shape")
 
@@ -544,7 +545,7 @@ class TensorSpec:
         return TensorType(self.dtype, tuple(self.shape))
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor (or some tensor of a spec) fits: same dtype and a compatible shape."""
+        """Whether a tensor (or some tensor of a spec) fits: equal dtype and a compatible shape."""
         return (self.dtype is as_dtype(spec_or_tensor.dtype)
                 and self.shape.is_compatible_with(spec_or_tensor.shape))
 
