@@ -35,7 +35,7 @@ class unwritable(AbstractContextManager[None]):
     def __enter__(self) -> None:
         _trace.locked = (*_trace.locked, self)
         with _lock:
-            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view can be made writable only after its base
+            for array in sorted(self.arrays, key=_depth, reverse=True):  # a view is writable only if its base is
                 if id(array) in _unwritable or _can_be_put_back(array, _unwritable):
                     _unwritable.setdefault(id(array), (array, set()))[1].add(self)
                     array.flags.writeable = False
