@@ -1,1 +1,1 @@
-"""The ops, by family; `op_makers` has the makers. Importing a family's file registers its ops."""
+"""The ops, by family; `op_makers` has the functions that make them. Importing a family's file registers its ops."""

@@ -1,4 +1,4 @@
-"""Complex numbers: making them, and their parts."""
+"""Complex numbers: construction, and their parts."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _conj = unary("conj", np.conj, COMPLEX, doc="The complex conjugate.")
 def _complex_kernel(real: Any, imag: Any) -> Any:
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
-    out.real, out.imag = real, imag  # not added up: infinity times i is NaN + infinity·i
+    out.real, out.imag = real, imag  # not by addition: infinity times i is NaN + infinity·i
     return out
 
 
@@ -44,30 +44,30 @@ COMPLEX_OP = Op("complex", _complex_kernel, _complex_rule, agree=slice(0, 2), sa
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """real + imag·i, of float32 complex64, of float64 complex128 (`tf.complex`)."""
+    """real + imag·i: complex64 for float32, complex128 for float64 (`tf.complex`)."""
     return named(apply_one(COMPLEX_OP, real, imag), name)
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part; a real tensor is its own (`tf.math.real`)."""
+    """The real part; a real tensor is returned unchanged (`tf.math.real`)."""
     x = convert_to_tensor(input)
     return _real(x, name) if x.dtype.is_complex else x
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary part; of a real tensor 0 (`tf.math.imag`)."""
+    """The imaginary part, 0 for a real tensor (`tf.math.imag`)."""
     x = convert_to_tensor(input)
     return _imag(x, name) if x.dtype.is_complex else subtract(x, x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; a real tensor is its own (`tf.math.conj`)."""
+    """The complex conjugate; a real tensor is returned unchanged (`tf.math.conj`)."""
     x = convert_to_tensor(x)
     return _conj(x, name) if x.dtype.is_complex else x
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """The argument: atan2(imag, real); of a real number 0 or pi (`tf.math.angle`)."""
+    """The argument: atan2(imag, real); 0 or pi for a real number (`tf.math.angle`)."""
     x = convert_to_tensor(input)
     if x.dtype.is_complex:
         return atan2(_imag(x), _real(x), name)

@@ -1,4 +1,4 @@
-"""Putting tensors together, taking them apart, and repeating and reordering what is in them."""
+"""Concatenating, splitting, padding, repeating and reordering tensors."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -71,9 +71,9 @@ CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), sa
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Tensors of one dtype, one after another along `axis` (`tf.concat`). ShapeError if other axes differ.
+    """Tensors of one dtype concatenated along `axis` (`tf.concat`). ShapeError if the other axes differ.
 
-    Of a list that a staged loop made, the elements along another axis than the first have one shape.
+    The elements of a list that a staged loop made must have one shape, unless `axis` is 0.
     """
     held = values[0] if has_staged_items(values) else values
     leaves: Sequence[Any] = held.__leaves__() if hasattr(type(held), "__leaves__") else ()
@@ -150,7 +150,7 @@ SPLIT: Final = Op("split", _split_kernel, _split_rule, samples=_split_samples,
 
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
           ) -> list[Tensor]:
-    """Parts along `axis`: a number of equal ones, or of the given sizes, one of them perhaps -1 (`tf.split`)."""
+    """Parts along `axis`: a number of equal ones, or of the given sizes, of which one may be -1 (`tf.split`)."""
     x = convert_to_tensor(value)
     place = axis_of("split", axis, x.ndim)
     sections: int | Sections
@@ -168,7 +168,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
 
 def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str | None = None) -> list[Tensor]:
-    """The slices along `axis`, which is dropped (`tf.unstack`). `num`: their number, if it is not known."""
+    """The slices along `axis`, which is dropped (`tf.unstack`). `num`: their number, if the size is unknown."""
     x = convert_to_tensor(value)
     place = axis_of("unstack", axis, x.ndim)
     size = x.type.shape[place]
@@ -234,7 +234,7 @@ PAD: Final = Op("pad", _pad_kernel, _pad_rule, agree=slice(0, 2), samples=_pad_s
 
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
         ) -> Tensor:
-    """Elements added before and after each axis, as many as `paddings` (int[rank, 2]) says (`tf.pad`).
+    """The tensor with elements added before and after each axis, as many as `paddings` (int[rank, 2]) says (`tf.pad`).
 
     `mode`: CONSTANT, REFLECT or SYMMETRIC.
     """
@@ -301,7 +301,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         if not counts.dtype.is_unsigned:
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
         most = convert_to_tensor(MAX_BYTES, int64)
-        ends = cumsum(minimum(saturate_cast(counts, int64), most))  # which is negative before it can wrap twice
+        ends = cumsum(minimum(saturate_cast(counts, int64), most))  # a sum becomes negative before it can wrap twice
         raise_unless(reduce_all(logical_and(greater_equal(ends, 0), less_equal(ends, most))), OutOfMemoryError(
             "the result of repeat would have more than 2**47 elements along its axis, which no tensor has"))
         return gather(x, searchsorted(ends, range_(ends[-1]), side="right"), axis=place, name=name)
@@ -314,9 +314,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved by `shift` along `axis`, those at the end to the start (`tf.roll`).
+    """The elements shifted by `shift` along `axis`, those beyond the end to the start (`tf.roll`).
 
-    Each is an int, or a list or tensor of as many: a `shift` may be known only when the graph runs.
+    Each is an int, or a list or tensor of as many; a `shift` may be a tensor known only when the graph runs.
     """
     x = convert_to_tensor(input)
     places = static_ints("the axis of roll", axis)

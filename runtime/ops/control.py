@@ -1,7 +1,7 @@
 """The ops of control flow, whose params are graphs: `cond`, `while_loop`, `reduce`; and `undefined`.
 
-State goes in as operands and comes out as results, so a lowering sees counted loops and phi nodes. The types of
-a loop's state are those of its body's inputs: each operand and each result of the body is accepted by them.
+State is passed in as operands and out as results, so a lowering sees counted loops and phi nodes. The types of a loop's
+state are those of its body's inputs: they accept each operand and each result of the body.
 """
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 # while_loop([limit,] *state; test, body)
 
 SAVED: Final = "saved"
-"""How the hints begin of lists to which loops append what a backward pass needs of each iteration."""
+"""Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
 Checkpoint = int | str | None
-"""Derivatives save the state of every so many iterations of a loop, or "sqrt" of their number. The flag `again` is that
-of a loop which they run again instead of saving anything of it."""
+"""Derivatives save the state of every k-th iteration of a loop, for an int k, or "sqrt" for the square root of their
+number. The flag `again` marks a loop that they recompute instead of saving anything of it."""
 
 
 def _while_kernel(
@@ -112,7 +112,7 @@ WHILE_LOOP: Final = Op(
 # reduce(length, *state; body[, test]) or reduce(*sources, *state; body[, test])
 
 class Streaming(Protocol):
-    """What yields the elements of a streaming `reduce`: for each, a tuple of arrays."""
+    """The source of the elements of a streaming `reduce`, each a tuple of arrays."""
 
     def stream(self, sources: Sequence[Any]) -> Iterator[tuple[Any, ...]]: ...
 
@@ -183,7 +183,7 @@ CUSTOM_GRADIENT: Final = Op(
         "to cotangents of arguments.")
 
 
-# undefined(): what a variable holds while it is unbound, and a branch's result after it raised.
+# undefined(): the value of an unbound variable, and of a branch's result after it raised.
 
 def _undefined_kernel(*, type: Type) -> Any:
     if isinstance(type, ListType):

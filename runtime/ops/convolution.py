@@ -1,16 +1,16 @@
-"""Convolution, and what it is the derivative of.
+"""Convolutions, which are derivatives of one sum.
 
-One sum defines it: of images x [n, *sizes, c], filters [*window, c / groups, f] and y [n, *counts, f],
+For images x [n, *sizes, c], filters [*window, c / groups, f] and y [n, *counts, f], let
 
     S = sum of x[n, p * stride + k * dilation - before, c] * filters[k, c, f] * y[n, p, f]
 
 over all indices of filters and y, where x is 0 outside of its elements (times inf, such a 0 is NaN). Filters that take
-fewer channels than x has are for groups of channels: the g-th part of the features is made of the g-th group. `conv` is
-S's derivative by y, `conv_input` that by x (a transposed convolution, which adds nothing beyond the ends of y), and
-`conv_filters` that by the filters. So a gradient of any of the three is one of the other two, of any order. All three
-take the same params; the "SAME" of `padding` is that of the sizes of x.
+fewer channels than x has are for groups of channels: the g-th part of the features is computed from the g-th group.
+`conv` is the derivative of S by y, `conv_input` that by x (a transposed convolution, which adds nothing beyond the ends
+of y), and `conv_filters` that by the filters. So a gradient of any of the three is one of the other two, to any order.
+All three take the same params; the "SAME" of `padding` is that of the sizes of x.
 
-In what order products are added up is not said; those of float16 are added up in float32.
+The order in which products are added is unspecified; float16 is accumulated in float32.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 def _related(x: Shape, filters: Shape, out: Shape | None, *, strides: tuple[int, ...], padding: Padding,
              dilations: tuple[int, ...]) -> tuple[Shape, Shape, Shape]:
-    """The shapes of x, filters and y with what follows for each from the others. ShapeError if they do not fit."""
+    """The shapes of x, filters and y, each completed by what follows from the others. ShapeError if they do not fit."""
     rank = len(strides)
     if len(x) != rank + 2 or len(filters) != rank + 2 or (out is not None and len(out) != rank + 2):
         raise ShapeError(f"a convolution along {rank} axes takes tensors of rank {rank + 2}, not {shape_text(x)} "
@@ -81,7 +81,7 @@ def _checked(*xs: TensorType) -> None:
 
 
 def _errors(node: Any) -> Errors:
-    """None where all shapes are known."""
+    """No errors if all shapes are known."""
     known = all(None not in value.type.shape for value in node.operands)
     return () if known and len(node.operands) == 2 else (ShapeError,)
 
@@ -122,14 +122,14 @@ class _Run:
 
     @property
     def within(self) -> tuple[slice, ...]:
-        """Where x is in it."""
+        """The index of x in its padded form."""
         return (slice(None), *[slice(a, a + b) for a, b in zip(self.before, self.x[1:-1], strict=True)])
 
     def view(self, padded: Any) -> Any:
         return sliding_windows.view(padded, self.out[1:-1], self.window, self.strides, self.dilations)
 
     def blocks(self) -> Iterable[tuple[slice, slice]]:
-        """Parts of y whose windows fit the cache, or nearly."""
+        """Parts of y whose windows approximately fit the cache."""
         taken = int(np.prod(self.out[2:-1])) * int(np.prod(self.window)) * self.x[-1] * self.sums.itemsize
         return sliding_windows.blocks(self.out[0], self.out[1], taken)
 
@@ -140,17 +140,17 @@ class _Run:
             yield (..., slice(g * channels, (g + 1) * channels)), (..., slice(g * features, (g + 1) * features))
 
     def each(self) -> Iterable[tuple[Any, Any]]:
-        """The places in a window: in the view of windows, and in the filters."""
+        """The positions in a window: as indices of the view of windows, and of the filters."""
         for place in np.ndindex(self.window):
             yield (slice(None),) * (len(self.window) + 1) + place, place
 
     def apart(self, x: Any) -> Any:
-        """Features by the channel that they come from."""
+        """Features grouped by their channel."""
         return x.reshape(*x.shape[:-1], self.x[-1], self.out[-1] // max(self.x[-1], 1))
 
 
 def _matrix(x: Any) -> Any:
-    """All but the last axis as one."""
+    """A matrix of all axes but the last as rows."""
     return x.reshape(-1, x.shape[-1])
 
 
@@ -264,7 +264,7 @@ _CASES: Final[tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...
 
 
 def _cases(rng: np.random.Generator) -> Iterable[tuple[Any, Any, Any, dict[str, Any]]]:
-    """Images, filters, and a y of the shape that they give."""
+    """Images, filters, and a y of the resulting shape."""
     for x, filters, given in _CASES:
         params = {"dilations": (1,) * len(given["strides"]), **given}
         _, _, out = _related(x, filters, None, **params)
@@ -273,7 +273,7 @@ def _cases(rng: np.random.Generator) -> Iterable[tuple[Any, Any, Any, dict[str, 
 
 
 def _asking(sample: tuple[Any, Any], shape: tuple[int, ...], params: dict[str, Any]) -> Iterable[Sample]:
-    """Samples that know the shape of their result, or one size of it."""
+    """Samples whose params give the shape of the result, or one size of it."""
     yield sample, {"dims": shape, **params}
     if sample[0].dtype == np.float32 and params["padding"] == "SAME":
         yield (*sample, np.array(shape, np.int32)), {"dims": (shape[0], *[None] * (len(shape) - 1)), **params}
@@ -341,7 +341,7 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
 
 
 def _depthwise(op: str, filter: Tensor, channels: Any) -> Tensor:
-    """Filters [h, w, c, m] as those of c groups, where images have `channels`."""
+    """Filters [h, w, c, m] as those of c groups, for images with `channels`."""
     h, w, own, many = dims(filter)
     if isinstance(own, int) and isinstance(channels, int) and own != channels:
         raise ShapeError(f"{op}: {channels} channels of the images differ from the {own} of the filters")
@@ -364,12 +364,12 @@ def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, data_f
 
 def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
                      data_format: str | None = None, dilations: Any = None, name: str | None = None) -> Tensor:
-    """`depthwise_conv2d`, and `conv2d` of that with filters [1, 1, c * m, f] (`tf.nn.separable_conv2d`)."""
+    """`depthwise_conv2d`, followed by `conv2d` with filters [1, 1, c * m, f] (`tf.nn.separable_conv2d`)."""
     each = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(each, pointwise_filter, 1, "VALID", data_format or "NHWC", name=name)
 
 
-# Transposed ones, which are the gradients.
+# Transposed convolutions, which are the gradients.
 
 @located
 def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any,
@@ -379,7 +379,7 @@ def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any,
     plan = sliding_windows.plan(op, rank, strides, padding, data_format, dilations)
     y, _ = plan.inward(images)
     sizes = numbers(f"the output_shape of {op}", output_shape)
-    if len(sizes) == rank:  # those of the spatial axes, as TF takes them, too
+    if len(sizes) == rank:  # those of the spatial axes, which TF accepts, too
         wanted = [dims(y)[0], *sizes, dims(w)[-2]]
     elif len(sizes) == rank + 2:
         wanted = plan.ordered(sizes)
@@ -389,7 +389,7 @@ def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any,
 
 
 def _sized(gradient: Op, a: Tensor, b: Tensor, sizes: Sequence[Any], plan: Plan) -> Tensor:
-    """A gradient of a shape that may be known or not."""
+    """A gradient with a shape that may be known or not."""
     known, operand = shape_argument(plan.op, sizes)
     operands = () if operand is None else (operand,)
     return apply_one(gradient, a, b, *operands, dims=known, **plan.params)

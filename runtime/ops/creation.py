@@ -1,4 +1,4 @@
-"""Making tensors: constants, fills, ranges, identities."""
+"""Creating tensors: constants, fills, ranges, identities."""
 from __future__ import annotations
 
 import builtins
@@ -23,9 +23,9 @@ from runtime.ops.static_arguments import axis_of
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a Python value or array; with `shape` a scalar fills it (`tf.constant`).
+    """A tensor of a Python value or array; with `shape`, a scalar fills it (`tf.constant`).
 
-    Python's int is int32 (int64 if too big), float is float32. ShapeError if the value does not fit `shape`.
+    Python's int is int32 (int64 if too large), float is float32. ShapeError if the value does not fit `shape`.
     """
     x = convert_to_tensor(value, dtype, name=None if name == "Const" else name)
     if shape is None:
@@ -36,7 +36,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape `dims` with `value`, a scalar, everywhere (`tf.fill`)."""
+    """A tensor of shape `dims` filled with the scalar `value` (`tf.fill`)."""
     x = convert_to_tensor(value)
     if x.ndim:
         raise ShapeError(f"fill takes a scalar value, not {x.type}")
@@ -89,7 +89,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 _INT32: Final = 1 << 31
 
 
-_arange: Final[Any] = np.arange  # its stubs want to know the dtype
+_arange: Final[Any] = np.arange  # its stubs require the dtype
 
 
 def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> Any:
@@ -98,7 +98,7 @@ def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> 
     if start.dtype.kind == "f":
         steps = _float_steps(start, limit, delta)
         _check_length(steps, start)
-        if not steps:  # of which NumPy makes one where the quotient underflows
+        if not steps:  # NumPy makes one where the quotient underflows
             return np.empty(0, start.dtype)
         return _arange(start, limit, delta, start.dtype)
     first, step = int(start), int(delta)  # NumPy would count in the dtype, which may overflow, or in floats
@@ -108,19 +108,19 @@ def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> 
 
 
 def _int_steps(first: int, limit: int, step: int) -> int:
-    """How many ints a range has, which `len` of one beyond 64 bits does not say."""
+    """The length of a range of ints, also beyond 64 bits, where `len` raises."""
     return max(0, -((first - limit) // step))
 
 
 def _float_steps(start: Any, limit: Any, delta: Any) -> float:
-    """As NumPy computes it, in the dtype: nan if it cannot be said, perhaps an infinity."""
+    """The length as NumPy computes it, in the dtype; may be NaN or infinite."""
     with np.errstate(all="ignore"):
         steps = float(np.ceil(np.float64((limit - start) / delta)))
     return 0.0 if steps < 0 else steps
 
 
 def _check_length(count: float, start: Any) -> None:
-    """NaN is no length, and what is too long is no tensor."""
+    """Raise an error if the length is NaN or too large for a tensor."""
     if count != count:
         raise ShapeError("range takes a start, limit and delta with a number of steps between them, "
                          "not nan or infinities")
@@ -190,7 +190,7 @@ def _plain(bounds: list[Any]) -> list[Any]:
 
 
 def _range_length(bounds: list[Any]) -> int | None:
-    """How many numbers a range has, where all of its bounds are known: as NumPy computes it."""
+    """The length of a range if all of its bounds are known, as NumPy computes it."""
     known = [b.value.constant if isinstance(b, GraphTensor) else b for b in bounds]
     if any(value is None for value in known):
         return None

@@ -36,7 +36,7 @@ _TYPES = tuple[TensorType, ...]
 
 
 def _rectangle(op: str, x: TensorType) -> tuple[Any, int | None, int | None, int | None]:
-    """The leading dimensions, rows, columns, and which of these are less."""
+    """The leading dimensions, rows, columns, and the smaller of these two."""
     check_dtype(op, x.dtype, SOLVABLE)
     if x.ndim < 2:
         raise ShapeError(f"{op} takes matrices, not {x}")
@@ -67,16 +67,17 @@ EIGH: Final = Op("eigh", unless_singular("eigh", lambda x: tuple(np.linalg.eigh(
 
 def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues of Hermitian matrices [..., n, n], ascending, real[..., n], and the eigenvectors as columns,
-    [..., n, n] (`tf.linalg.eigh`). The lower triangles are read. InvalidArgumentError if there is no convergence.
+    [..., n, n] (`tf.linalg.eigh`). Only the lower triangles are read. InvalidArgumentError if the iteration does not
+    converge.
 
-    Derivatives of eigenvectors of one eigenvalue leave out how these turn into each other, as in TF2.
+    Derivatives of eigenvectors with equal eigenvalues omit their rotation into each other, as in TF2.
     """
     values, vectors = apply(EIGH, tensor)
     return named(values, name), vectors
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues that `eigh` gives (`tf.linalg.eigvalsh`)."""
+    """The eigenvalues of `eigh` alone (`tf.linalg.eigvalsh`)."""
     return eigh(tensor, name)[0]
 
 
@@ -103,8 +104,8 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     """s, u and v of matrices u diag(s) vᴴ, [..., n, m], with s real[..., min(n, m)], descending (`tf.linalg.svd`).
 
     u: [..., n, min(n, m)], v: [..., m, min(n, m)]; with `full_matrices` both are square. Without `compute_uv`, s alone.
-    InvalidArgumentError if there is no convergence. Derivatives of vectors of one singular value leave out how these
-    turn into each other; there are none of vectors that only `full_matrices` gives.
+    InvalidArgumentError if the iteration does not converge. Derivatives of vectors with equal singular values omit
+    their rotation into each other; there are none for the vectors that `full_matrices` adds.
     """
     s, u, v = apply(SVD, tensor, full_matrices=bool(full_matrices))
     return (named(s, name), u, v) if compute_uv else named(s, name)
@@ -131,8 +132,8 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     """q with orthonormal columns, [..., n, k], and the upper triangle r, [..., k, m], of matrices q r, [..., n, m]
     (`tf.linalg.qr`). k = min(n, m), or with `full_matrices` n.
 
-    The derivative is an InvalidArgumentError where the first k columns depend on each other; there is none of what only
-    `full_matrices` gives.
+    The derivative raises InvalidArgumentError where the first k columns are linearly dependent; there is none for what
+    `full_matrices` adds.
     """
     q, r = apply(QR, input, full_matrices=bool(full_matrices))
     return named(q, name), r
@@ -151,8 +152,8 @@ SLOGDET: Final = Op("slogdet", lambda x: tuple(np.linalg.slogdet(x)), _slogdet_r
 
 
 def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The sign of the determinant of square matrices (complex: its direction), and the logarithm of its absolute value,
-    which is real (`tf.linalg.slogdet`). Of a singular one 0 and -inf; its derivative is an InvalidArgumentError."""
+    """The sign of the determinant of square matrices (for complex ones its phase), and the logarithm of its absolute
+    value, real (`tf.linalg.slogdet`). 0 and -inf for a singular matrix, whose derivative is an InvalidArgumentError."""
     sign, logarithm = apply(SLOGDET, input)
     return named(sign, name), logarithm
 
@@ -175,11 +176,11 @@ def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = 
 
 
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None) -> Tensor:
-    """The X, [..., m, k], for which the squared norm of `matrix` X - `rhs` plus `l2_regularizer` times that of X is
-    least, of [..., n, m] and [..., n, k]; for n < m, the least such X (`tf.linalg.lstsq`).
+    """The X, [..., m, k], that minimises the squared norm of `matrix` X - `rhs` plus `l2_regularizer` times that of X,
+    for [..., n, m] and [..., n, k]; for n < m the X of minimal norm (`tf.linalg.lstsq`).
 
-    It comes from normal equations, or unless `fast` from `qr`. InvalidArgumentError if the columns (for n < m, the
-    rows) depend on each other and there is no `l2_regularizer`. Of unknown sizes, n is taken for the greater.
+    It is computed from the normal equations, or, unless `fast`, from `qr`. InvalidArgumentError if the columns (for n <
+    m, the rows) are linearly dependent and `l2_regularizer` is 0. If sizes are unknown, n >= m is assumed.
     """
     a, b = convert_to_tensor(matrix), convert_to_tensor(rhs)
     if not fast:

@@ -48,9 +48,10 @@ __all__ = [
 # Text.
 
 def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = show) -> Any:
-    """What `print` shows for `value`, tensors as plain values: a str, or `Text` if there are graph tensors in it.
+    """The text that `print` shows for `value`, with tensors as plain values: a str, or `Text` if it contains graph
+    tensors.
 
-    Containers are looked into down to a depth.
+    Containers are searched down to a depth.
     """
     if isinstance(value, EagerTensor):
         return style(value._array, ITEM if nested else "")
@@ -123,7 +124,7 @@ def print_text(text: str | Text, file: Any = None, flush: bool = False, style: S
         _print_kernel(text=split(text)[0], **params)
         return
     if file is not None:
-        with contextlib.suppress(TypeError):  # of what knows no weak references
+        with contextlib.suppress(TypeError):  # objects without weak references
             _printed_to[id(file)] = until_gone(file, _printed_to, id(file))
     template, values = split(text)
     apply(PRINT, *map(wrap, values), text=template, **params)
@@ -133,7 +134,7 @@ _printed_to: Final[dict[int, ref[Any]]] = {}
 
 
 def may_be_printed_to(file: Any) -> bool:
-    """Whether a graph may print to a file: one was traced that does."""
+    """Whether a graph was traced that prints to the file."""
     known = _printed_to.get(id(file))
     return known is not None and known() is file
 
@@ -141,9 +142,9 @@ def may_be_printed_to(file: Any) -> bool:
 def stage_print(
     *args: Any, sep: str | None = None, end: str | None = None, file: Any = None, flush: bool = False
 ) -> None:
-    """Python's `print`, with tensors shown as the plain values they hold; in a graph, when it runs.
+    """Python's `print`, with tensors shown as the plain values that they hold; in a graph, when it runs.
 
-    Python values are formatted now, so that what happens to them later does not show.
+    Python values are formatted now, so later changes of them do not show.
     """
     for name, value in (("sep", sep), ("end", end)):
         if value is not None and not isinstance(value, (str, Text)):
@@ -156,7 +157,7 @@ def stage_print(
 
 @dataclass(frozen=True)
 class Deferred:
-    """A value that waits for the graph to run: text with holes, or (without text) one of the operands.
+    """A value that is filled in when the graph runs: text with holes, or (without text) one of the operands.
 
     `number`: the operand stands for a Python number.
     """
@@ -167,7 +168,8 @@ class Deferred:
 
 
 def _defer(value: Any, operands: list[Any]) -> Any:
-    """`value` with Deferred in place of graph tensors and text with such in it; their values in `operands`."""
+    """`value` with Deferred in place of graph tensors and text that contains them; their values are added to
+    `operands`."""
     if isinstance(value, Text):
         operands += map(wrap, value.values)
         return Deferred(len(operands) - len(value.values), value.template)
@@ -195,37 +197,37 @@ def _resolve(value: Any, arrays: Sequence[Any]) -> Any:
 
 
 def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-    """An exception of the class with these arguments, without a call of a constructor that the user wrote.
+    """An exception of the class with these arguments, without calling a constructor that the user wrote.
 
-    TypeError for a class that cannot be without its constructor, such as ExceptionGroup.
+    TypeError for a class that requires its constructor, such as ExceptionGroup.
     """
     native: Any = cls
     while native.__flags__ & HEAP_TYPE:
-        native = native.__base__  # the one whose layout instances have: of two bases it may be either
+        native = native.__base__  # the base that determines the layout of instances: of two bases either may
     error: BaseException = native.__new__(cls)
-    with contextlib.suppress(TypeError):  # a UnicodeError wants more than text; it has its arguments alone
+    with contextlib.suppress(TypeError):  # a UnicodeError requires more than text; then it has its arguments only
         native.__init__(error, *args)
     error.args = args
-    if isinstance(error, OSError) and len(args) > 1:  # which takes these in its constructor alone
+    if isinstance(error, OSError) and len(args) > 1:  # only the constructor sets these
         error.errno, error.strerror = args[:2]
     return error
 
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception to raise when the graph runs: its type and parts, and the user's frames it came through."""
+    """An exception to raise when the graph runs: its type and parts, and the user's frames that it passed through."""
 
     exception: BaseException
     args: tuple[Any, ...]
     attributes: dict[str, Any]
     trail: tuple[Position, ...]
     cause: Region | None = None
-    """Of the handler whose error is the cause."""
+    """The region of the handler whose error is the cause."""
 
     @classmethod
     def of(cls, exception: BaseException, operands: list[Any], place: Position | None = None) -> Raised:
-        """`operands` takes the graph tensors that it waits for. `place`: where it is raised, if not by what is
-        traced."""
+        """Graph tensors that it depends on are appended to `operands`. `place`: where it is raised, if not by the code
+        being traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
         places = trail(exception.__traceback__) if place is None else (place,)
@@ -296,7 +298,7 @@ def raise_error(exception: BaseException) -> None:
 
 
 def holds_values(exception: BaseException) -> bool:
-    """Whether arguments or attributes of `exception` are graph tensors, or text with such in it."""
+    """Whether arguments or attributes of `exception` are graph tensors, or text that contains them."""
     operands: list[Any] = []
     for part in (*exception.args, *vars(exception).values()):
         _defer(part, operands)
@@ -322,7 +324,7 @@ def stage_assert(condition: Any, *message: Any) -> None:
 # Variables that may be unbound or None
 
 def _errors(name: str, kind: str) -> type[Exception]:
-    """What Python raises where there is no such variable, item or attribute, or where it is None."""
+    """What Python raises for a missing variable, item or attribute, or for one that is None."""
     if kind == "none":
         return TypeError
     return MissingKeyError if name.endswith("]") else AttributeError if "." in name else UnboundLocalError
@@ -357,8 +359,8 @@ CHECK_BOUND: Final = Op("check_bound", _bound_kernel, _bound_rule, effect=True,
 
 
 def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
-    """Unless the bool scalar `bit` holds, raise what Python does for `name` (a variable, `d['k']` or `o.x`) that is not
-    there: UnboundLocalError, KeyError, AttributeError; or if `kind` is "none" TypeError."""
+    """Unless the bool scalar `bit` holds, raise Python's error for a missing `name` (a variable, `d['k']` or `o.x`):
+    UnboundLocalError, KeyError, AttributeError; if `kind` is "none", TypeError."""
     apply(CHECK_BOUND, bit, name=name, kind=kind)
 
 
@@ -438,10 +440,10 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
     """Call a Python function whenever the graph runs here (`tf.py_function`).
 
-    `func` gets an eager tensor for each of the list `inp`, and gives one value, or a list of values if `Tout` is a
-    list; `Tout=[]` or None is no value. `Tout` says the dtype of each, or with a `TensorSpec` also its shape. With a
-    dtype alone a result is taken to have the rank of the first of `inp`: ShapeError at run time if it has not,
-    DTypeError if it has another dtype. Exceptions of `func` go to whoever runs the graph.
+    `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
+    `Tout` is a list; `Tout=[]` or None for no value. `Tout` has the dtype of each, or a `TensorSpec`, which also gives
+    the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run time
+    otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
     """
     return _host_call(PY_FUNCTION, func, inp, Tout)
 
@@ -451,6 +453,6 @@ def numpy_function(
 ) -> Any:
     """Call a Python function on NumPy arrays whenever the graph runs here (`tf.numpy_function`).
 
-    As `py_function`, but `func` gets and gives NumPy arrays. It always counts as stateful.
+    As `py_function`, but `func` takes and returns NumPy arrays. It is always an effect.
     """
     return _host_call(NUMPY_FUNCTION, func, inp, Tout)

@@ -1,6 +1,6 @@
 """`try`: a region of a graph whose errors are caught, and the ops that belong to it.
 
-    results = try_(; body, handler0, handler1, ..., region, kinds)  is
+results = try_(; body, handler0, handler1, ..., region, kinds)  is
 
     try:
         results = body()
@@ -9,16 +9,16 @@
     except kinds[1] as error:
         results = handler1(*region.state)
 
-The body has no inputs. With what state a handler starts, `keep(*state; region)` says, within the body or a graph in
-it, for the errors of all nodes that run after it: what the user's variables hold there. If the state has values, there
-is a `keep` before each node that may raise what is caught; an error that no node declares (memory, interrupts) is
-passed on if it comes before the first. In a handler, and in graphs in it, `reraise(; region)` raises the error again,
-and `error_text` and `error_part` give what it holds.
+The body has no inputs. The state with which a handler starts is set by `keep(*state; region)`, in the body or a graph
+nested in it, for the errors of all nodes that run after it: the values of the user's variables there. If the state is
+not empty, there is a `keep` before each node that may raise what is caught; an undeclared error (memory, interrupts)
+that comes before the first is passed on. In a handler, and in graphs nested in it, `reraise(; region)` raises the error
+again, and `error_text` and `error_part` give its contents.
 
-A node in the body of a region may be wanted for its error alone, so none that can raise is dropped there.
+A node in the body of a region may be needed for its error alone, so nodes that can raise are not dropped there.
 
-The reference executor raises Python exceptions. Native code jumps to the handlers, and has a place in memory for the
-state (`runtime.backends.native.control.exceptions`).
+The reference executor raises Python exceptions. Native code jumps to the handlers, and keeps the state in memory
+(`runtime.backends.native.control.exceptions`).
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def may_catch(kind: type[BaseException], error: type[BaseException]) -> bool:
 
 
 class Run:
-    """One run of a region: the state that a handler would start with, and the error that one handles."""
+    """One run of a region: the state with which a handler would start, and the error being handled."""
 
     __slots__ = ("error", "state")
 
@@ -62,14 +62,14 @@ _MARK: Final = "__region__"
 
 
 def mark_caught(exception: BaseException, region: Region) -> None:
-    """Let `exception` stand for the error that a handler of `region` is given."""
+    """Mark `exception` as standing for the error that a handler of `region` is given."""
     exception.__dict__[_MARK] = region
 
 
 def caught_by(exception: BaseException | None) -> Region | None:
-    """The region of the handler for whose error `exception` stands, if it does.
+    """The region of the handler for whose error `exception` stands, if any.
 
-    StagingError if that handler is not being traced any more.
+    StagingError if the trace of that handler has ended.
     """
     region: Region | None = None if exception is None else exception.__dict__.get(_MARK)
     if region is not None and exception is not None and region.handled is not exception:
@@ -83,7 +83,7 @@ def caught_by(exception: BaseException | None) -> Region | None:
 
 
 def _place(traceback: TracebackType | None) -> Position | None:
-    """The innermost line of the user's in a traceback."""
+    """The user's innermost line in a traceback."""
     found = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -99,11 +99,11 @@ class _Runs(threading.local):
 
 
 class Region:
-    """What a `try_` node and the nodes that belong to it have in common.
+    """What a `try_` node and the nodes that belong to it share.
 
-    types    of the state
-    caught   what the body may raise and a handler may catch
-    handled  while a handler is traced: what stands there for the error
+        types    of the state
+        caught   what the body may raise and a handler may catch
+        handled  while a handler is traced: the exception that stands for the error
     """
 
     __slots__ = ("_runs", "caught", "handled", "line", "types")
@@ -117,12 +117,12 @@ class Region:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs of the region that this thread is in, the innermost last."""
+        """The running instances of the region in this thread, the innermost last."""
         return self._runs.open
 
     @property
     def error(self) -> BaseException:
-        """What the handler that runs was given."""
+        """The error that the running handler was given."""
         error = self.runs[-1].error
         assert error is not None, "only a handler asks for its error"
         return error

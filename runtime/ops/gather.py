@@ -1,4 +1,4 @@
-"""Picking elements by tensors of indices, and putting them back: gather and scatter."""
+"""Selecting elements by tensors of indices, and writing them back: gather and scatter."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -80,8 +80,8 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
            name: str | None = None) -> Tensor:
     """The slices of `params` along `axis` at `indices` (`tf.gather`).
 
-    The first `batch_dims` dimensions of both go together; `axis` is by default the next one. Shape:
-    params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
+    The first `batch_dims` dimensions of both are matched; `axis` is by default the next one. Shape: params.shape[:axis]
+    + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
     batch = axis_of("gather", batch_dims, places.ndim + 1)
@@ -109,7 +109,7 @@ def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices where `mask` holds; its dimensions start at `axis` and become one (`tf.boolean_mask`)."""
+    """The slices where `mask` is true; its dimensions start at `axis` and become one (`tf.boolean_mask`)."""
     x, keep = convert_to_tensor(tensor), convert_to_tensor(mask)
     if not keep.dtype.is_bool or not keep.ndim:
         raise DTypeError(f"boolean_mask takes a bool mask of rank 1 or more, not {keep.type}")
@@ -136,7 +136,7 @@ def _scatter_kernel(x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
         raise ShapeError(f"scatter by indices of shape {shape_text(indices.shape)} into {shape_text(x.shape)} "
                          f"takes no updates of shape {shape_text(updates.shape)}")
     out = np.array(x)
-    view = out if index else out[None]  # rows without indices all name the whole tensor
+    view = out if index else out[None]  # rows without indices refer to the whole tensor
     index = index or (np.zeros(indices.shape[:-1], np.intp),)
     if mode == "update":
         view[index] = updates
@@ -173,7 +173,7 @@ SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_
 
 
 def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
-    """`x` with `updates` combined in at the rows of `indices`, by `mode`: update, add, max or min."""
+    """`x` with `updates` combined at the rows of `indices`, by `mode`: update, add, max or min."""
     x = convert_to_tensor(x)
     values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
     rows = convert_to_tensor(indices, dtype_hint=int32)

@@ -1,4 +1,4 @@
-"""`gather_nd`: rows of indices that each pick an element or slice."""
+"""`gather_nd`: rows of indices that each select an element or slice."""
 from __future__ import annotations
 
 from collections.abc import Iterable

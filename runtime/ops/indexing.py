@@ -1,7 +1,7 @@
-"""Indexing: `x[...]`, and the functional update that `x[...] = value` becomes.
+"""Indexing: `x[...]`, and the functional update for `x[...] = value`.
 
-An index is compiled into a `Spec`: for each entry an int, a slice (start, stop, step), None for a new axis, or
-"?" in place of an int that is an operand.
+An index is compiled into a `Spec`: for each entry an int, a slice (start, stop, step), None for a new axis, or "?" for
+an int that is an operand.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FULL: Final = (None, None, None)
 # The ops.
 
 def _numpy_index(index: Spec, operands: Iterator[Any]) -> tuple[Any, ...]:
-    """The index that NumPy takes: operands in place."""
+    """The index for NumPy, with the operands inserted."""
 
     def part(p: Any) -> Any:
         return int(next(operands)) if p == "?" else p
@@ -67,7 +67,7 @@ def _getitem_kernel(x: Any, *operands: Any, index: Spec) -> Any:
 
 
 def _sliced(x: Shape, index: Spec) -> Shape:
-    """The shape of `x[index]`. IndexOutOfRangeError for what is certainly out of range."""
+    """The shape of `x[index]`. IndexOutOfRangeError for what is surely out of range."""
     shape: list[int | None] = []
     axis = 0
     for entry in index:
@@ -118,7 +118,7 @@ def _getitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _index_errors(node: Any) -> Errors:
-    """None where the rule has seen all ints and the sizes that they index; a slice takes any start and stop."""
+    """No errors if the rule has seen all ints and the sizes that they index; slices take any start and stop."""
     sizes = iter(node.operands[0].type.shape)
     found: dict[type[BaseException], None] = {}
     for entry in node.params["index"]:
@@ -216,13 +216,13 @@ SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
 # Compiling an index.
 
 class _Index:
-    """A compiled index of `x`: the spec, its operands, and perhaps one array (positions or a bool mask)."""
+    """A compiled index of `x`: the spec, its operands, and at most one array (positions or a bool mask)."""
 
     def __init__(self, x: Tensor, index: Any) -> None:
         entries = index if isinstance(index, tuple) else (index,)
         self.operands: list[Any] = []
         self.array: Tensor | None = None
-        self.axis = 0  # of the array, in what the spec selects
+        self.axis = 0  # of the array, in the result of the spec
         spec: list[Entry] = []
         for e in entries:
             kind = type(e)
@@ -311,18 +311,18 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
 
 
 def _from_end(positions: Tensor, size: Any) -> Tensor:
-    """Negative positions count from the end, as in Python."""
+    """Positions with negative ones counted from the end, as in Python."""
     if positions.dtype.is_unsigned:
         return positions
-    positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # in which the size fits
+    positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # a dtype that holds the size
     size = cast(size, positions.dtype)
     return where(less(positions, 0), add(positions, size), positions)
 
 
 def setitem(x: Any, index: Any, value: Any) -> Tensor:
-    """What `x` becomes by `x[index] = value`: a new tensor. For the index see `getitem`.
+    """The value of `x` after `x[index] = value`: a new tensor. For the index see `getitem`.
 
-    The value broadcasts to the place. IndexOutOfRangeError, ShapeError or DTypeError if it does not fit.
+    The value broadcasts to the selection. IndexOutOfRangeError, ShapeError or DTypeError if it does not fit.
     """
     x = convert_to_tensor(x)
     compiled = _compiled(x, index)
@@ -348,14 +348,14 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
-    """A number for each of `length` dimensions, ints where known; and the tensor of them."""
+    """The number for each of `length` dimensions, an int where known; and the tensor of them."""
     if isinstance(values, GraphTensor) and known_elements(values) is None:
         return [None] * length, values
     items = numbers("the begin or size of slice", values)
     if len(items) != length:
         raise ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}")
     if isinstance(values, EagerTensor):
-        return items, values  # as uint64 it may hold what no other int dtype does
+        return items, values  # uint64 may hold values that no other int dtype does
     return items, stack(items) if items else np.zeros(0, np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Matrices: products, norms, and what is solved with them."""
+"""Linear algebra: products, norms, and systems of equations."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -70,7 +70,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 
 
 def _at(x: Any, y: Any) -> Tensor:
-    """`x @ y`: as matmul, and also with an operand of rank 1, as NumPy's."""
+    """`x @ y`: matmul, also for operands of rank 1, as in NumPy."""
     x, y = _agreed(x, y)
     if x.ndim and y.ndim and (x.ndim == 1 or y.ndim == 1):
         left = expand_dims(x, 0) if x.ndim == 1 else x
@@ -80,7 +80,7 @@ def _at(x: Any, y: Any) -> Tensor:
 
 
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors: Python lists take the dtype of the other."""
+    """Both as tensors: a Python list takes the dtype of the other operand."""
     if isinstance(x, Tensor):
         return x, convert_to_tensor(y, dtype_hint=x.dtype)
     y = convert_to_tensor(y)
@@ -162,7 +162,7 @@ def _einsum_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _einsum_errors(node: Any) -> Errors:
-    """None where all sizes are known, unless a letter that occurs twice in a tensor has the sizes n and 1 there."""
+    """No errors if all sizes are known, unless a letter that occurs twice in a tensor has the sizes n and 1 there."""
     labels = node.params["equation"].split("->")[0].split(",")
     known = all(None not in value.type.shape for value in node.operands)
     return () if known and all(len(set(label)) == len(label) for label in labels) else (ShapeError,)
@@ -183,7 +183,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) 
 
 
 def _explicit(equation: str, ranks: list[int]) -> str:
-    """The equation with `->`, and letters in place of `...`."""
+    """The equation with `->`, and with letters in place of `...`."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     labels = left.split(",")
@@ -297,14 +297,14 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with another main diagonal (`tf.linalg.set_diag`). Square ones."""
+    """Square matrices with another main diagonal (`tf.linalg.set_diag`)."""
     x = convert_to_tensor(input)
     values = convert_to_tensor(diagonal, dtype_hint=x.dtype)
     return where(_on_diagonal(*_matrix_size("set_diag", x)), expand_dims(values, -1), x, name)
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """0 outside of a band around the main diagonal (`tf.linalg.band_part`); -1: the whole triangle is kept."""
+    """Zeros outside of a band around the main diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle."""
     x = convert_to_tensor(input)
     rows, columns = _matrix_size("band_part", x)
     below = math.subtract(expand_dims(range_(rows), 1), range_(columns))
@@ -327,13 +327,13 @@ def _zero(x: Tensor) -> Tensor:
     return convert_to_tensor(x.dtype.as_numpy_dtype(0))
 
 
-# Systems of equations. NumPy has no 16-bit floats here.
+# Systems of equations. NumPy does not support 16-bit floats here.
 
 SOLVABLE: Final = tuple(d for d in INEXACT if d is not t.float16)
 
 
 def square(op: str, x: TensorType) -> Shape:
-    """The shape of square matrices, which `op` takes."""
+    """The shape of square matrices, as operands of `op`."""
     check_dtype(op, x.dtype, SOLVABLE)
     if x.ndim < 2 or (None not in x.shape[-2:] and x.shape[-1] != x.shape[-2]):
         raise ShapeError(f"{op} takes square matrices, not {x}")
@@ -341,7 +341,7 @@ def square(op: str, x: TensorType) -> Shape:
 
 
 def unless_singular(op: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel, with an InvalidArgumentError for NumPy's LinAlgError."""
+    """The kernel, raising InvalidArgumentError in place of NumPy's LinAlgError."""
     def checked(*xs: Any, **params: Any) -> Any:
         try:
             return kernel(*xs, **params)
@@ -365,7 +365,7 @@ def matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _solve_kernel(matrix: Any, rhs: Any) -> Any:
-    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # NumPy takes a rhs of lesser rank for vectors
+    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # NumPy takes a rhs of lower rank for vectors
     return np.linalg.solve(matrix, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])))
 
 
@@ -412,7 +412,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
 def det(input: Any, name: str | None = None) -> Tensor:
     """The determinant of square matrices (`tf.linalg.det`).
 
-    The derivative takes the inverse: of a singular matrix it is an InvalidArgumentError.
+    The derivative uses the inverse: InvalidArgumentError for a singular matrix.
     """
     return named(apply_one(DET, input), name)
 

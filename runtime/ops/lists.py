@@ -1,7 +1,7 @@
-"""Ops on growable lists: the value of a `ListType`. A list is never changed; an update gives a new one.
+"""Ops on growable lists: values of a `ListType`. Lists are immutable; an update makes a new one.
 
-In kernels a list is a sequence of arrays, a tuple or `Items`, in which None is an element that was not written yet.
-Such elements read as zeros of the element's shape, whose unknown dimensions are those of the other elements.
+In kernels a list is a sequence of arrays, a tuple or `Items`, in which None stands for an element that was not written
+yet. Such elements read as zeros of the element's shape, whose unknown dimensions are those of the other elements.
 """
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ __all__ = [
 ListValue = GraphList | EagerList
 _INDEX: Final = TensorType(int32)
 MOST_ITEMS: Final = (1 << 31) - 1
-"""The most that a list may have: its length is an int32."""
+"""The maximal length of a list, which is an int32."""
 
 
 def check_items(count: int) -> None:
-    """OutOfMemoryError if no list can have as many items."""
+    """OutOfMemoryError if a list would exceed the maximal length."""
     if count > MOST_ITEMS:
         raise OutOfMemoryError(f"the list would have {count} items, which is more than a list can have: 2**31 - 1")
 
@@ -55,9 +55,9 @@ def check_items(count: int) -> None:
 # Types
 
 def join_elements(a: TensorType, b: TensorType) -> TensorType:
-    """The type of elements that are of either type: weak dtypes give way, dimensions that differ become unknown.
+    """The type of elements that are of either type: weak dtypes adapt, differing dimensions become unknown.
 
-    DTypeError for two strong dtypes that differ, ShapeError for ranks that differ.
+    DTypeError for differing strong dtypes, ShapeError for differing ranks.
     """
     dtype, weak = promote((a, b), "the elements of a list")
     shape = join_shapes(a.shape, b.shape)
@@ -85,7 +85,7 @@ def _indices(op: str, type: Type) -> int | None:
 
 
 def _with(op: str, list: ListType, x: Type) -> ListType:
-    """The type of the list with an element of type `x`."""
+    """The type of the list after adding an element of type `x`."""
     if not isinstance(x, TensorType):
         raise DTypeError(f"an element of a list is a tensor, not a {x}")
     if x.dtype is not list.element.dtype:
@@ -112,7 +112,7 @@ def _rows(op: str, x: Type) -> TensorType:
 # Values
 
 def _position(items: Sequence[Any], index: Any, strict: bool, verb: str) -> int:
-    """Where the element is. `strict`: a negative index does not count from the end."""
+    """The position of the element. `strict`: negative indices do not count from the end."""
     i, size = int(index), len(items)
     if -size <= i < 0 and not strict:
         return i + size
@@ -181,7 +181,7 @@ _NEW: Final = Op("list_new", _new_kernel, _new_rule,
 
 
 def list_new(items: Sequence[Any], element: TensorType) -> Any:
-    """The list of tensors `items`, each of which is of type `element` or weak and adapts to it."""
+    """The list of tensors `items`, which are of type `element`, or weak and adapt to it."""
     weak = {"weak": True} if element.weak else {}
     cast = [x if x.dtype is element.dtype else apply(CAST, x, dtype=element.dtype, **weak) for x in items]
     return apply(_NEW, *cast, element=element)
@@ -231,7 +231,7 @@ _CAST: Final = Op("list_cast", _cast_kernel, _cast_rule,
 
 
 def list_cast(list: Any, element: TensorType) -> Any:
-    """The list as one of elements of type `element`, whose shape allows all that the list may hold."""
+    """The list with elements of type `element`, whose shape allows all that the list may hold."""
     return apply(_CAST, list, element=element)
 
 
@@ -249,13 +249,13 @@ _APPEND: Final = Op("list_append", _append_kernel, _append_rule, doc="The list w
 
 
 def list_append(list: Any, x: Any) -> Any:
-    """The list with `x` at its end. What is weak, of the list and `x`, adapts to the other."""
+    """The list with `x` appended. Of the list and `x`, a weak one adapts to the other."""
     list, x = _agree(list, x)
     return apply(_APPEND, list, x)
 
 
 def _agree(list: Any, x: Any) -> tuple[Any, Any]:
-    """List and element with one dtype, if one of them is weak. Else the rules say what is wrong."""
+    """List and element in one dtype, if one of them is weak. Otherwise the rules report the error."""
     element: TensorType = list.type.element
     found: TensorType = x.type
     if element.dtype is found.dtype and (found.weak or not element.weak):
@@ -356,7 +356,7 @@ _INSERT: Final = Op("list_insert", _insert_kernel, _insert_rule,
 
 
 def list_insert(list: Any, index: Any, x: Any) -> Any:
-    """The list with `x` before the element `index`, as `list.insert`: any index goes."""
+    """The list with `x` inserted before the element `index`; as in `list.insert`, any index is valid."""
     list, x = _agree(list, x)
     return apply(_INSERT, list, index, x)
 

@@ -37,7 +37,7 @@ greater = binary("greater", np.greater, REAL, out=t.bool_, doc="x > y, element-w
 greater_equal = binary("greater_equal", np.greater_equal, REAL, out=t.bool_,
                        doc="x >= y, element-wise (`tf.greater_equal`).")
 
-# Bits; of bools, logic.
+# Bits; for bools, logic.
 
 bitwise_and = binary("bitwise_and", np.bitwise_and, BOOL + INTS,
                      doc="x & y, element-wise, of ints or bools (`tf.bitwise.bitwise_and`).")

@@ -1,4 +1,4 @@
-"""Element-wise arithmetic: the ops, and what is composed of them."""
+"""Element-wise arithmetic: the ops, and functions composed of them."""
 from __future__ import annotations
 
 import builtins
@@ -56,7 +56,7 @@ def _pow(x: Any, y: Any) -> Any:
         raise InvalidArgumentError("an integer to a negative integer power is no integer",
                                    remedy="Cast the base: rt.cast(x, rt.float32).")
     power = np.power(x, y)
-    if y.dtype.kind == "f" and y.size == 1 and y == 0.5:  # for which NumPy takes the root, that has other edges
+    if y.dtype.kind == "f" and y.size == 1 and y == 0.5:  # NumPy computes it by sqrt, which has other edge cases
         power = np.where(x == -np.inf, x.dtype.type(np.inf), power + x.dtype.type(0))
     return power
 
@@ -65,7 +65,7 @@ _overflow: Final = of_ints(NumberOverflowError)
 
 
 def _division_errors(node: Any) -> Errors:
-    """None of floats, nor by a constant that has no zero."""
+    """No errors for floats, nor for division by a constant without zeros."""
     divisor = node.operands[1]
     known = divisor.constant
     safe = not divisor.type.dtype.is_integer or (known is not None and bool(np.all(known)))
@@ -77,7 +77,7 @@ def _floordiv_errors(node: Any) -> Errors:
 
 
 def _pow_errors(node: Any) -> Errors:
-    """Of Python's floats, what Python raises, and an error where it would give a complex number."""
+    """Errors for Python's floats as in Python, and where Python would return a complex number."""
     type = node.outputs[0].type
     if type.weak and type.dtype.is_floating:
         return DivisionByZeroError, InvalidArgumentError, NumberOverflowError
@@ -215,7 +215,7 @@ _STOP_GRADIENT = unary("stop_gradient", np.asarray, t.ALL, doc="x, as a constant
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The value of `input`, which gradients take for a constant (`tf.stop_gradient`)."""
+    """The value of `input`, which is a constant for derivatives (`tf.stop_gradient`)."""
     return _STOP_GRADIENT(input, name)
 
 
@@ -224,7 +224,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real drops the rest."""
     want = as_dtype(dtype)
-    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # Python's floats have all of their bits
+    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # Python's floats keep all of their bits
     if value.dtype is want and not value.type.weak:
         return value
     return named(_cast(value, want), name)
@@ -238,7 +238,7 @@ def _cast(x: Tensor, dtype: DType) -> Tensor:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` in another dtype, at most and at least what that holds (`tf.saturate_cast`)."""
+    """`value` in another dtype, clipped to the range of that (`tf.saturate_cast`)."""
     x, want = convert_to_tensor(value), as_dtype(dtype)
     if not want.is_integer or x.dtype.kind not in (1, 2):
         return cast(x, want, name)
@@ -246,7 +246,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     if x.dtype.is_integer:
         bounds = x.dtype.limits
         return cast(maximum(minimum(x, min(high, bounds[1])), max(low, bounds[0])), want, name)
-    # as floats the bounds may be rounded outwards, so what is beyond takes the bound itself
+    # as floats the bounds may be rounded outwards: what exceeds them takes the bound itself
     inside = where(logical_or(less_equal(x, _like(low, x)), greater_equal(x, _like(high, x))), _like(0, x), x)
     kind = want.as_numpy_dtype
     result = where(less_equal(x, _like(low, x)), kind(low), cast(inside, want))
@@ -255,13 +255,13 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 # Composed of the ops above.
 
-_TO_FLOAT32 = (t.int8, t.int16, t.uint8, t.uint16)  # what TF2's truediv takes to float32, not float64
+_TO_FLOAT32 = (t.int8, t.int16, t.uint8, t.uint16)  # TF2's truediv converts these to float32, not float64
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, element-wise, as Python's `/` (`tf.truediv`).
 
-    Integers become floats first: of 8 and 16 bits float32, else float64.
+    Integers become floats first: float32 for 8 and 16 bits, else float64.
     """
     if not (_is_inexact(x) or _is_inexact(y)):
         x, y = _as_floats(x, y)
@@ -278,8 +278,8 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     y = y if isinstance(y, int) else convert_to_tensor(y)
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
     if any(dtype.kind != 1 for dtype in strong) or len(set(strong)) > 1:
-        return x, y  # floats; or what `divide` refuses
-    if not strong:  # made of Python numbers alone, and stays so
+        return x, y  # floats; or operands that `divide` refuses
+    if not strong:  # made of Python numbers alone, and stays weak
         return tuple(apply(CAST, v, dtype=t.float32, weak=True) if isinstance(v, Tensor) else float(v)
                      for v in (x, y))  # type: ignore[return-value]
     dtype = t.float32 if strong[0] in _TO_FLOAT32 else t.float64
@@ -303,7 +303,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x * y, but 0 where y is 0, also if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
     y = convert_to_tensor(y, dtype_hint=t.float32)
     x = convert_to_tensor(x, dtype_hint=y.dtype)
-    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # infinite or NaN; of others y has the derivative x
+    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # infinite or NaN; otherwise y has the derivative x
     return multiply(where(lost, _like(0, x), x), y, name)
 
 
@@ -394,7 +394,7 @@ def _float(x: Any, op: str) -> Tensor:
 
 
 def _dividing(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The operator for `function`: what Python's numbers become in a graph is not divided by zero either."""
+    """The operator for `function`: division of what became of Python numbers by zero raises, too."""
 
     def operator(x: Any, y: Any) -> Any:
         if _is_pythons(x) and _is_pythons(y) and (function is truediv or _is_inexact(x) or _is_inexact(y)):
@@ -417,7 +417,7 @@ def _check_divisor(y: Any) -> None:
         raise ZeroDivisionError("division by zero")
 
 
-# Bools beside numbers are the numbers 0 and 1, as in Python.
+# Beside numbers, bools are the numbers 0 and 1, as in Python.
 
 _OF_PYTHON: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "truediv": operator.truediv,
@@ -428,10 +428,10 @@ _OF_PYTHON: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 def _with_numbers(name: str, x: Any, y: Any) -> Any:
-    """The operator `name` of two operands, of which one at least is bools.
+    """The operator `name` for two operands of which at least one has dtype bool.
 
-    A bool scalar is an int of Python's: eagerly that itself, in a graph a weak one. Bools of a higher rank take the
-    dtype of the numbers that they meet; where only bools meet, the operator says whether it takes them.
+    A bool scalar is a Python int: itself eagerly, a weak one in a graph. Bools of higher rank take the dtype of the
+    numbers that they meet; where only bools meet, the operator decides whether it accepts them.
     """
     x, y = _operand(x), _operand(y)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):

@@ -131,7 +131,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
     """-log(softmax(logits)) at the class in `labels` (`tf.nn.sparse_softmax_cross_entropy_with_logits`).
 
-    logits: [..., classes], labels: int[...]. IndexOutOfRangeError for a label that is no class.
+    logits: [..., classes], labels: int[...]. IndexOutOfRangeError for a label out of range.
     """
     x = _float("sparse_softmax_cross_entropy_with_logits", logits)
     classes = convert_to_tensor(labels, dtype_hint=t.int32)

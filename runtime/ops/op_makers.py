@@ -1,4 +1,4 @@
-"""Families of ops, so that one op of a family is one line: `add = binary("add", np.add, NUMERIC, doc="...")`.
+"""Makers of op families, so that one op of a family is one line: `add = binary("add", np.add, NUMERIC, doc="...")`.
 
 Each maker registers an `Op` and returns the public function that applies it, whose attribute `op` is the record.
 """
@@ -22,7 +22,7 @@ __all__ = [
     "Unary", "apply_one", "binary", "check_dtype", "named", "of_ints", "random_array", "unary",
 ]
 
-apply_one: Final = cast("Callable[..., Tensor]", apply)  # `apply`, where the op gives one tensor
+apply_one: Final = cast("Callable[..., Tensor]", apply)  # `apply` for ops with one tensor as the result
 
 DTypes = tuple[DType, ...]
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Binary(Protocol):
 
 
 def check_dtype(op: str, dtype: DType, allowed: Iterable[DType]) -> None:
-    """DTypeError if the op `op` does not take `dtype`."""
+    """DTypeError if the op `op` does not accept `dtype`."""
     if dtype in allowed:
         return
     names = {d.name for d in allowed}
@@ -61,7 +61,7 @@ def check_dtype(op: str, dtype: DType, allowed: Iterable[DType]) -> None:
 
 
 def named(result: T, name: str | None) -> T:
-    """`result`; in a graph `name` names it in print."""
+    """`result`, named `name` in printed graphs."""
     if name is not None:
         hint(result, name)
     return result
@@ -80,8 +80,8 @@ def random_array(
 
 
 def of_ints(*errors: type[BaseException]) -> Callable[[Any], Errors]:
-    """What an op declares that raises these if the graph that runs finds that ints of Python's are too large for it, or
-    not such as Python takes (`runtime.numbers.overflow_checks`)."""
+    """The declaration of errors that are raised if the running graph finds that Python's ints are too large for the op,
+    or not valid in Python (`runtime.numbers.overflow_checks`)."""
 
     def declared(node: Any) -> Errors:
         type = node.outputs[0].type
@@ -126,7 +126,7 @@ def binary(
     low: float = -4, high: float = 4, public: str | None = None, samples: Samples | None = None,
     errors: Callable[[Any], Errors] | Errors = (),
 ) -> Binary:
-    """An element-wise op of two operands of one dtype, which broadcast. The result has it too, or has `out`."""
+    """An element-wise op of two operands of one dtype, which broadcast. The result has that dtype, or `out`."""
 
     def rule(x: TensorType, y: TensorType) -> TensorType:
         if x.dtype is not y.dtype:

@@ -1,4 +1,4 @@
-"""Whether arithmetic on ints fits their dtype, element-wise: what graphs ask before they use numbers of Python's."""
+"""Whether arithmetic on ints fits their dtype, element-wise: checks of Python's numbers in graphs."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ __all__ = ["add_fits", "multiply_fits", "subtract_fits"]
 
 def _add(x: Any, y: Any) -> Any:
     total = np.add(x, y)
-    return np.greater_equal((x ^ total) & (y ^ total), 0)  # it has the sign of one
+    return np.greater_equal((x ^ total) & (y ^ total), 0)  # it has the sign of one operand
 
 
 def _subtract(x: Any, y: Any) -> Any:
@@ -23,7 +23,7 @@ def _subtract(x: Any, y: Any) -> Any:
 
 
 def _multiply(x: Any, y: Any) -> Any:
-    """What wrapped around is a multiple of 2**64 away, far more than rounding changes."""
+    """A wrapped product differs by a multiple of 2**64, far more than rounding changes."""
     near = np.multiply(np.asarray(x, np.float64), np.asarray(y, np.float64))
     return np.less(np.abs(near - np.asarray(np.multiply(x, y), np.float64)), 2.0 ** 62)
 

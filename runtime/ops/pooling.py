@@ -1,7 +1,7 @@
-"""Pooling: the greatest element, or the mean, of each window.
+"""Pooling: the maximum, or the mean, of each window.
 
-Elements that padding adds count for nothing. A mean is the convolution of each channel with ones, divided by the number
-of elements within: in float16 it is computed in float32. NaN in a window is its greatest element.
+Padding is ignored. A mean is the convolution of each channel with ones, divided by the number of elements within; for
+float16 it is computed in float32. NaN counts as the maximum of a window.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Ints = tuple[int, ...]
 # The ops.
 
 def _counts(shape: Shape, window: Ints, strides: Ints, padding: Padding) -> Shape:
-    """The number of windows along each spatial axis: none in an axis without elements."""
+    """The number of windows along each spatial axis: none along an axis without elements."""
     if len(shape) != len(window) + 2:
         raise ShapeError(f"pooling along {len(window)} axes takes a tensor of rank {len(window) + 2}, "
                          f"not {len(shape)}")
@@ -45,12 +45,12 @@ def _counts(shape: Shape, window: Ints, strides: Ints, padding: Padding) -> Shap
 
 
 def _taps(x: Any, window: Ints, strides: Ints, padding: Padding) -> Iterable[tuple[Any, tuple[Any, ...]]]:
-    """For each place in a window: the element there of all windows, and its index along each spatial axis.
+    """For each position in a window: the elements there of all windows, and their index along each spatial axis.
 
-    In the padding the next element within stands: it is in the window, too.
+    In place of padding the next element within is used: it is in the window, too.
     """
     counts = _counts(x.shape, window, strides, padding)
-    axes = []  # for each axis, the index of each window's element at each place
+    axes = []  # for each axis, the index of each window's element at each position
     for axis, (size, count, many, stride) in enumerate(zip(x.shape[1:-1], counts, window, strides, strict=True)):
         low, _ = sliding_windows.bounds(size, many, stride, 1, padding, axis)
         first = np.arange(count or 0, dtype=np.int64) * stride - low
@@ -64,7 +64,7 @@ def _taps(x: Any, window: Ints, strides: Ints, padding: Padding) -> Iterable[tup
 
 
 def _as_slice(index: Any) -> Any:
-    """Indices that are evenly spaced, as a slice: that needs no copy."""
+    """Evenly spaced indices as a slice, which needs no copy."""
     if len(index) < 2:
         return slice(int(index[0]), int(index[0]) + 1) if len(index) else slice(0, 0)
     step = int(index[1] - index[0])
@@ -121,7 +121,7 @@ def _samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield (x,), {"window": window, "strides": strides, "padding": padding}
             if dtype.is_floating and x.size and padding != "VALID":
                 x = x.copy()
-                x[..., :1, :1] = np.nan  # and ties, and what is less than anything that padding could be
+                x[..., :1, :1] = np.nan  # and ties, and values less than any padding could be
                 x[..., 1:, :] = np.where(rng.random(x[..., 1:, :].shape) < 0.5, -np.inf, x[..., 1:, :])
                 yield (x,), {"window": window, "strides": strides, "padding": padding}
 
@@ -158,7 +158,7 @@ def _greatest(x: Tensor, window: Ints, plan: Plan) -> Tensor:
 def _mean(x: Tensor, window: Ints, plan: Plan) -> Tensor:
     wide = math.cast(x, t.float32) if x.dtype is t.float16 else x
     counts: Any = float(np.prod(window))
-    if plan.padding != "VALID":  # how many elements are within
+    if plan.padding != "VALID":  # the number of elements within
         counts = _sums(ones([1, *dims(x)[1:-1], 1], wide.dtype), window, plan)
     mean = math.divide(_sums(wide, window, plan), counts)
     return math.cast(mean, x.dtype) if x.dtype is t.float16 else mean
@@ -228,10 +228,10 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
                          output_dtype: Any = t.int64, include_batch_in_index: bool = False, name: str | None = None
                          ) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where in the image [h, w, c] the first greatest element is, as an index in C order; with
+    """`max_pool2d`, and where in the image [h, w, c] the first maximum is, as an index in C order; with
     `include_batch_in_index`, where in the batch (`tf.nn.max_pool_with_argmax`). Images [n, h, w, c].
 
-    The gradient of `max_pool2d` adds to the elements at these places.
+    The gradient of `max_pool2d` adds to the elements at these positions.
     """
     op = "max_pool_with_argmax"
     if data_format != "NHWC":

@@ -1,6 +1,6 @@
-"""Random numbers. Drawing is an effect: it happens in program order, and changes the generator.
+"""Random numbers. Drawing is an effect: it happens in program order, and advances the generator.
 
-A generator is made of a seed; `set_seed` starts again the global one and those of ops with a seed of their own.
+A generator is made from a seed; `set_seed` restarts the global one and those of ops with a seed of their own.
 """
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Dims = tuple[int | None, ...]
 
 
 class Source:
-    """Where random numbers come from: a NumPy generator, and a lock that whoever draws holds.
+    """A source of random numbers: a NumPy generator, and a lock that is held while drawing.
 
-    It starts again in place: native code knows where its state is.
+    It is reseeded in place: native code knows the address of its state.
     """
 
     __slots__ = ("generator", "lock")
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def state(self) -> Any:
-        """What the next numbers depend on."""
+        """The state that determines the next numbers."""
         return self.generator.bit_generator.state
 
     @state.setter
@@ -91,11 +91,11 @@ class _Seeds:
         return [seed, 0 if self.seed is None else self.seed + 1]
 
     def reset(self, seed: int | None) -> None:
-        """Start again, in place: graphs hold the sources."""
+        """Reseed in place: graphs refer to the sources."""
         with self.lock:
             self.seed = seed
             sources = list(self.sources.items())
-        for own, source in sources:  # without the lock: who holds a source may wait for it
+        for own, source in sources:  # without the lock: the holder of a source may wait for it
             source.restart(self.entropy(own))
 
 
@@ -103,7 +103,7 @@ _seeds: Final = _Seeds()
 
 
 def set_seed(seed: int) -> None:
-    """Start all random numbers again from `seed` (`tf.random.set_seed`)."""
+    """Restart all random numbers from `seed` (`tf.random.set_seed`)."""
     _seeds.reset(abs(int(seed)))
 
 
@@ -111,7 +111,7 @@ def _source(seed: Any) -> Source:
     return _seeds.source(None if seed is None else abs(int(seed)))
 
 
-# The ops. Dims are as in reshape: what is known of the shape; the operand has it if not all is known.
+# The ops. Dims are as in reshape: the known dimensions; the operand has the shape if not all are known.
 
 def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, ...], dtype: DType) -> Any:
     wide = np.float32 if dtype is t.float16 else dtype.np
@@ -219,7 +219,7 @@ STATELESS: Final = Op("stateless_random", _stateless_kernel, _stateless_rule, sa
 
 # Distributions.
 
-Floats = Callable[[str], Tensor]  # from the name of a distribution to numbers of it
+Floats = Callable[[str], Tensor]  # from the name of a distribution to numbers from it
 
 
 def _floats(source: Source, shape: Any, dtype: Any) -> Floats:
@@ -290,20 +290,20 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
 
 
 def _truncated(draw: Floats) -> Tensor:
-    """The inverse of the distribution function, at uniform numbers between its values at -2 and 2."""
+    """The inverse distribution function of uniform numbers between its values at -2 and 2."""
     edge = python_math.erf(2 / python_math.sqrt(2))
     return math.multiply(math.erfinv(math.multiply(_between(draw, -1, 1), edge)), python_math.sqrt(2))
 
 
 def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = t.float32,
                       name: str | None = None) -> Tensor:
-    """Uniform floats that depend on `seed`, two ints, alone (`tf.random.stateless_uniform`)."""
+    """Uniform floats that depend only on `seed`, two ints (`tf.random.stateless_uniform`)."""
     return named(_between(_stateless(seed, shape, dtype), minval, maxval), name)
 
 
 def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
                      name: str | None = None) -> Tensor:
-    """Normally distributed floats that depend on `seed`, two ints, alone (`tf.random.stateless_normal`)."""
+    """Normally distributed floats that depend only on `seed`, two ints (`tf.random.stateless_normal`)."""
     return named(_scaled(_stateless(seed, shape, dtype), mean, stddev), name)
 
 
@@ -329,7 +329,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any =
 
 
 class Generator:
-    """Random numbers with a state of their own (`tf.random.Generator`)."""
+    """A generator of random numbers with its own state (`tf.random.Generator`)."""
 
     def __init__(self, seed: Any = None) -> None:
         self._source = Source(seed)
@@ -353,5 +353,5 @@ class Generator:
         return named(_scaled(_floats(self._source, shape, dtype), mean, stddev), name)
 
     def reset_from_seed(self, seed: int) -> None:
-        """Start again from `seed`."""
+        """Restart from `seed`."""
         self._source.restart(abs(int(seed)))

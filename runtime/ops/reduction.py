@@ -75,7 +75,7 @@ def _reduction(
     return function  # type: ignore[return-value]
 
 
-# NumPy's stubs know less of `reduce` than NumPy does.
+# NumPy's stubs of `reduce` are incomplete.
 _add: Final[Any] = np.add.reduce
 _multiply: Final[Any] = np.multiply.reduce
 _maximum: Final[Any] = np.maximum.reduce
@@ -185,7 +185,7 @@ def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: A
     return reduce_sum(math.cast(math.cast(input, t.bool_), dtype), axis, keepdims, name)
 
 
-# The place of the extreme.
+# Indices of extrema.
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Any, *, axis: int, dtype: DType) -> Any:
@@ -222,12 +222,12 @@ ARGMIN: Final = Op("argmin", _arg_kernel(np.argmin), _arg_rule, samples=_arg_sam
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = t.int64, name: str | None = None) -> Tensor:
-    """The first index of the greatest element along `axis`, by default 0 (`tf.argmax`)."""
+    """The first index of the maximum along `axis`, by default 0 (`tf.argmax`)."""
     return named(_arg(ARGMAX, input, axis, output_type), name)
 
 
 def argmin(input: Any, axis: Any = None, output_type: Any = t.int64, name: str | None = None) -> Tensor:
-    """The first index of the least element along `axis`, by default 0 (`tf.argmin`)."""
+    """The first index of the minimum along `axis`, by default 0 (`tf.argmin`)."""
     return named(_arg(ARGMIN, input, axis, output_type), name)
 
 
@@ -292,7 +292,7 @@ def _cumulate(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Tens
     return apply_one(op, x, axis=axis_of(op.name, axis, x.ndim), exclusive=exclusive, reverse=reverse)
 
 
-# A recurrence, of which cumulative products have their derivatives.
+# A recurrence that derivatives of cumulative products use.
 
 def _recurrence_kernel(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     if a.shape != b.shape:

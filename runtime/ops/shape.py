@@ -1,4 +1,4 @@
-"""Shapes: asking for them, and giving a tensor another one."""
+"""Shapes: querying and changing them."""
 from __future__ import annotations
 
 import math
@@ -32,11 +32,11 @@ Dims = tuple[int | None, ...]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """The index of `part` of a dimension and all of those before it."""
+    """The index of `part` along dimension `axis`, with all preceding dimensions complete."""
     return (*(slice(None),) * axis, part)
 
 
-# Asking.
+# Queries.
 
 def _dim_kernel(x: Any, *, axis: int, dtype: DType = t.int32) -> Any:
     return _count_as(x.shape[axis], dtype)
@@ -81,7 +81,7 @@ SIZE: Final = Op("size", _size_kernel, lambda x, *, dtype: TensorType(dtype), sa
 def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
     """The size of dimension `axis` (0 or more): an int where it is known, else a scalar tensor of an int dtype.
 
-    ShapeError when the graph runs, if `dtype` cannot hold it.
+    ShapeError when the graph runs if `dtype` cannot hold it.
     """
     size = x._array.shape[axis] if isinstance(x, EagerTensor) else x.type.shape[axis]
     if size is not None:
@@ -139,12 +139,11 @@ def product(sizes: Iterable[Any]) -> Any:
     return known if result is None else result if known == 1 else multiply(result, known)
 
 
-# Shapes as arguments. Dims are what is known of them; there is an operand where something is not.
+# Shapes as arguments. Dims are their known dimensions; there is an operand if some are unknown.
 
 def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
-    """The known dims of a shape given as ints, tensors, a TensorShape or a mixture; and, if not all are known,
-    the tensor that has them all.
-    """
+    """The known dims of a shape given as ints, tensors, a TensorShape or a mixture; and, if not all are known, the
+    tensor that has them all."""
     if isinstance(shape, TensorShape):
         shape = shape.as_list()
     if isinstance(shape, GraphTensor) or hasattr(type(shape), "__tensor__"):
@@ -171,7 +170,7 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
     if None not in known:
         return tuple(known), None
     kinds = {item.dtype for item in items if isinstance(item, Tensor)}
-    if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # any ints make one shape
+    if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # ints of any dtypes mix
         items = [_as_dtype(item, t.int64) if isinstance(item, Tensor) else item for item in items]
     return tuple(known), stack(items)
 
@@ -181,7 +180,7 @@ def _fits(size: int | None, dtype: DType) -> bool:
 
 
 def numbers(what: str, values: Any) -> list[Any]:
-    """The elements of a list or rank-1 tensor, of known number: ints where known, else scalar tensors."""
+    """The elements of a list or rank-1 tensor of known length: ints where known, else scalar tensors."""
     if not isinstance(values, GraphTensor):
         items = values if isinstance(values, (Sequence, np.ndarray, EagerTensor, TensorShape)) else [values]
         return [item if static_int(item) is None else static_int(item) for item in items]
@@ -224,7 +223,7 @@ def _reshape_rule(x: TensorType, *shape: TensorType, dims: Dims) -> TensorType:
     size, rest = x.size, math.prod(known)
     if size is None or len(known) < len(dims) - 1:
         return x.with_shape(tuple(None if dim == -1 else dim for dim in dims))
-    if len(known) < len(dims):  # what is missing follows from the rest
+    if len(known) < len(dims):  # the missing size follows from the others
         if rest == 0 and size == 0 and None in dims:
             return x.with_shape(dims)
         if rest == 0 or size % rest:
@@ -246,7 +245,7 @@ def _reshape_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _reshape_errors(node: Any) -> Errors:
-    """None where the shapes are known, or all is to be in one dimension."""
+    """No errors if the shapes are known, or the result has one dimension of size -1."""
     dims = node.params["dims"]
     flat = len(node.operands) == 1 and -1 in dims and all(dim in (-1, 1) for dim in dims)
     return () if flat else unknown_shape(node)
@@ -258,7 +257,7 @@ RESHAPE: Final = Op("reshape", _reshape_kernel, _reshape_rule, samples=_reshape_
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in another shape, where one size may be -1: what is left (`tf.reshape`).
+    """The elements in another shape, where one size may be -1, which is computed (`tf.reshape`).
 
     ShapeError if the number of elements differs.
     """
@@ -418,7 +417,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     return named(result, name)
 
 
-# Stack, here because shapes that are partly known are stacks of scalars.
+# Stack, here because partly known shapes are stacks of scalars.
 
 def _stack_kernel(*xs: Any, axis: int) -> Any:
     first = xs[0]

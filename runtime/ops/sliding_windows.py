@@ -29,10 +29,10 @@ __all__ = ["Padding", "Plan", "blocks", "bounds", "located", "plan", "positive",
 Padding = str | tuple[tuple[int, int], ...]
 
 _FORMATS: Final = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-_BLOCK: Final = 1 << 22  # bytes of windows that are laid out at once
+_BLOCK: Final = 1 << 22  # bytes of windows that are copied at once
 
 
-# Their number and place.
+# Their number and position.
 
 def bounds(size: int, window: int, stride: int, dilation: int, padding: Padding, axis: int) -> tuple[int, int]:
     """How many elements are added before and after spatial axis `axis`."""
@@ -74,7 +74,7 @@ def view(x: Any, counts: Sequence[int], window: Sequence[int], strides: Sequence
     """The windows of a padded array [n, *sizes, c] as a view [n, *counts, *window, c], writable if the array is."""
     steps = x.strides
 
-    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # the step of a single one may be of any size
+    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # the step along an axis of size 1 may be anything
         return [step * n if size > 1 else 0 for step, size, n in zip(steps[1:-1], sizes, by, strict=True)]
 
     return np.lib.stride_tricks.as_strided(
@@ -83,7 +83,7 @@ def view(x: Any, counts: Sequence[int], window: Sequence[int], strides: Sequence
 
 
 def blocks(count: int, rows: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Parts of `count` images of `rows` rows of windows, of which each takes `size` bytes, that take not too much."""
+    """Parts of `count` images with `rows` rows of windows of `size` bytes each, of limited size."""
     images = _BLOCK // max(rows * size, 1)
     if images:
         for start in range(0, count, images):
@@ -102,7 +102,7 @@ R = TypeVar("R")
 
 
 def located(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, whose errors name the user's line."""
+    """`function`, with the user's line in its errors."""
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -116,7 +116,7 @@ def located(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The arguments of a convolution or pooling with `rank` spatial axes, checked."""
+    """The checked arguments of a convolution or pooling with `rank` spatial axes."""
 
     op: str
     rank: int
@@ -126,8 +126,8 @@ class Plan:
     channels_first: bool
 
     def inward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
-        """A tensor in the form [n, *sizes, c], and the leading dimensions that became one."""
-        at = x.ndim - self.rank - 1  # of the channels, if they come first
+        """A tensor in the form [n, *sizes, c], and the leading dimensions that were merged."""
+        at = x.ndim - self.rank - 1  # the axis of the channels, if they come first
         if self.channels_first:
             x = transpose(x, [*range(at), *range(at + 1, x.ndim), at])
         if at == 1:
@@ -136,7 +136,7 @@ class Plan:
         return reshape(x, [product(sizes[:at]), *sizes[at:]]), sizes[:at]
 
     def outward(self, x: Tensor, leading: Sequence[Any]) -> Tensor:
-        """The inverse."""
+        """The inverse of `inward`."""
         if leading:
             x = reshape(x, [*leading, *dims(x)[1:]])
         if not self.channels_first:
@@ -145,7 +145,7 @@ class Plan:
         return transpose(x, [*range(at), x.ndim - 1, *range(at, x.ndim - 1)])
 
     def ordered(self, sizes: Sequence[Any]) -> list[Any]:
-        """A shape given in the order of the arguments, as [n, *sizes, c]."""
+        """A shape in the order of the arguments, as [n, *sizes, c]."""
         return [sizes[0], *sizes[2:], sizes[1]] if self.channels_first else list(sizes)
 
     @property
@@ -217,7 +217,7 @@ def _padding(op: str, padding: Any, rank: int, channels_first: bool) -> Padding:
 
 def tensor(op: str, what: str, value: Any, rank: int, dtypes: DTypes = FLOATS, hint: t.DType = t.float32,
            more: bool = False) -> Tensor:
-    """`value` as a tensor of `rank` spatial axes and two others, or also `more`."""
+    """`value` as a tensor with `rank` spatial axes and two others, or also `more`."""
     x = convert_to_tensor(value, dtype_hint=hint)
     check_dtype(op, x.dtype, dtypes)
     if x.ndim < rank + 2 or (x.ndim > rank + 2 and not more):

@@ -1,4 +1,4 @@
-"""Sorting, searching and telling apart."""
+"""Sorting, searching and unique elements."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from runtime.ops.static_arguments import axis_of, merge_shapes
 def _argsort_kernel(x: Any, *, descending: bool) -> Any:
     if not descending:
         return np.argsort(x, -1, "stable").astype(np.int32)
-    last = x.shape[-1] - 1  # equal elements keep their order, so sort what is reversed, and reverse it
+    last = x.shape[-1] - 1  # equal elements keep their order, so the reversed input is sorted, and reversed
     return (last - np.argsort(x[..., ::-1], -1, "stable")[..., ::-1]).astype(np.int32)
 
 
@@ -91,7 +91,7 @@ def _back(x: Tensor, order: list[int]) -> Tensor:
 
 
 class TopK(NamedTuple):
-    """What `top_k` gives."""
+    """The results of `top_k`."""
 
     values: Tensor
     indices: Tensor
@@ -115,7 +115,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
                      InvalidArgumentError("top_k cannot give as many elements as it is asked for"))
     order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
     if type(k) is int:
-        order.set_shape([None] * (x.ndim - 1) + [k])  # as has been checked
+        order.set_shape([None] * (x.ndim - 1) + [k])  # checked above
     return TopK(_along_last(x, order), cast(order, index_type))
 
 
@@ -170,17 +170,17 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type
     return apply_one(SEARCHSORTED, sorted_sequence, values, side=side, dtype=t.as_dtype(out_type))
 
 
-# Telling apart.
+# Unique elements.
 
 class Unique(NamedTuple):
-    """What `unique` gives."""
+    """The results of `unique`."""
 
     y: Tensor
     idx: Tensor
 
 
 class UniqueWithCounts(NamedTuple):
-    """What `unique_with_counts` gives."""
+    """The results of `unique_with_counts`."""
 
     y: Tensor
     idx: Tensor
@@ -189,7 +189,7 @@ class UniqueWithCounts(NamedTuple):
 
 def _unique_kernel(x: Any, *, dtype: DType) -> tuple[Any, Any, Any]:
     values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first, kind="stable")  # np.unique sorts; the order is that of the first occurrence
+    order = np.argsort(first, kind="stable")  # np.unique sorts; here the order is that of the first occurrence
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return values[order], place[inverse.reshape(-1)].astype(dtype.np), counts[order].astype(dtype.np)
@@ -213,9 +213,10 @@ UNIQUE: Final = Op("unique", _unique_kernel, _unique_rule, samples=_unique_sampl
 
 
 def unique(x: Any, out_idx: Any = t.int32, name: str | None = None) -> Unique:
-    """The different elements in order of appearance, and for each element its index there (`tf.unique`).
+    """The distinct elements in order of appearance, and for each element its index there (`tf.unique`).
 
-    Of equal elements the first has the derivative."""
+    Of equal elements the first has the derivative.
+    """
     return Unique(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx))[:2])
 
 

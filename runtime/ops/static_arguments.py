@@ -1,4 +1,4 @@
-"""What is known of a value while a function is traced: axes, sizes and shapes given as tensors."""
+"""Values that are known at trace time: axes, sizes and shapes given as tensors."""
 from __future__ import annotations
 
 import operator
@@ -16,7 +16,7 @@ __all__ = ["axes_of", "axis_of", "known_elements", "merge_shapes", "static_int",
 
 
 def static_int(x: Any) -> int | None:
-    """The int that `x` is, or None if it is a tensor whose value only a run knows. TypeError if it is no int."""
+    """The int that `x` is, or None for a tensor whose value only a run knows. TypeError if it is no int."""
     if isinstance(x, GraphTensor):
         constant = x.value.constant
         return None if constant is None else operator.index(constant[()])
@@ -24,7 +24,7 @@ def static_int(x: Any) -> int | None:
 
 
 def known_elements(x: GraphTensor) -> list[int | None] | None:
-    """The elements of a 1-D int tensor as far as they are known; None if not even their number is."""
+    """The known elements of a rank-1 int tensor, None where unknown; None if even their number is unknown."""
     shape = x.type.shape
     return None if len(shape) != 1 or shape[0] is None else _elements(x.value, shape[0])
 
@@ -69,7 +69,8 @@ def static_ints(what: str, values: Any) -> tuple[int, ...]:
 
 
 def axis_of(op: str, axis: Any, ndim: int) -> int:
-    """`axis`, perhaps negative, of a tensor with `ndim` dimensions as 0 to ndim - 1. ShapeError if out of range."""
+    """`axis`, which may be negative, of a tensor with `ndim` dimensions as 0 to ndim - 1. ShapeError if out of
+    range."""
     value = axis if type(axis) is int else static_ints(f"the axis of {op}", axis)[0]
     if not -ndim <= value < ndim:
         raise ShapeError(f"axis {value} is out of range for {op} of a tensor of rank {ndim}")
@@ -77,7 +78,7 @@ def axis_of(op: str, axis: Any, ndim: int) -> int:
 
 
 def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """One axis or several (None: all) as a sorted tuple of different axes from 0 to ndim - 1."""
+    """One axis or several (None: all) as a sorted tuple of distinct axes from 0 to ndim - 1."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -86,7 +87,7 @@ def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def merge_shapes(what: str, *shapes: Shape) -> Shape:
-    """What is known of a shape that all of `shapes` describe. ShapeError, of `what`, if they contradict."""
+    """The join of what `shapes` say about one shape. ShapeError, with `what` as the subject, if they contradict."""
     merged = shapes[0]
     for shape in shapes[1:]:
         if len(shape) != len(merged) or any(

@@ -14,17 +14,17 @@ __all__ = ["ACCUMULATE", "ASSIGN", "READ", "Storage"]
 
 
 class Storage(Protocol):
-    """What the ops need of a variable. Its array is read-only: an assignment puts another in its place."""
+    """The interface of variables that the ops use. The array is read-only: an assignment replaces it."""
 
     name: str
     array: Any
 
     @property
     def type(self) -> TensorType:
-        """What the variable can hold; a dimension that may change is None."""
+        """The type of values that the variable can hold; a dimension that may change is None."""
 
 
-_lock: Final = threading.Lock()  # for an update that reads and writes
+_lock: Final = threading.Lock()  # for updates that read and write
 
 
 def _read_kernel(*, variable: Storage) -> Any:
