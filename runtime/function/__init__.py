@@ -1,1 +1,1 @@
-"""`@function`: signatures, traces, results; variables and the objects that own them."""
+"""`@function`: signatures, traces and results; variables and the objects that own them."""

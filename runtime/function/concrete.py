@@ -1,4 +1,4 @@
-"""One trace of a function: its graph, and what it takes and gives."""
+"""One trace of a function: its graph, inputs and results."""
 from __future__ import annotations
 
 import weakref
@@ -39,10 +39,10 @@ class ConcreteFunction:
     """A function traced for certain types of its tensors and certain values of everything else
     (`tf.types.experimental.ConcreteFunction`).
 
-    graph                       the graph as it was traced; print it, or see `runtime.tools.draw`
-    optimized                   the graph that runs: what `runtime.optimize` makes of it
-    structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
-    structured_outputs          the result, with TensorSpecs for tensors
+        graph                       the graph as it was traced; print it, or see `runtime.tools.draw`
+        optimized                   the graph that runs: the result of `runtime.optimize`
+        structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
+        structured_outputs          the result, with TensorSpecs for tensors
     """
 
     __slots__ = (
@@ -61,12 +61,12 @@ class ConcreteFunction:
         self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
         self.structured_outputs = result_specs(returned)
         self.raises = returned is NEVER  # whenever it is called
-        self.used = array("q", [0])  # when, by the count of calls of its function: native code writes it, too
+        self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
         self.structured_input_signature = call.described(_input_specs(graph))
         self._signature = signature
         self._pack = pack
         self._hazards = hazards
-        self._aliases = aliases  # by output, the leaves of whose memory it is, if these are arrays
+        self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
@@ -75,7 +75,7 @@ class ConcreteFunction:
         self.findable = self._executable.findable(self.run, single)
 
     def _runner(self, single: bool) -> Callable[..., Any]:
-        """The function from arrays to results: the last step of each call, so without detours."""
+        """The function from arrays to results: the last step of each call, so it has to be fast."""
         arrays, pack = self._arrays, self._pack
         new = object.__new__
         if single and len(self.graph.inputs) == 1:
@@ -103,8 +103,8 @@ class ConcreteFunction:
         return run
 
     def apply(self, leaves: Sequence[Any], call: Call | None) -> Any:
-        """The result for the tensors and lists of a call, computed, or traced into the graph that is open. Without the
-        `call`, lists and other containers among its arguments that are returned are made anew."""
+        """The result for the tensors and lists of a call, computed, or traced into the current graph. Without the
+        `call`, returned containers that were arguments are copies."""
         graph = current_graph()
         if self._hazards and call is not None:
             check_call(self._hazards, leaves, call.given)
@@ -119,7 +119,7 @@ class ConcreteFunction:
         return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the trace. Python arguments may be left out; given ones must equal those that were traced.
+        """Call the trace. Python arguments may be omitted; given ones must equal those that were traced.
 
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
@@ -149,14 +149,14 @@ class ConcreteFunction:
         return leaves
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-        """The call, if no arguments are left out."""
+        """The call, if no arguments are omitted."""
         try:
             return Call(*self._signature.canonical(args, kwargs))
         except InvalidArgumentsError:
             return None
 
     def _match(self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type]) -> None:
-        """Append the leaves of `value`, which must be what was traced."""
+        """Append the leaves of `value`, which must match what was traced."""
         if is_leaf(traced):
             leaves.append(self._fit(path, value, next(types)))
         elif isinstance(traced, ObjectSpec) and isinstance(value, traced.kind):
@@ -186,7 +186,7 @@ class ConcreteFunction:
         return x
 
     def _arguments(self) -> dict[str, Any]:
-        """What was traced, by parameter."""
+        """The traced arguments by parameter."""
         args, kwargs = self.structured_input_signature
         return self._signature.parameters.bind(*args, **kwargs).arguments
 
@@ -202,15 +202,15 @@ class ConcreteFunction:
 
     @property
     def executor(self) -> str:
-        """What runs the graph: "native" or "numpy"."""
+        """The name of the executor: "native" or "numpy"."""
         return self._executable.executor
 
     def compile(self) -> ConcreteFunction:
-        """The trace, ready to run: it is compiled when it is made."""
+        """The trace itself: it is compiled when it is made."""
         return self
 
     def inspect_llvm(self, optimized: bool = True) -> str:
-        """The LLVM IR of the native code: as LLVM optimised it, or as it was written. ValueError if there is none."""
+        """The LLVM IR of the native code, optimised or as generated. ValueError if there is none."""
         return self._executable.inspect_llvm(optimized)
 
     def inspect_asm(self) -> str:
@@ -218,7 +218,8 @@ class ConcreteFunction:
         return self._executable.inspect_asm()
 
     def explain_native(self) -> str:
-        """What became of the graph: what fused into one loop, what runs block by block, what calls Python and why."""
+        """What became of the graph: which ops were fused, which loops tiled or vectorised, what calls Python and
+        why."""
         return self._executable.explain()
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:

@@ -1,7 +1,7 @@
-"""`rt.function(verify=True)`: each call runs as Python on eager tensors, too, and must do the same.
+"""`rt.function(verify=True)`: each call also runs as Python on eager tensors, with the same effects required.
 
-The traced function runs first; then its variables and random sources go back to what they were, and the Python function
-runs on copies of its arguments. Tensors, being immutable, are shared. What is left behind is the traced run's.
+The traced function runs first; then its variables and random sources are restored, and the Python function runs on
+copies of its arguments. Tensors, being immutable, are shared. The effects that remain are those of the traced run.
 """
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def verified_call(
 ) -> Any:
     """The result of `traced(*args, **kwargs)`, compared with that of `python`; `trace` gives the graph that will run.
 
-    `instance` is the first argument of `python` if it is a method, else None. Calls in graphs and within
-    a call that is verified are not verified themselves. VerificationError at the first difference.
+    `instance` is the first argument of `python` if it is a method, else None. Calls in graphs and within a verified
+    call are not verified. VerificationError at the first difference.
     """
     if running.get() or current_graph() is not None or settings.run_eagerly:
         return traced(*args, **kwargs)
@@ -38,7 +38,7 @@ def verified_call(
     try:
         graph = trace(*args, **kwargs)
     except Exception:
-        return traced(*args, **kwargs)  # it has no graph to compare: the error that says so
+        return traced(*args, **kwargs)  # there is no graph to compare: raises the error
     held = {id(x): x for x in _stateful(graph)}
     before = [_state(x) for x in held.values()]
     code = unwrap(python).__code__
@@ -90,9 +90,9 @@ def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
 
 
 def _same(expected: Any, got: Any) -> bool:
-    """Whether two values are alike: a number and a scalar tensor may be; floats need only be close, since a graph may
+    """Whether two values are equal: a number may equal a scalar tensor; floats need only be close, since a graph may
     add in another order."""
-    if isinstance(got, Poison):  # what the trace has left in an object
+    if isinstance(got, Poison):  # a value of the graph that the trace left in an object
         return False
     if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:
         return False

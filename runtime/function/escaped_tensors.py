@@ -1,4 +1,4 @@
-"""Values of a graph that Python objects hold."""
+"""Values of a graph in Python objects."""
 from __future__ import annotations
 
 import functools
@@ -18,15 +18,15 @@ ATOMS: Final = frozenset({
     int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
     ModuleType, EagerTensor, EagerList,
 })
-"""Types whose objects do not change and hold nothing of a graph."""
-_MOST: Final = 100_000  # objects that are looked into
+"""Types of immutable objects without values of a graph."""
+_MOST: Final = 100_000  # maximal number of objects to search
 _CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
 
 
 def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -> Any:
-    """A value of a graph, as GraphTensor or GraphList, that is in `value`, at any depth; None if there is none.
+    """A GraphTensor or GraphList in `value`, at any depth; None if there is none.
 
-    What is `known` is not looked into, nor are modules.
+    Objects for which `known` is true are not searched, nor are modules.
     """
     pending, seen = [value], set[int]()
     while pending and len(seen) < _MOST:
@@ -56,7 +56,7 @@ def _parts(item: Any) -> Iterator[Any]:
 
 
 def closes_over_graph_value(fn: Any, depth: int = 3) -> bool:
-    """Whether a function closes over a value of a graph, itself or through functions that it closes over."""
+    """Whether a function closes over a value of a graph, directly or through functions that it closes over."""
     fn = getattr(fn, "__func__", fn)
     fn = getattr(fn, "python_function", fn)
     if isinstance(fn, functools.partial):

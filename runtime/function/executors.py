@@ -1,6 +1,6 @@
-"""What runs a graph: the native executor, or the reference executor on NumPy.
+"""The executors of graphs: native code, or the reference executor on NumPy.
 
-Native code needs llvmlite. Where that is missing, graphs run on NumPy, and a warning says so once.
+Native code needs llvmlite. Where that is missing, graphs run on NumPy, with one warning.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from runtime.optimize.numeric_checks import with_numeric_checks
 if TYPE_CHECKING:
     from runtime.backends.native.jit import executor as native
 else:
-    native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than all the rest
+    native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
 
 __all__ = ["EXECUTORS", "chosen", "make"]
 
 
 class Reference:
-    """A graph for the reference executor: kernels called in order."""
+    """A graph for the reference executor: kernels are called in order."""
 
     executor = "numpy"
 
@@ -38,7 +38,7 @@ class Reference:
         return executable(self.graph)
 
     def findable(self, run: Callable[..., Any], single: bool) -> None:
-        """None: calls go through Python, as all else does."""
+        """Does nothing: calls go through Python."""
 
     def inspect_llvm(self, optimized: bool = True) -> str:
         raise ValueError(f"{self.graph.name} runs on NumPy and has no native code; use executor='native'")
@@ -55,7 +55,7 @@ def _native(graph: Graph, fast_math: bool) -> Executable:
 
 
 EXECUTORS: Final[dict[str, Callable[[Graph, bool], Executable]]] = {"native": _native, "numpy": Reference}
-"""What makes a graph ready to run, by the name that `rt.function(executor=...)` takes."""
+"""By the name that `rt.function(executor=...)` takes: what makes a graph ready to run."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -70,7 +70,7 @@ def _has_llvm() -> bool:
 
 
 def chosen(executor: str | None) -> str:
-    """The name of the executor to take. ValueError for one that there is not."""
+    """The name of the executor to use. ValueError for an unknown one."""
     if executor is None:
         executor = settings.executor
     if executor is None:
@@ -82,7 +82,7 @@ def chosen(executor: str | None) -> str:
 
 
 def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
-    """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are taken not to occur."""
+    """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are assumed not to occur."""
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
     return EXECUTORS[chosen(executor)](graph, fast_math)

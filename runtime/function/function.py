@@ -1,8 +1,7 @@
 """`@function`: calls run a graph, which is traced once for each kind of arguments.
 
 A call finds its trace by the dtypes and shapes of tensors and the values of everything else
-(`runtime.function.signature`). Shapes that keep changing relax to unknown dimensions by themselves; `explain` says why
-a call traced again.
+(`runtime.function.signature`). Dimensions that keep changing become unknown; `explain` says why a call traced again.
 """
 from __future__ import annotations
 
@@ -46,14 +45,14 @@ from runtime.staging.values.body_tracing import trace_function
 __all__ = ["Function", "function"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MAX_ALIASES: Final = 4096  # keys that may lead to the traces of one function
+_MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one function
 
 
 class Function(Called):
     """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
 
-    As a method it has a cache of its own for each instance, which it does not keep alive. Threads may call it at
-    the same time; each trace is made by one of them.
+    As a method it has a separate cache for each instance, which it does not keep alive. It may be called by several
+    threads at a time; each trace is made by one of them.
     """
 
     def __init__(
@@ -80,12 +79,12 @@ class Function(Called):
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
         self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
         self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
-        self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to what a key knows by identity
-        self._dead: deque[Any] = deque()  # those of these whose objects are gone
+        self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to objects in its keys
+        self._dead: deque[Any] = deque()  # the weak references whose objects have been freed
         self._pending: dict[Hashable, Pending] = {}
-        self._fixed: set[Hashable] = set()  # structures that do not trace with unknown dimensions
+        self._fixed: set[Hashable] = set()  # structures that cannot be traced with unknown dimensions
         self._history = History(self.name)
-        self._clock = array("q", [0])  # calls: native code counts here, too
+        self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
         self._front = ()
 
@@ -95,7 +94,7 @@ class Function(Called):
         try:
             if not kwargs and (not open_traces or _runs_here()) and not settings.run_eagerly:
                 clock = self._clock
-                if len(args) == 1 and type(args[0]) is EagerTensor:  # what follows, for one tensor
+                if len(args) == 1 and type(args[0]) is EagerTensor:  # a copy of what follows, for one tensor
                     array = args[0]._array
                     found = self._fast.get((array.dtype, array.shape))
                     if found is not None:
@@ -133,7 +132,7 @@ class Function(Called):
         except InaccessibleTensorError as exc:
             if graph is None or not _belongs(exc, graph):
                 raise
-            return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the graph that calls it
+            return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the calling graph
         concrete.used[0] = self._clock[0]
         if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
             self._remember_arrays([x._array for x in args], concrete)
@@ -141,8 +140,7 @@ class Function(Called):
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may stand for a tensor
-        (`tf.function.get_concrete_function`). With an input_signature the arguments may be left out.
-        """
+        (`tf.function.get_concrete_function`). With an input_signature the arguments may be omitted."""
         try:
             with tracing(None):
                 return self._find_or_trace(self._arguments(args, kwargs, specs=True))
@@ -195,7 +193,7 @@ class Function(Called):
         try:
             reference = until_gone(instance, methods, key)
         except TypeError:
-            return MethodType(self, instance)  # then the instance is an argument like others
+            return MethodType(self, instance)  # then the instance is an ordinary argument
         with self._lock:
             entry = methods.get(key)
             if entry is None or entry[0]() is not instance:
@@ -227,7 +225,7 @@ class Function(Called):
                 finally:
                     self._end(key, mine)
             finally:
-                self._end(key, mine)  # a signal may have met the first
+                self._end(key, mine)  # a signal may have interrupted the first
             if not pending.wait(me):  # its owner waits for this thread
                 pending.owners.add(me)
                 try:
@@ -243,7 +241,7 @@ class Function(Called):
         return concrete
 
     def _end(self, key: Hashable, pending: Pending) -> None:
-        """Let others make the trace, if it is `pending` that was to: they are told if it is made, or not."""
+        """Release `pending`, if it is the pending trace for this key, and wake up the threads that wait for it."""
         with self._lock:
             if self._pending.get(key) is pending:
                 self._pending.pop(key)
@@ -269,7 +267,7 @@ class Function(Called):
     def _remember(self, key: Hashable, concrete: ConcreteFunction) -> None:
         with self._lock:
             if concrete not in self._watched:
-                return  # evicted, or never shared
+                return  # evicted, or never cached
             if len(self._exact) >= _MAX_ALIASES:
                 self._exact.clear()
             self._exact[key] = concrete
@@ -301,7 +299,7 @@ class Function(Called):
         self._history.warn_of_numbers(self.python_function)
 
     def _forget_dead(self) -> None:
-        """Discard the traces for objects that are gone: another may get the id by which it would find one of those."""
+        """Discard the traces for freed objects: a new object may get the same id."""
         while self._dead:
             with self._lock:
                 for concrete, references in list(self._watched.items()):
@@ -326,7 +324,7 @@ class Function(Called):
                         del self._groups[structure]
 
     def _trace_as_general_as_useful(self, call: Call) -> ConcreteFunction:
-        """Trace for the shapes of the call; or with unknown dimensions where it is known that they change."""
+        """Trace for the shapes of the call, or with unknown dimensions where they are known to change."""
         if self._signature.specs is not None:
             return self._trace(call, self._signature.types_of(call))
         group = self._groups.get(call.structure, ())
@@ -337,12 +335,12 @@ class Function(Called):
             try:
                 return self._trace(call, types)
             except Exception:
-                self._fixed.add(call.structure)  # it needs the dimensions: as Python numbers, for example
+                self._fixed.add(call.structure)  # it needs the dimensions, for example as Python numbers
         return self._trace(call, call.types)
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
         concrete, made_variables = self._trace_once(call, types, first=self._count == 0)
-        if made_variables:  # so the function is traced again, as for each later call: with the variables there
+        if made_variables:  # trace again, as later calls would: with the variables existing
             concrete, _ = self._trace_once(call, types, first=False)
         self._count += 1
         return concrete
@@ -397,12 +395,12 @@ class Function(Called):
     # What is there.
 
     def cache_info(self) -> CacheInfo:
-        """Calls that found their trace, calls that made one, the bound, and how many traces there are."""
+        """Hits, misses (calls that made a trace), the bound, and the number of traces."""
         self._forget_dead()
         return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
 
     def cache_clear(self) -> None:
-        """Drop all traces; later calls trace again. Variables may not be created again."""
+        """Drop all traces; later calls trace again, and must not create variables again."""
         with self._lock:
             self._forget_arrays()
             for concrete in list(self._watched):
@@ -410,7 +408,7 @@ class Function(Called):
             self._fixed.clear()
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the function was traced (`tf.function.experimental_get_tracing_count`)."""
+        """The number of times the function was traced (`tf.function.experimental_get_tracing_count`)."""
         return self._count
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
@@ -419,29 +417,28 @@ class Function(Called):
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """The traces that there are, oldest first."""
+        """The cached traces, oldest first."""
         with self._lock:
             self._forget_dead()
             return list(self._watched)
 
     def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor: calls with
-        such arguments then start at once (JAX's `jit(f).lower(...).compile()`; `get_concrete_function` by its name).
-        `.optimized` is its graph, `.compile()` is itself.
-        """
+        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
+        calls start at once (JAX's `jit(f).lower(...).compile()`; the same as `get_concrete_function`). `.optimized` is
+        its graph, `.compile()` is itself."""
         return self.get_concrete_function(*args, **kwargs)
 
     def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
-        """The optimised LLVM IR of the trace for these arguments (without any: of the newest trace)."""
+        """The optimised LLVM IR of the trace for these arguments, or, without arguments, of the newest trace."""
         return self._inspected(args, kwargs).inspect_llvm()
 
     def inspect_asm(self, *args: Any, **kwargs: Any) -> str:
-        """The assembly of the trace for these arguments (without any: of the newest trace)."""
+        """The assembly of the trace for these arguments, or, without arguments, of the newest trace."""
         return self._inspected(args, kwargs).inspect_asm()
 
     def explain_native(self, *args: Any, **kwargs: Any) -> str:
-        """What became of the trace for these arguments (without any: of the newest trace): what fused into one loop,
-        what runs block by block, and what calls Python and why."""
+        """What became of the trace for these arguments, or, without arguments, of the newest trace: which ops were
+        fused, which loops tiled or vectorised, what calls Python and why."""
         return self._inspected(args, kwargs).explain_native()
 
     def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
@@ -450,7 +447,7 @@ class Function(Called):
         return self.concrete_functions[-1]
 
     def explain(self) -> str:
-        """Whether the last call was traced again and why: which argument differed from earlier calls, and how."""
+        """Whether the last call traced and why: which argument differed from earlier calls, and how."""
         return self._history.explain(self._clock[0], len(self._watched), self._count)
 
     def __reduce__(self) -> str:
@@ -462,12 +459,12 @@ class Function(Called):
 
 
 def _runs_here() -> bool:
-    """Whether calls run at once, and nobody records them."""
+    """Whether calls run immediately, without a recorder."""
     return _tracing_state.graph is None and not recorders
 
 
 class VerifiedFunction(Function):
-    """A Function each call of which is compared with the Python function's; see
+    """A Function each of whose calls is compared with the Python function; see
     `runtime.function.differential_check`."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -483,7 +480,8 @@ class VerifiedFunction(Function):
 
 
 class Method:
-    """A `Function` as a method of an object: what `instance.method` gives. All else is as for the Function."""
+    """A `Function` as a method of an object: the value of `instance.method`. Other attributes are those of the
+    Function."""
 
     __slots__ = ("__self__", "_function")
 
@@ -516,7 +514,7 @@ def _unknown_dims(concrete: ConcreteFunction) -> int:
 
 
 def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
-    """Whether the tensor that was out of reach is one of `graph`, or of a graph around it."""
+    """Whether the inaccessible tensor belongs to `graph` or a graph that encloses it."""
     owner = getattr(error, "graph", None)
     return isinstance(owner, Graph) and owner.contains(graph)
 
@@ -536,23 +534,23 @@ def function(
 ) -> Any:
     """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
 
-    input_signature   a TensorSpec for each argument: then there is one trace, and arguments convert to it
-    autograph         convert control flow that depends on tensors; else it must be written with `rt.cond` and the like
-    reduce_retracing  take a dimension as unknown at the second shape that comes, not at the third
-    executor          what runs the graphs: "native", machine code for each; or "numpy", the reference; None: native
-                      where llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
-    fast_math         native code may reorder float arithmetic and take NaN and infinity not to occur
-    name              what to call it in graphs and messages
-    max_traces        how many traces to keep; the one not used for longest goes
-    verify            run each call as Python on eager tensors, too: autograph.VerificationError at the first difference
-                      of printed text, exception, result, arguments or variables (for tests: slow)
+        input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
+        autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
+        reduce_retracing  make a dimension unknown at the second shape, not at the third
+        executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
+                          llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
+        fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
+        name              the name in graphs and messages
+        max_traces        how many traces to keep; the least recently used is dropped
+        verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
+                          difference in printed text, exception, result, arguments or variables (for tests: slow)
 
-    What the function makes and returns, each call makes anew; lists, dicts and dataclass objects among the arguments
-    are returned, and change, as in Python. StagingError for what cannot be made anew, and for a write to a NumPy array
-    that was there before the call.
+    Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects among the
+    arguments are returned, and changed, as in Python. StagingError for objects that cannot be made anew, and for a
+    write to a NumPy array that existed before the call.
 
-    `jit_compile` and TF2's `experimental_...` arguments are taken and change nothing: which executor runs a graph is
-    what `executor` says. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
+    `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
+    graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
     """
     for option in ignored:
         if not option.startswith("experimental_"):

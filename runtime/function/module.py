@@ -14,9 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Module:
-    """Base of classes that hold variables in their attributes, also in lists and dicts and other modules there
-    (`tf.Module`). Attributes are taken in the order of their names.
-    """
+    """Base class of objects that own variables: in their attributes, and in lists, dicts and other modules there
+    (`tf.Module`). Attributes are visited in the order of their names."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
@@ -45,7 +44,7 @@ class Module:
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """All modules inside this one, each once."""
+        """All modules nested in this one, each once."""
         return tuple(x for x in _owned(self, set()) if isinstance(x, Module))
 
     @classmethod
@@ -61,7 +60,7 @@ class Module:
 
 
 def _owned(x: Any, seen: set[int]) -> Iterator[Variable | Module]:
-    """The variables and modules that `x` holds, in order."""
+    """The variables and modules that `x` contains, in order."""
     if isinstance(x, Module):
         attributes = vars(x)
         parts = [attributes[name] for name in sorted(attributes)]

@@ -1,7 +1,8 @@
-"""What was there before a function is traced, and what the trace changes of it.
+"""Objects that existed before a trace, and what the trace changes of them.
 
-A trace runs once, and its graph many times. So what a traced function puts into an object from before (an attribute,
-an item of a list or dict, a variable of a function or module) is there once; a value of the graph cannot stay there.
+A trace runs once, its graph many times. So what a traced function stores in an object that existed before (an
+attribute, an item of a list or dict, a variable of a function or module) is stored once; a value of the graph cannot
+stay there.
 """
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ __all__ = ["Outside", "parts_of_argument"]
 
 
 class Outside:
-    """What there was before the trace of one call.
+    """The objects that existed before the trace of one call.
 
-    copies    what stands for the containers of the call's arguments while it is traced
-    inputs    what stands for its leaves
+        copies    the containers that replace those of the call's arguments while it is traced
+        inputs    the values that replace its leaves
     """
 
     def __init__(self, reach: Reach, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None) -> None:
@@ -41,22 +42,22 @@ class Outside:
 
     @property
     def arrays(self) -> list[Any]:
-        """The NumPy arrays that can be written."""
+        """The writable NumPy arrays."""
         return [held.value for held in self.reach.held
                 if issubclass(type(held.value), np.ndarray) and held.value.flags.writeable]
 
     def existed(self, value: Any) -> bool:
-        """Whether an object was there before the trace, and is no copy of an argument."""
+        """Whether an object existed before the trace, and is not a copy of an argument."""
         return id(value) not in self.numbers and (self.reach.met(value) or id(value) in self._of_modules)
 
     @functools.cached_property
     def _of_modules(self) -> set[int]:
-        """By id, what modules have under names."""
+        """The ids of objects that are bound to names of modules."""
         return {id(part) for module in list(sys.modules.values()) if isinstance(module, ModuleType)
                 for part in list(vars(module).values())}
 
     def changed_arguments(self) -> list[tuple[int, dict[Any, Any]]]:
-        """The containers of the arguments that the trace changed: their numbers, and the parts that they have now."""
+        """The containers among the arguments that the trace changed: their numbers, and their current parts."""
         found = []
         for i, (copy, before) in enumerate(zip(self.copies, self.before, strict=True)):
             if isinstance(copy, tuple) or self.numbers[id(copy)] != i:
@@ -68,7 +69,7 @@ class Outside:
 
     @functools.cached_property
     def leaks(self) -> list[tuple[Held, Any, Any]]:
-        """Where objects from before have values of the graph: what holds them, by which key, and such a value."""
+        """Where objects from before contain values of the graph: the holder, the key, and the value."""
         found = []
         for held, key, new in self.heap.changes():
             if id(held.value) not in self.numbers and new is not UNBOUND:
@@ -78,12 +79,12 @@ class Outside:
         return found
 
     def check(self, value: Any) -> None:
-        """StagingError if an object from before, which the function returns, has values of the graph."""
+        """StagingError if an object from before, which the function returns, contains values of the graph."""
         if self.leaks and graph_value_in(value) is not None:
             raise self._refuse(*self.leaks[0])
 
     def leave(self) -> None:
-        """Put in the place of each value of the graph, which objects from before have, what says so when it is used."""
+        """Replace each value of the graph in objects from before by one that raises an error when it is used."""
         for held, before in self.heap.records:
             if id(held.value) not in self.numbers and has_staged_items(held.value):
                 held.value[:] = before
@@ -109,7 +110,7 @@ class Outside:
 
 
 def _left(value: Any) -> Poison:
-    """What is in the place of a value of a graph, outside of it."""
+    """The replacement of a value of a graph outside of it."""
     found = inaccessible(value, None)
 
     def error() -> Exception:
@@ -121,14 +122,14 @@ def _left(value: Any) -> Poison:
 
 
 class _Leaving:
-    """Takes values of a graph out of what objects from before have; what is `known` is one of those, too."""
+    """Removes values of the graph from objects that existed before; `known` tells further such values."""
 
     def __init__(self, known: Callable[[Any], bool]) -> None:
         self.known = known
         self.seen: set[int] = set()
 
     def of(self, value: Any) -> Any:
-        """`value` without values of the graph, in place where it can be changed."""
+        """`value` without values of the graph; changed in place where it is mutable."""
         if id(value) in self.seen or (self.known(value) and not isinstance(value, (GraphTensor, GraphList))):
             return value
         found = graph_value_in(value, self.known)
@@ -144,7 +145,7 @@ class _Leaving:
         return value
 
     def within(self, holder: Any) -> None:
-        """Do it for all that `holder` has."""
+        """Do so for all parts of `holder`."""
         self.seen.add(id(holder))
         for key, part in _parts(holder):
             new = self.of(part)
@@ -165,7 +166,7 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def parts_of_argument(value: Any) -> dict[Any, Any]:
-    """What is in a container among the arguments, by index, key or attribute."""
+    """The parts of a container among the arguments, by index, key or attribute."""
     if isinstance(value, (list, tuple)):
         return dict(enumerate(value))
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""How to make Python objects anew: those that a traced function made and returned, at each call with its values.
+"""Recipes by which each call makes Python objects like those that a traced function made and returned, with its values.
 
-A recipe is found from one object while the function is traced. Objects of any class are taken apart and put together by
-the protocol of `copy` and `pickle` (`__reduce_ex__`), without a call of `__init__`. What several names lead to, or what
-leads to itself, is made once in each call.
+A recipe is derived from one object at trace time. Objects of any class are decomposed and made by the protocol of
+`copy` and `pickle` (`__reduce_ex__`), without calling `__init__`. An object with several references, or with a
+reference cycle, is made once in each call.
 """
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "M
 class Values:
     """The results of a graph in one call.
 
-    results     the tensors and lists
-    made        what the call has made so far, by recipe
-    containers  the containers among its arguments, or None if they are not known
-    given       the leaves among its arguments, as the caller gave them
+        results     the tensors and lists
+        made        the objects made so far, by recipe
+        containers  the containers among the arguments, or None if they are not known
+        given       the leaves of the arguments, as the caller passed them
     """
 
     __slots__ = ("containers", "given", "made", "results")
@@ -38,10 +38,10 @@ Part = Callable[[Values], Any]
 
 
 class Recipe:
-    """What makes an object like `value` from the values of a call."""
+    """Makes an object like `value` from the values of a call."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value  # which keeps its id
+        self.value = value  # keeps its id unique
         self.constant = False
         """Whether it is the same object in all calls."""
 
@@ -57,7 +57,7 @@ class Recipe:
 
 
 def constant(value: Any) -> Recipe:
-    """The recipe of what is the same object in all calls."""
+    """The recipe of an object that is the same in all calls."""
     recipe = Recipe(value)
     recipe.constant = True
     return recipe
@@ -68,11 +68,11 @@ def is_constant(parts: Sequence[Part]) -> bool:
 
 
 class Run(list[Any]):
-    """The items that the only one of a list stood for."""
+    """The items that one placeholder in a list stood for."""
 
 
 def spread(items: Iterable[Any]) -> list[Any]:
-    """The items of a list, with those that one stood for in its place."""
+    """The items of a list, with a placeholder replaced by the items that it stood for."""
     found: list[Any] = []
     for item in items:
         found += item if type(item) is Run else [item]
@@ -115,7 +115,7 @@ class Tuple(Recipe):
 
 
 class Object(Recipe):
-    """An object as `__reduce_ex__` tells it: a callable, its arguments, the state, items of a list and of a dict."""
+    """An object by its `__reduce_ex__`: a callable, its arguments, the state, items of a list and of a dict."""
 
     parts: Sequence[Part] = ()
     items: Sequence[Part] = ()
@@ -147,19 +147,19 @@ def _set_state(new: Any, state: Any, setter: Any) -> None:
         if state:
             new.__dict__.update(state)
         for name, value in (slots or {}).items():
-            object.__setattr__(new, name, value)  # also where the class is frozen
+            object.__setattr__(new, name, value)  # works for frozen classes, too
 
 
 def reduced(value: Any) -> tuple[Any, ...] | str:
-    """What `__reduce_ex__` says of `value`. TypeError or the like if it cannot be copied."""
-    if type(value).__module__ == "itertools":  # some of which copies, up to Python 3.13
+    """The result of `__reduce_ex__` of `value`. TypeError or the like if it cannot be copied."""
+    if type(value).__module__ == "itertools":  # some of them can be copied, up to Python 3.13
         raise TypeError(f"cannot copy {type(value).__name__!r} object")
     reduce = copyreg.dispatch_table.get(type(value))
     return reduce(value) if reduce is not None else value.__reduce_ex__(4)
 
 
 class Error(Recipe):
-    """An exception, whose `__init__` may take other arguments than it holds."""
+    """An exception, whose `__init__` may take other arguments than those it stores."""
 
     parts: Sequence[Part] = ()
 
@@ -172,7 +172,7 @@ class Error(Recipe):
 
 
 class Cell(Recipe):
-    """A variable that functions share."""
+    """A cell that functions share."""
 
     part: Part | None = None
 
@@ -184,7 +184,7 @@ class Cell(Recipe):
 
 
 class Function(Recipe):
-    """A function that the trace defined: with cells of its own."""
+    """A function that was defined during the trace, with cells of its own."""
 
     parts: Sequence[Part] = ()
 
@@ -211,7 +211,7 @@ class Method(Recipe):
 
 
 class Arrays(Recipe):
-    """A NumPy array; one that is a view shares the memory of another."""
+    """A NumPy array; a view shares the memory of its base."""
 
     base: Part | None = None
     items: Sequence[Part] | None = None  # of an array of objects
@@ -234,7 +234,7 @@ class Arrays(Recipe):
 
 
 class Argument(Recipe):
-    """A container among the arguments of the call; without these, one like it."""
+    """A container among the arguments of the call; without arguments, a copy."""
 
     number = 0
     otherwise: Part

@@ -1,4 +1,4 @@
-"""What a traced function returned, as results of its graph; and how these are put back into that structure."""
+"""The results of a traced function: their tensors as results of the graph, and how they are put back in place."""
 from __future__ import annotations
 
 import dis
@@ -60,9 +60,9 @@ from runtime.staging.values.select import Chosen, choose, chosen_from
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
 
 class Pack:
-    """From the results of a graph to what the function returned: `pack(results, call)`, for each call.
+    """Makes what the function returns from the results of a graph: `pack(results, call)`, for each call.
 
-    uses_call   whether arguments of the call are in what it returned, or are changed
+        uses_call   whether arguments of the call are in the result, or are changed
     """
 
     def __init__(self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool) -> None:
@@ -80,11 +80,11 @@ class Pack:
 
 
 def plan(returned: Any, outputs: list[Any], fn: Any, outside: Outside) -> Pack:
-    """Append the tensors and lists in `returned` to `outputs`; gives what puts their values back in their places.
+    """Append the tensors and lists in `returned` to `outputs`; returns the Pack that puts their values in their places.
 
     Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
-    function `fn`. What the trace made is made anew by each call, with its values; what was there before is itself.
-    StagingError for what the trace made and cannot be made anew.
+    function `fn`. Objects made during the trace are made anew by each call, with its values; objects that existed
+    before are returned themselves. StagingError for objects that cannot be made anew.
     """
     planner = _Planner(outputs, fn, outside)
     part = planner.part(returned, "")
@@ -96,7 +96,7 @@ def plan(returned: Any, outputs: list[Any], fn: Any, outside: Outside) -> Pack:
 
 
 def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
-    """Let a list, dict or object of the caller's have these parts."""
+    """Replace the parts of a list, dict or object of the caller's."""
     parts = [(key, part) for key, part in parts if part is not UNBOUND]
     if isinstance(container, list):
         container[:] = spread(part for _, part in parts)
@@ -112,7 +112,7 @@ def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
 
 
 class _Planner:
-    """Finds the recipe of what a traced function returned."""
+    """Derives the recipe of what a traced function returned."""
 
     def __init__(self, outputs: list[Any], fn: Any, outside: Outside) -> None:
         self.outputs, self.fn, self.outside = outputs, fn, outside
@@ -120,14 +120,15 @@ class _Planner:
         self.uses_call = bool(outside.changed_arguments())
 
     def part(self, value: Any, path: str) -> Part:
-        """What makes `value` from the results; `path` leads to it from what was returned."""
+        """The recipe of `value`; `path` leads to it from the result."""
         if type(value) in ATOMS:
             return constant(value)
         known = self.recipes.get(id(value))
         return known[1] if known is not None else self._new(value, path)
 
     def argument_part(self, value: Any) -> Part:
-        """As `part`, for what a container among the arguments has: a leaf of the arguments is as it was given."""
+        """As `part`, for the content of a container among the arguments: leaves of the arguments are returned as they
+        were passed."""
         leaf = self.outside.leaves.get(id(value))
         if leaf is not None:
             return lambda values: values.given[leaf]
@@ -147,7 +148,7 @@ class _Planner:
         return pack
 
     def _noted(self, value: Any, part: Part) -> Part:
-        self.recipes.setdefault(id(value), (value, part))  # of an argument that is first
+        self.recipes.setdefault(id(value), (value, part))  # the one for an argument comes first
         return part
 
     def _new(self, value: Any, path: str) -> Part:
@@ -166,7 +167,7 @@ class _Planner:
         return self._made(value, path)
 
     def _stays(self, value: Any, path: str) -> bool:
-        """Whether each call gives the very object: it was there before, or is one of its kind."""
+        """Whether each call returns the object itself: it existed before, or is immutable."""
         if isinstance(value, (EagerTensor, EagerList)):
             return True
         if self.outside.existed(value):
@@ -183,7 +184,7 @@ class _Planner:
         return found is None
 
     def _made(self, value: Any, path: str) -> Part:
-        """The recipe of an object that the trace made."""
+        """The recipe of an object that was made during the trace."""
         if isinstance(value, (Staged, GeneratorType)) or (
                 is_iterator(value) and type(value).__module__ == "itertools"):
             self._refuse(value, path, "Return a list of its items, or a tensor.")
@@ -287,8 +288,8 @@ def _file_of(cls: type) -> str:
 
 
 def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any], Part]) -> Part | None:
-    """What makes a value of the graph, or an object that stands for some; None for Python's objects. `plan` does it for
-    what is in it."""
+    """The recipe of a value of the graph, or of an object that stands for some; None for Python's objects. `plan` makes
+    the recipes of its parts."""
     if returned is NEVER:
         return _never
     if isinstance(returned, (MaybeTensor, MaybeObject)):
@@ -317,7 +318,7 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
 
 
 def _never(values: Values) -> NoReturn:
-    """After a graph that always raises, and so in code that is being traced."""
+    """For a graph that always raises, also in code that is being traced."""
     raise Unreachable
 
 
@@ -348,7 +349,7 @@ def _plan_maybe(
 
 
 def _plan_text(returned: Text, outputs: list[Any]) -> Part:
-    """Text with tensors formatted into it gets their values."""
+    """The recipe of text with tensors, which gets their values."""
     template, values = returned.template, returned.values
     takes = [_take(outputs, wrap(value)) for value in values]
 
@@ -382,7 +383,7 @@ def _plan_row(returned: Row, outputs: list[Any]) -> Part:
 
 
 def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
-    """The object itself, where the index is known."""
+    """The object itself, once the index is known."""
     one_of, at = chosen_from(returned)
     take, parts = _take(outputs, at), [plan(one) for one in one_of]
 
@@ -422,12 +423,12 @@ def _check_bound(presence: Presence, fn: Any) -> None:
 
 
 def return_position(fn: Any, name: str | None = None) -> Position | None:
-    """The place of the last `return` of a function, or of the last that reads the variable `name`."""
+    """The position of the last `return` of a function, or of the last one that reads the variable `name`."""
     code = getattr(fn, "__code__", None)
     if code is None:
         return None
     starts = [(start, line) for start, _, line in code.co_lines() if line is not None]
-    reads: dict[int, int] = {}  # offset of the last read on each line
+    reads: dict[int, int] = {}  # by line, the offset of the last read
     found = None
     for instruction in dis.get_instructions(code):
         line = max(starts, key=lambda entry: (entry[0] <= instruction.offset, entry[0]), default=(0, 0))[1]

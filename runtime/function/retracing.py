@@ -1,4 +1,4 @@
-"""Why functions are traced again: the history of a function's traces, and the warnings that come of it."""
+"""The history of a function's traces: why it was traced again, and warnings about retracing."""
 from __future__ import annotations
 
 import threading
@@ -13,7 +13,7 @@ from runtime.function.signature import count, is_leaf
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 
-_STORM = 5  # traces that differ in one Python number alone before a warning
+_STORM = 5  # number of traces that differ in one Python number alone before a warning
 
 
 class RetracingWarning(UserWarning):
@@ -21,7 +21,7 @@ class RetracingWarning(UserWarning):
 
 
 class CacheInfo(NamedTuple):
-    """As for `functools.lru_cache`: a miss is a trace."""
+    """As in `functools.lru_cache`: a miss is a trace."""
 
     hits: int
     misses: int
@@ -30,7 +30,7 @@ class CacheInfo(NamedTuple):
 
 
 class Pending:
-    """A trace that is being made. Others wait for it, unless one of its owners waits for them."""
+    """A trace that is being made. Other threads wait for it, unless its owner waits for them."""
 
     __slots__ = ("done", "owners")
 
@@ -39,7 +39,7 @@ class Pending:
         self.done = threading.Event()
 
     def wait(self, me: int) -> bool:
-        """Wait until it is done, as thread `me`. False at once if that would never be."""
+        """Wait, as thread `me`, until it is done. False at once if that would be a deadlock."""
         with _lock:
             seen = {me}
             ahead = list(self.owners)
@@ -64,11 +64,11 @@ _waiting: dict[int, Pending] = {}  # by thread, for all functions
 
 class _Leaf(NamedTuple):
     text: str
-    number: bool  # a Python number
+    number: bool  # whether it is a Python number
 
 
 class History:
-    """The arguments of each trace of a function as text, and why the last one was made."""
+    """The arguments of each trace of a function as text, and why the last trace was made."""
 
     def __init__(self, name: str) -> None:
         self.name = name

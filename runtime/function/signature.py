@@ -1,6 +1,6 @@
-"""The arguments of a traced function: in canonical order, as tensors and the rest, with a key that tells calls apart.
+"""The arguments of a traced function in canonical order, split into tensors and the rest, with a cache key.
 
-Tensors and NumPy arrays are told apart by dtype and shape; Python values by type and value; lists, tuples, dicts,
+Tensors and NumPy arrays are distinguished by dtype and shape; Python values by type and value; lists, tuples, dicts,
 dataclasses and attrs classes by their structure; other objects by identity.
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
-    """The labelled parts of a list, tuple, mapping, or instance of a dataclass or attrs class. None for a leaf."""
+    """The labelled children of a list, tuple, mapping, or instance of a dataclass or attrs class. None for a leaf."""
     if isinstance(value, (list, tuple)):
         fields = getattr(value, "_fields", None)
         if fields is not None:
@@ -51,7 +51,7 @@ def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
 
 
 def rebuild(value: Any, parts: Sequence[Any]) -> Any:
-    """A container like `value` with other parts, in the order of `children`."""
+    """A container like `value` with other children, in the order of `children`."""
     kind: Any = type(value)
     if isinstance(value, (list, tuple)):
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
@@ -62,7 +62,7 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
         return new if isinstance(value, dict) else kind(new)
     new = copy.copy(value)
     for name, part in zip(fields_of(value) or (), parts, strict=True):
-        object.__setattr__(new, name, part)  # also where the class is frozen
+        object.__setattr__(new, name, part)  # works for frozen classes, too
     return new
 
 
@@ -82,14 +82,14 @@ _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ell
 class Call:
     """The canonical arguments of one call.
 
-    args, kwargs  with defaults filled in; `kwargs` holds what can only be passed by keyword
-    leaves        what goes into the graph: eager or graph tensors and lists, in order; or TensorSpecs
-    types         their types
-    structure     key for all but the shapes
-    shapes        the shapes of the leaves
-    objects       what the key knows by identity
-    containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
-    given         the leaves as the caller gave them: a NumPy array, where `leaves` has a tensor
+        args, kwargs  with defaults filled in; `kwargs` holds keyword-only arguments
+        leaves        the inputs of the graph: eager or graph tensors and lists, in order; or TensorSpecs
+        types         their types
+        structure     key for everything but the shapes
+        shapes        the shapes of the leaves
+        objects       the objects that the key knows by identity
+        containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
+        given         the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     """
 
     __slots__ = ("args", "containers", "given", "kwargs", "leaves", "objects", "shapes", "structure", "types")
@@ -137,7 +137,7 @@ class Call:
         return self._object(x)
 
     def _aliases(self) -> Hashable:
-        """Which of the containers that can change are the same."""
+        """Which of the mutable containers are the same object."""
         first: dict[int, int] = {}
         return tuple([(i, first[id(x)]) for i, x in enumerate(self.containers)
                       if not isinstance(x, tuple) and first.setdefault(id(x), i) != i])
@@ -171,11 +171,11 @@ class Call:
     def replace(
         self, leaves: Sequence[Any], copies: list[Any] | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `leaves` in the place of its own; `copies` gets what is in the place of its containers."""
+        """The arguments with `leaves` in place of their own; `copies` gets the replacements of their containers."""
         return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), lambda x: x, copies)
 
     def described(self, specs: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `specs` in the place of the leaves, and weak references for what counts by identity."""
+        """The arguments with `specs` in place of the leaves, and weak references to objects known by identity."""
         by_identity = {id(x) for x in self.objects}
         return self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)),
                          lambda x: weakly(x) if id(x) in by_identity else x)
@@ -209,7 +209,7 @@ class Call:
 
 
 class ObjectSpec:
-    """What an argument such as a TensorArray is: its class, and the types of its leaves."""
+    """The spec of an argument such as a TensorArray: its class, and the types of its leaves."""
 
     __slots__ = ("kind", "types")
 
@@ -222,7 +222,7 @@ class ObjectSpec:
 
 
 def weakly(x: Any, callback: Callable[[Any], None] | None = None) -> Any:
-    """A weak reference, or `x` itself where there cannot be one."""
+    """A weak reference, or `x` itself if it does not support them."""
     try:
         return weakref.ref(x, callback)
     except TypeError:
@@ -230,14 +230,14 @@ def weakly(x: Any, callback: Callable[[Any], None] | None = None) -> Any:
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether an argument goes into the graph as it is."""
+    """Whether an argument becomes one input of the graph."""
     if isinstance(x, (EagerList, GraphList)):
         return not hasattr(type(x), "__leaves__")
     return isinstance(x, (Tensor, TensorSpec, ListType)) or is_array(x)
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is a NumPy array or scalar that can be a tensor: one of strings or objects counts as itself."""
+    """Whether `x` is a NumPy array or scalar that can be a tensor; one of strings or objects is a Python value."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"
 
 
@@ -248,7 +248,7 @@ class Signature:
         self.name = name
         try:
             self.parameters = inspect.signature(fn)
-        except ValueError:  # of a function written in C: conversion says so
+        except ValueError:  # for a function written in C, conversion raises the error
             self.parameters = inspect.signature(_anything)
         kinds = [p.kind for p in self.parameters.parameters.values()]
         self._plain = len(kinds) if all(
@@ -271,7 +271,7 @@ class Signature:
                              f"{exc}") from None
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in their places, with defaults. TypeError where Python would raise it."""
+        """The arguments in canonical order, with defaults. TypeError where Python would raise it."""
         if not kwargs and len(args) == self._plain:
             return args, kwargs
         try:
@@ -303,7 +303,7 @@ class Signature:
         for i, spec in enumerate(self.specs):
             values[i] = self._fit(names[i], values[i], spec)
         call = Call(tuple(values), bound.kwargs)
-        if call.containers:  # which `_fit` has made anew
+        if call.containers:  # `_fit` has copied them
             call.containers = Call(bound.args, bound.kwargs).containers
         return call
 
@@ -315,7 +315,7 @@ class Signature:
         return Call(bound.args, bound.kwargs)
 
     def types_of(self, call: Call) -> list[Type]:
-        """The types to trace for: those of the specs; where a spec has no rank, the call's, dimensions unknown."""
+        """The types to trace for: those of the specs; where a spec has no rank, the call's with unknown dimensions."""
         assert self.specs is not None
         types = list(call.types)
         for i, (spec, type) in enumerate(zip(_spec_leaves(self.specs), call.types)):
@@ -328,7 +328,7 @@ class Signature:
         return repr(self.specs)
 
     def _fit(self, path: str, value: Any, spec: Any) -> Any:
-        """`value` as the tensors that `spec` asks for."""
+        """`value` converted to the tensors that `spec` describes."""
         if not isinstance(spec, TensorSpec):
             parts, specs = children(value), children(spec) or []
             if parts is None or [label for label, _ in parts] != [label for label, _ in specs]:
@@ -361,7 +361,7 @@ class Signature:
                 remedy="Pass a tensor, or what converts to one.") from None
 
     def names(self, count: int) -> list[str]:
-        """What to call each of `count` positional arguments."""
+        """The names of the `count` positional arguments."""
         names: list[str] = []
         for parameter in self.parameters.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
@@ -381,7 +381,7 @@ class Signature:
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:
-    """The signature of a function that tells none."""
+    """Has the signature of a function without one."""
 
 
 class InvalidArgumentsError(InvalidArgumentError, TypeError):

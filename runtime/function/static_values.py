@@ -1,4 +1,4 @@
-"""Values as tensors, and what can be known of a value before a graph runs."""
+"""Conversion to tensors, and values that are known before a graph runs."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
-    With `dtype` Python numbers take it, and DTypeError if the value has another dtype; `dtype_hint` is what Python
-    numbers and NumPy's values take if they can. ValueError for what is no array.
+    With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers and
+    NumPy values adapt to `dtype_hint` if they can. ValueError for what is not an array.
     """
     if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
         value = _as_hinted(value, as_dtype(dtype_hint))
@@ -31,10 +31,10 @@ def convert_to_tensor(
 
 
 def _as_hinted(array: Any, hinted: DType) -> Any:
-    """A NumPy value in the dtype of a hint, if that is of its kind (or a float, for ints) and holds what it has."""
+    """A NumPy value in the hinted dtype, if that is of its kind (or a float, for ints) and can represent the value."""
     try:
         found = dtype_of(array)
-    except TypeError:  # which `convert_to_tensor` says
+    except TypeError:  # `convert_to_tensor` reports it
         return array
     if found.is_bool or hinted.is_bool or found.kind > hinted.kind:
         return array
@@ -46,7 +46,7 @@ def _as_hinted(array: Any, hinted: DType) -> Any:
 
 
 def executing_eagerly() -> bool:
-    """Whether ops compute at once here: no function is being traced (`tf.executing_eagerly`)."""
+    """Whether ops compute at once here, outside of any trace (`tf.executing_eagerly`)."""
     return current_graph() is None
 
 

@@ -40,9 +40,9 @@ _SINGLETON: Final = (
 
 
 class Creation:
-    """Whether the function that is being traced may make variables, and which it made.
+    """Whether the function that is being traced may create variables, and those it created.
 
-    `known`: the values of the graph's inputs in the call that is traced, for initial values that depend on them.
+    `known`: the values of the graph's inputs in the traced call, for initial values that depend on them.
     """
 
     def __init__(self, allowed: bool, known: Mapping[Value, Any]) -> None:
@@ -63,7 +63,7 @@ class Creation:
 
 class _Creations(threading.local):
     current: Creation | None = None
-    scope: str = ""  # prefix of names, as `name_scope` made it
+    scope: str = ""  # prefix of names, set by `name_scope`
 
 
 creation: Final = of_trace(_Creations())
@@ -88,7 +88,7 @@ class name_scope:
 
 
 class IndexedSlices(NamedTuple):
-    """Rows `values` for the places `indices` along the first axis (`tf.IndexedSlices`)."""
+    """Rows `values` for the positions `indices` along the first axis (`tf.IndexedSlices`)."""
 
     values: Any
     indices: Any
@@ -112,12 +112,12 @@ def _unary(name: str) -> Callable[[Variable], Any]:
 class Variable:
     """A tensor that can be assigned to (`tf.Variable`).
 
-    `initial_value` is anything that converts to a tensor, or a function without arguments that gives it; it sets
-    the dtype (or `dtype` does) and the shape, unless `shape` says more generally which shapes may be assigned
-    (`validate_shape=False`: any sizes). Operators work on the value at the time; `v += x` makes `v` a tensor.
+    `initial_value` is anything that converts to a tensor, or a function without arguments that returns it. It
+    determines the dtype (unless `dtype` is given) and the shape, unless `shape` says more generally which shapes may be
+    assigned (`validate_shape=False`: any sizes). Operators work on the current value; `v += x` makes `v` a tensor.
 
-    Inside an `rt.function` reads and writes run in program order, and variables can be made only when it is
-    traced for the first time (ValueError later).
+    Inside an `rt.function` reads and writes run in program order, and variables can be created only in its first trace
+    (ValueError later).
     """
 
     __slots__ = ("__weakref__", "array", "constraint", "name", "trainable", "type")
@@ -186,7 +186,7 @@ class Variable:
 
     @property
     def handle(self) -> Reference[Variable]:
-        """What tells this variable from others."""
+        """An object that identifies this variable."""
         return Reference(self)
 
     def ref(self) -> Reference[Variable]:
@@ -214,7 +214,7 @@ class Variable:
         return f"{text}, numpy={chr(10) if self.array.ndim > 1 else ''}{value}>"
 
     def __text__(self, spec: str) -> Any:
-        """The text in converted code, of the value when the graph runs."""
+        """The text in converted code: that of the value when the graph runs."""
         if current_graph() is None:
             return None
         if spec not in (STR, REPR):
@@ -225,7 +225,7 @@ class Variable:
     # Reading.
 
     def __tensor__(self) -> Any:
-        """The value now; inside a graph, the value when the run gets here."""
+        """The current value; inside a graph, the value when the run gets here."""
         if current_graph() is None:
             tensor = EagerTensor.own(self.array)
             if recorders:
@@ -236,11 +236,11 @@ class Variable:
         return tensor
 
     def value(self) -> Any:
-        """The value as a tensor (`tf.Variable.value`)."""
+        """The current value as a tensor (`tf.Variable.value`)."""
         return self.__tensor__()
 
     def read_value(self) -> Any:
-        """The value as a tensor (`tf.Variable.read_value`)."""
+        """The current value as a tensor (`tf.Variable.read_value`)."""
         return self.__tensor__()
 
     def numpy(self) -> Any:
@@ -269,7 +269,7 @@ class Variable:
         raise error
 
     def __getitem__(self, index: Any) -> Any:
-        """A tensor, which also has `assign`, `assign_add` and `assign_sub` that write to this part."""
+        """A tensor with methods `assign`, `assign_add` and `assign_sub` that write to this part."""
         part = getitem(self.__tensor__(), index)
         if isinstance(part, EagerTensor):
             made = _EagerPart(part, self, index)
@@ -283,7 +283,7 @@ class Variable:
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
-        """Give it the value `value`, of its dtype and a shape it allows. Returns the variable.
+        """Assign `value`, of the variable's dtype and a shape that it allows. Returns the variable.
 
         DTypeError (a TypeError) for another dtype, ShapeError (a ValueError) for another shape.
         """
@@ -319,11 +319,11 @@ class Variable:
         return self._scatter("update", *_rows(sparse_delta))
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Add to rows; an index given twice counts twice."""
+        """Add to rows; duplicate indices accumulate."""
         return self._scatter("add", *_rows(sparse_delta))
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Subtract from rows; an index given twice counts twice."""
+        """Subtract from rows; duplicate indices accumulate."""
         return self._scatter("sub", *_rows(sparse_delta))
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
@@ -335,15 +335,15 @@ class Variable:
         return self._scatter("min", *_rows(sparse_delta))
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Set the elements or parts at `indices`, shape [..., depth], to `updates`."""
+        """Set the elements or slices at `indices`, shape [..., depth], to `updates`."""
         return self._scatter("update", indices, updates)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Add `updates` to the elements or parts at `indices`."""
+        """Add `updates` to the elements or slices at `indices`."""
         return self._scatter("add", indices, updates)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Subtract `updates` from the elements or parts at `indices`."""
+        """Subtract `updates` from the elements or slices at `indices`."""
         return self._scatter("sub", indices, updates)
 
     def _scatter(self, how: str, indices: Any, updates: Any) -> Variable:
@@ -409,7 +409,7 @@ class Variable:
 
 
 class _EagerPart(EagerTensor):
-    """What `v[i]` gives: a tensor with `assign`."""
+    """The result of `v[i]`: a tensor with `assign`."""
 
     __slots__ = ("_index", "_variable")
 
@@ -429,7 +429,7 @@ class _EagerPart(EagerTensor):
 
 
 class _GraphPart(GraphTensor):
-    """What `v[i]` gives inside a graph: a tensor with `assign`."""
+    """The result of `v[i]` inside a graph: a tensor with `assign`."""
 
     __slots__ = ("_index", "_variable")
 
@@ -478,7 +478,7 @@ def _rows(sparse_delta: Any) -> tuple[Any, Any]:
 
 
 def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:
-    """The value of a tensor that the function computes before it makes a variable of it."""
+    """The value of an initial value that the function computes before it creates the variable."""
     try:
         return EagerTensor.own(evaluate(value.value, maker.known if maker is not None else {}))
     except FailedPreconditionError as exc:

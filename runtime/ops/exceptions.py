@@ -1,6 +1,6 @@
 """`try`: a region of a graph whose errors are caught, and the ops that belong to it.
 
-results = try_(; body, handler0, handler1, ..., region, kinds)  is
+    results = try_(; body, handler0, handler1, ..., region, kinds)  is
 
     try:
         results = body()

@@ -1,1 +1,1 @@
-"""The backend of autograph: control flow of converted code on tensors becomes graph."""
+"""The backend of autograph: stages control flow of converted code on tensors."""

@@ -1,4 +1,4 @@
-"""The runtime as a backend of autograph: control flow of converted code on tensors becomes graph."""
+"""The runtime as a backend of autograph: stages control flow of converted code on tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ Operand = Callable[..., Values]
 
 
 class _Truth(Poison):
-    """`a and b` or `a or b` of values that no one type fits: only their truth is known."""
+    """`a and b` or `a or b` of values without a common type: only the truth is known."""
 
     __slots__ = ("held",)
 
@@ -81,7 +81,7 @@ class _Truth(Poison):
 
 
 def _read(value: Any) -> Any:
-    """The value of an operand: where a variable that may be unbound is read, Python raises there."""
+    """The value of an operand. If it may be unbound, a check is added, as Python raises where it is read."""
     if issubclass(type(value), (MaybeTensor, MaybeObject)):  # `isinstance` would run code of proxies
         value.presence.check_bound()
     return value
@@ -95,7 +95,7 @@ _INSTEAD: Final = {
 
 
 def _changed(kind: type, name: str) -> tuple[str, str]:
-    """What to say where a body changes an object that is no state, and what to do."""
+    """The text and remedy for a body that changes an object which is not state."""
     draws = draws_random_numbers(kind)
     what = (f"staged code {'draws random numbers from' if draws else 'changes'} {name!r} ({kind.__name__}): that would"
             " happen once, while the code is traced, and not each time it runs")
@@ -160,7 +160,7 @@ class Staging:
     def _unroll(
         self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """A loop over Python values, which a branch made known only now."""
+        """A loop over Python values, unrolled since a branch on a tensor may leave it."""
         state: Sequence[Any] = init
         for count, item in enumerate(iterable):
             going = True if test_fn is None or not count else truth(test_fn(*state))
@@ -241,7 +241,7 @@ class Staging:
     def _logical(
         self, left: Any, then: Operand | None, orelse: Operand | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """`left and then` or `left or orelse`: `left` if its truth is decisive, else what the other operand gives; and
+        """`left and then` or `left or orelse`: `left` if its truth decides, else the result of the other operand; and
         the state."""
         decisive, right = then is None, then or orelse
         assert right is not None
@@ -267,7 +267,7 @@ class Staging:
 
         try:
             return choose(decisive if _is_bool(left) else left, right)
-        except StagingError as conflict:  # no type fits both values, but they may be wanted for their truth only
+        except StagingError as conflict:  # no common type, but perhaps only the truth is needed
             error = conflict
             rollback(mark)
             held, *state = choose(decisive, truth_of_right)

@@ -1,8 +1,7 @@
-"""Control flow by hand, with TF2's names: `cond`, `case`, `while_loop`, `map_fn`, `scan`, `foldl`, ...
+"""Explicit control flow with TF2's names: `cond`, `case`, `while_loop`, `map_fn`, `scan`, `foldl`, ...
 
-Outside of graphs they run in Python; in a function that is being traced they become graph, by the rules that hold
-for `if`, `while` and `for` in converted code. The functions that they take are called as they are: a lambda
-in converted code is converted with it.
+Outside of graphs they run in Python; in a traced function they are staged by the same rules as `if`, `while` and `for`
+in converted code. The functions that they take are called as they are: a lambda in converted code is converted with it.
 """
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ Function = Callable[..., Any]
 def cond(pred: Any, true_fn: Function | None = None, false_fn: Function | None = None, name: str | None = None) -> Any:
     """`true_fn() if pred else false_fn()` for a bool scalar (`tf.cond`).
 
-    Both give the same structure of tensors and Python values. TypeError if one is not callable, StagingError in
-    a graph if the results cannot be one value.
+    Both return the same structure of tensors and Python values. TypeError if one is not callable, StagingError in a
+    graph if the results have no join.
     """
     for what, fn in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(fn):
@@ -51,10 +50,10 @@ def case(
     pred_fn_pairs: Any, default: Function | None = None, exclusive: bool = False, strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the function of the first predicate that holds, else of `default` (`tf.case`).
+    """The result of the function of the first predicate that is true, else of `default` (`tf.case`).
 
-    `pred_fn_pairs` is a sequence of (bool scalar, function). InvalidArgumentError if none holds and there is no
-    `default`; with `exclusive`, if several hold.
+    `pred_fn_pairs` is a sequence of (bool scalar, function). InvalidArgumentError if none is true and there is no
+    `default`; with `exclusive`, if several are.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     pairs = [(pred.deref() if hasattr(pred, "deref") else pred, fn) for pred, fn in pairs]
@@ -84,8 +83,8 @@ def _either(pred: Any, then: Function, orelse: Function) -> Function:
 def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:
     """The result of function number `branch_index` (`tf.switch_case`).
 
-    `branch_fns` are functions, or pairs of (int, function), or a dict of these. For an index without a function
-    it is `default`, or without that the function of the highest number.
+    `branch_fns` are functions, or pairs of (int, function), or a dict of these. An index without a function selects
+    `default`, or without that the function with the highest number.
     """
     entries = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
     if not entries:
@@ -112,11 +111,10 @@ def while_loop(
 ) -> Any:
     """`while cond(*loop_vars): loop_vars = body(*loop_vars)` (`tf.while_loop`).
 
-    `loop_vars` is a sequence of tensors or structures of them; numbers become tensors. Dimensions that the body
-    changes become unknown by themselves; `shape_invariants`, in the structure of `loop_vars`, fixes them.
-    At most `maximum_iterations` iterations. `checkpoint_every`: derivatives save the state of every
-    so many iterations alone, and run the others again. `parallel_iterations`, `back_prop` and `swap_memory` change
-    nothing.
+    `loop_vars` is a sequence of tensors or structures of them; numbers become tensors. Dimensions that the body changes
+    become unknown; `shape_invariants`, in the structure of `loop_vars`, fixes them. At most `maximum_iterations`
+    iterations. `checkpoint_every`: derivatives save only the state of every k-th iteration, and recompute the others.
+    `parallel_iterations`, `back_prop` and `swap_memory` have no effect.
     """
     if not callable(cond) or not callable(body):
         raise TypeError(f"'{'body' if callable(cond) else 'cond'}' must be callable.")
@@ -158,7 +156,7 @@ def _arguments(variables: Any) -> Sequence[Any]:
 
 
 def _as_state(result: Any, variables: Any) -> Any:
-    """What a body returned, in the structure of the loop's variables: one alone need not be in a sequence."""
+    """The result of a body in the structure of the loop's variables: a single one need not be in a sequence."""
     if not isinstance(variables, (list, tuple)):
         unwrapped = result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
         pytree.assert_same_structure(variables, unwrapped)
@@ -184,8 +182,8 @@ def map_fn(
 ) -> Any:
     """`fn` of each row of `elems`, stacked (`tf.map_fn`).
 
-    With a structure of tensors as `elems`, `fn` takes a structure of their rows; it may return a structure, whose
-    tensors are stacked each. ShapeError if the results for the rows have different shapes.
+    With a structure of tensors as `elems`, `fn` takes a structure of their rows; it may return a structure, each of
+    whose tensors is stacked. ShapeError if the results for the rows have different shapes.
     """
     rows = _rows(elems, "map_fn")
     if isinstance(rows.length, int) and current_graph() is None:
@@ -200,8 +198,8 @@ def scan(
 ) -> Any:
     """All values of `acc = fn(acc, row)` over the rows of `elems`, stacked (`tf.scan`).
 
-    Starts with `initializer`, or without it with the first row, which then is the first result. `reverse` goes
-    from the last row to the first, and puts each result at the place of its row.
+    Starts with `initializer`, or without it with the first row, which then is the first result. `reverse` goes from the
+    last row to the first, and puts each result at the position of its row.
     """
     rows, acc, first = _started(elems, initializer, "scan", reverse)
     if isinstance(rows.length, int) and current_graph() is None:
@@ -247,7 +245,7 @@ def _folded(fn: Function, elems: Any, initializer: Any, what: str, reverse: bool
 
 
 def _rows(elems: Any, what: str) -> Counted:
-    """The rows of the tensors in `elems`, which are equally many."""
+    """The rows of the tensors in `elems`, which have equal numbers of rows."""
     flat = [convert_to_tensor(x) for x in pytree.flatten(elems)]
     if not flat or any(not x.ndim for x in flat):
         error = ShapeError(f"{what} runs over the rows of tensors, and a scalar has none" if flat else
@@ -264,7 +262,7 @@ def _rows(elems: Any, what: str) -> Counted:
 
 
 def _started(elems: Any, initializer: Any, what: str, reverse: bool) -> tuple[Counted, Any, list[Any]]:
-    """The rows to go over, the first accumulated value, and the results that are there already."""
+    """The remaining rows, the first accumulated value, and the results so far."""
     rows = _rows(elems, what)
     length, item = rows.length, rows.item
     if initializer is not None:
@@ -286,7 +284,7 @@ def _stacked(results: list[Any]) -> Any:
 
 
 def _example(elems: Any) -> Any:
-    """Inputs like a row of `elems`, in the graph that is open."""
+    """Inputs of the current graph like a row of `elems`."""
     graph = current_graph()
     assert graph is not None
 
@@ -298,7 +296,7 @@ def _example(elems: Any) -> Any:
 
 
 def _traced(make: Callable[[], Any]) -> Any:
-    """The structure of what `make` gives, with its types, found without a trace being left."""
+    """The structure and types of the result of `make`; its trace is undone."""
     mark = checkpoint()
     with tracing(Graph("example", parent=current_graph()), BACKEND):
         result = pytree.map_structure(lambda x: convert_to_tensor(x).type, make())
@@ -307,7 +305,7 @@ def _traced(make: Callable[[], Any]) -> Any:
 
 
 def _empty(make: Callable[[], Any]) -> Any:
-    """The stack of no results: tensors without rows."""
+    """The stack of no results: tensors with 0 rows."""
     return pytree.map_structure(lambda type: zeros([0, *(d or 0 for d in type.shape)], type.dtype), _traced(make))
 
 

@@ -1,5 +1,5 @@
-"""Comparisons of tuples, lists, dicts and dataclass objects that hold values of a graph: where Python takes the first
-parts that differ, the graph does."""
+"""Comparisons of tuples, lists, dicts and dataclass objects that contain values of the graph: the graph finds the first
+parts that differ."""
 from __future__ import annotations
 
 import dataclasses
@@ -21,17 +21,17 @@ __all__ = ["compare", "equals"]
 _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y}
-"""Python's own: code, so that a tensor which is asked for its truth sees that it is compared
-(`core/caller_bytecode.py`)."""
+"""Python's comparison operators, as Python functions, so that a tensor whose truth is asked for can tell from the
+bytecode (`core/caller_bytecode.py`)."""
 _MANY: Final = 32
-"""Parts of a container above which a loop of the graph compares them."""
+"""The number of parts above which a loop of the graph compares containers."""
 _METHODS: Final = {name: f"__{name}__" for name in _PYTHON}
 _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 def compare(name: str, left: Any, right: Any) -> Any:
-    """`left < right` or the like, by its name in `operator`. Of containers the first parts that differ decide: a bool,
-    or a bool scalar tensor; of others their own methods do."""
+    """`left < right` and the like, by name in `operator`. For containers the first parts that differ decide: a bool, or
+    a bool scalar tensor; other values are compared by their own methods."""
     if left is right and has_staged_items(left):
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and have_other_keys(left, right):
@@ -60,8 +60,8 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 
 
 def equals(value: Any, item: Any) -> Any:
-    """Whether an item equals a value, as Python asks it of items: a bool, or a bool scalar tensor. The parts of
-    containers are compared one by one, up to two that differ."""
+    """Whether an item equals a value, as Python compares items: a bool, or a bool scalar tensor. Parts of containers
+    are compared one by one, up to two that differ."""
     if value is item and isinstance(value, (list, tuple, dict)):
         return True
     if have_other_keys(value, item):
@@ -84,13 +84,14 @@ def equals(value: Any, item: Any) -> Any:
 
 
 def _are_staged_lists(x: Any, y: Any) -> bool:
-    """Whether two lists are to be compared of which one is staged."""
+    """Whether the values are two lists of which at least one is staged."""
     return any(isinstance(one, StagedSequence) and isinstance(other, (list, StagedSequence))
                for one, other in ((x, y), (y, x)))
 
 
 def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
-    """What Python compares of two containers; None if these are none, or Python has all that it asks."""
+    """The parts of two containers that Python would compare; None if they are not containers, or Python can compare
+    them."""
     one, other = (_items(name, x, y) if isinstance(x, dict) and isinstance(y, dict)
                   else (_parts(name, x, y), _parts(name, y, x)))
     if one is None or other is None or type(one) is not type(other) or (_is_known(one) and _is_known(other)):
@@ -99,12 +100,13 @@ def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether Python can compare a value: a number or text, or a tuple or list of such."""
+    """Whether Python can compare a value: a number or text, or a tuple or list of these."""
     return all(map(_is_known, value)) if isinstance(value, (tuple, list)) else type(value) in _KNOWN
 
 
 def _parts(name: str, value: Any, other: Any) -> tuple[Any, ...] | list[Any] | None:
-    """What Python compares of a container with `other`; None if it is none, or its own method is to be asked."""
+    """The parts of a container to compare with `other`; None if it is not a container, or has a comparison method of
+    its own."""
     if hasattr(type(value), "__parts__"):
         parts: list[Any] = value.__parts__()
         return parts
@@ -118,7 +120,7 @@ def _parts(name: str, value: Any, other: Any) -> tuple[Any, ...] | list[Any] | N
 
 
 def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] | None, list[Any] | None]:
-    """The values of two dicts, if these have the same keys, all of which Python knows."""
+    """The values of two dicts, if these have the same keys, all known at trace time."""
     usual = all(type(value).__eq__ is dict.__eq__ for value in (x, y))
     if name not in ("eq", "ne") or not usual or x.keys() != y.keys():
         return None, None
@@ -126,7 +128,7 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 
 
 def _is_generated(cls: Any, name: str) -> bool:
-    """Whether a comparison is one that `dataclass` made for just this class: it has no source that could convert."""
+    """Whether a comparison method was generated by `dataclass` for this class: it has no source to convert."""
     method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
     made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
     return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"

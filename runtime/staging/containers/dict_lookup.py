@@ -1,7 +1,8 @@
-"""Dicts of which Python knows all keys, and a value of the graph is the key: `d[k]`, `d[k] = v`, `k in d`, `d.get(k)`.
+"""Look-ups by a value of the graph in dicts whose keys are known at trace time: `d[k]`, `d[k] = v`, `k in d`,
+`d.get(k)`.
 
-The graph finds the place of the key among those of the dict, as the first one that equals it; what the dict has there
-is the item of a list. Keys that are not there yet cannot be added: which ones a dict has is known while it is traced.
+The graph finds the position of the first key that equals the value; the dict's values are treated as a list. New keys
+cannot be added, since the keys have to be known at trace time.
 """
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _else(python: Callable[..., Any]) -> Callable[[F], F]:
-    """What Python does where the key is no tensor or text, but another object that the backend knows."""
+    """Decorate: Python handles keys that are neither tensors nor text, but other objects of the backend."""
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
@@ -75,7 +76,7 @@ def has_key(mapping: Any, key: Any) -> Any:
 
 
 def method_of_dict(fn: Any) -> Any:
-    """What stands for the bound method `fn` of a dict."""
+    """The replacement of the bound method `fn` of a dict."""
     staged, found = _METHODS.get(fn.__name__), dict_presence.method_of(fn)
     if staged is None or type(fn.__self__) is not dict:
         return found
@@ -134,12 +135,12 @@ def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> N
 
 
 def _at(values: list[Any], place: Any) -> Any:
-    """The item of a list that is made here: no list of the user's is indexed. StagingError if no type fits all."""
+    """The item of a temporary list at a position. StagingError if the items have no common type."""
     return values[place] if isinstance(place, int) else choose(values, place)
 
 
 def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
-    """`value` where the condition holds, else what the dict has under the key. StagingError if no type fits both."""
+    """`value` where the condition holds, else the dict's current value. StagingError without a common type."""
     if (made := either(condition, value, old)) is not None:
         return made
     given, held = describe(value), describe(old)
@@ -156,11 +157,11 @@ def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
     return operators.if_exp(condition, lambda: value, lambda: old)
 
 
-# The place of a key.
+# The position of a key.
 
 def _place(keys: Sequence[Any], key: Any) -> Any:
-    """The place of the first of the keys that equals `key`, or their number: an int, or a weak int of the graph.
-    TypeError, or what a tensor says, for what is no key."""
+    """The position of the first key that equals `key`, or the number of keys: an int, or a weak int of the graph.
+    TypeError, or the tensor's error, for an invalid key."""
     if isinstance(key, Maybe):
         key.presence.check_bound()
         present, place = key.presence.present, _place(keys, key.content)
@@ -182,7 +183,7 @@ def _place(keys: Sequence[Any], key: Any) -> Any:
 
 
 def _place_among(held: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:
-    """The place among `size` keys, of which those that are `held`, each with its place, may equal another."""
+    """The position among `size` keys; `held`: the keys that may equal another, each with its position."""
     if not held:
         return size
     places = [place for place, _ in held]
@@ -194,14 +195,14 @@ def _place_of_number(numbers: list[Any], key: Tensor) -> Any:
     first, size = numbers[0], len(numbers)
     if type(first) is int and numbers == list(range(first, first + size)):
         inside = greater_equal(key, first) & less_equal(key, numbers[-1])
-        held = where(inside, key, first)  # so that the difference is no larger than a number of keys
+        held = where(inside, key, first)  # so that the difference is at most the number of keys
         return where(inside, weak_int(held - first) if key.dtype.is_unsigned else weak_int(held) - first, size)
     table = stacked(numbers) if key.type.weak else np.array(numbers, key.dtype.np)
     return first_true(equal(table, key))
 
 
 def _comparable(keys: Sequence[Any], key: Any) -> Iterator[tuple[int, Any]]:
-    """The keys with their places. StagingError for one whose class has its own word on what equals it."""
+    """The keys with their positions. StagingError for one whose class defines equality itself."""
     for place, each in enumerate(keys):
         if isinstance(each, np.generic):
             each = each.item()
@@ -218,7 +219,7 @@ _PLAIN: Final[frozenset[Any]] = frozenset(
 
 
 def _as_equal(number: Any, key: Tensor) -> Any:
-    """A key of a dict as the number that a tensor of this type is where it equals it; None if there is none."""
+    """The key of a dict as a number of the tensor's type that equals it; None if there is none."""
     if not isinstance(number, (int, float, complex)):
         return None
     if isinstance(number, complex) and not number.imag:

@@ -1,11 +1,10 @@
-"""What Python does in C with lists that hold values of a graph, in Python that converts: `heapq`, `bisect`, and how two
-lists compare.
+"""Python code, which converts, for C functions on lists with values of the graph: `heapq`, `bisect`, and list
+comparison.
 
-Items of a heap end in the very places where Python's functions put them. They are compared by `<`, in Python's order,
-and may be tuples (`comparison.py`).
+Items of a heap end up in the same places as in Python. They are compared by `<`, in Python's order, and may be tuples
+(`comparison.py`).
 """
-# Annotations are left out of what converts: the values may be anything that has an order.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+# The code that converts has no annotations: the values may be anything that is ordered.
 from __future__ import annotations
 
 import bisect
@@ -21,7 +20,7 @@ convert_file(__file__)
 
 
 def compare_items(order, x, y):
-    """What `order` says of the first items of two lists that differ; if there are none, of the lengths."""
+    """The result of `order` for the first items of two lists that differ; if none do, for the lengths."""
     place, end = 0, min(len(x), len(y))
     while place < end and x[place] == y[place]:
         place += 1
@@ -59,7 +58,7 @@ def _heapify(heap, /):
 
 
 def _rise(heap, start, place):
-    """Move an item towards `start`, to below the first that is not greater."""
+    """Move an item towards `start`, up to the first that is not greater."""
     item = heap[place]
     while place > start and item < heap[(place - 1) // 2]:
         above = (place - 1) // 2
@@ -69,8 +68,7 @@ def _rise(heap, start, place):
 
 
 def _sink(heap, start):
-    """Move an item down to a leaf, the lesser of the two below taking its place each time, and let it rise from
-    there."""
+    """Move an item down to a leaf, replacing it by the lesser child each time, and then up from there."""
     end, place, item = len(heap), start, heap[start]
     below = 2 * place + 1
     while below < end:
@@ -131,4 +129,4 @@ FUNCTIONS: Final[Mapping[Any, Callable[..., Any]]] = {
     bisect.bisect_left: _bisect_left, bisect.bisect_right: _bisect_right, bisect.insort_left: _insort_left,
     bisect.insort_right: _insort_right,
 }
-"""By function, what is called in its place, converted, in functions that are traced."""
+"""By function: its replacement in traced functions, which converts."""

@@ -1,4 +1,4 @@
-"""`x in xs` where a tensor is one of them, or among the items."""
+"""`x in xs` where `x`, or an item, is a tensor."""
 from __future__ import annotations
 
 from collections.abc import ItemsView, KeysView, ValuesView
@@ -25,7 +25,7 @@ __all__ = ["contains"]
 
 
 def contains(container: Any, value: Any) -> Any:
-    """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are no
+    """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are not
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
         container = container.checked()

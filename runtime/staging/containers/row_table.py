@@ -1,8 +1,7 @@
-"""Lists of lists that tensors are the indices of: `g[y][x]`, and `g[y][x] = v`.
+"""Lists of lists indexed by tensors: `g[y][x]`, and `g[y][x] = v`.
 
-A tensor that is the index of a list of rows gives a `ChosenRow`, which is one of these, for the graph to tell. To read
-its items stacks those of all rows. To set one needs rows that the graph can choose from: their items become parts of
-one tensor of rank 2.
+Indexing a list of rows by a tensor gives a `ChosenRow`, which stands for one of the rows. Reading its items stacks
+those of all rows. Setting an item needs a common representation: the items become parts of one tensor of rank 2.
 """
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_befo
 
 
 class _Table:
-    """Rows of one length and one type: a tensor of rank 2. As state it is a whole."""
+    """Rows of one length and one type as a tensor of rank 2, which is state as a whole."""
 
     __slots__ = ("tensor",)
 
@@ -69,18 +68,19 @@ def _scalar(value: Any) -> Tensor:
 
 
 class Row:
-    """What stands for a list that is a row of a list, as far as code reads it or sets items."""
+    """Stands for a list that is a row of a list, for reading and setting items."""
 
     __slots__ = ()
 
     __stands_for__ = list
-    """For autograph, where what is in its slots is in reach of who has it; and for what asks what it is."""
+    """Marks for autograph a placeholder whose slots count as reachable from whoever has it; and the class that it
+    stands for."""
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     dtype: DType
-    """Of the items, once `whole` was asked for."""
+    """The dtype of the items, once `whole` was asked for."""
 
     def whole(self) -> Tensor:
         """The items as one tensor."""
@@ -167,7 +167,7 @@ class Row:
         return same if same is NotImplemented else operators.not_(same)
 
     def __parts__(self) -> list[Any]:
-        """What is compared of it (`comparison.py`)."""
+        """The parts that comparisons use (`comparison.py`)."""
         return [*self]
 
     def _compared(self, other: Any) -> NoReturn:
@@ -196,7 +196,7 @@ Sequence.register(Row)  # for `match`
 
 
 class RowItems(ListItems, Unusable):
-    """What a list has in it, alone, whose items are a row of a table."""
+    """The one item of a list whose items are a row of a table."""
 
     __slots__ = ("owner", "place", "table")
 
@@ -207,7 +207,7 @@ class RowItems(ListItems, Unusable):
         seen.lists_are_staged = True
 
     def view(self, owner: list[Any]) -> StoredRow:
-        if self.owner is None:  # of a copy that `copy.deepcopy` has made
+        if self.owner is None:  # it belongs to a copy made by `copy.deepcopy`
             self.owner = owner
         if owner is not self.owner:
             raise staging_error(
@@ -231,12 +231,12 @@ class RowItems(ListItems, Unusable):
 
 
 def _items_of(row: Any) -> RowItems | None:
-    """What a list that is a row of a table has in it; None for others."""
+    """The RowItems in a list that is a row of a table; None for other lists."""
     return row[0] if has_staged_items(row) and isinstance(row[0], RowItems) else None
 
 
 class StoredRow(Row):
-    """The list `owner` whose items are a row of a table."""
+    """The list `owner`, whose items are a row of a table."""
 
     __slots__ = ("owner",)
 
@@ -264,7 +264,7 @@ class StoredRow(Row):
     def __getattr__(self, name: str) -> Any:
         if name in ("append", "clear", "extend", "insert", "pop", "remove") and not (
                 in_body() and was_before(self.owner)):
-            self.owner[:] = [*self]  # it is no row any more
+            self.owner[:] = [*self]  # it no longer is a row
             return getattr(self.owner, name)
         return super().__getattr__(name)
 
@@ -274,7 +274,7 @@ class StoredRow(Row):
 
 
 class ChosenRow(Row):
-    """One of some rows: lists of numbers of one length, or what stands for these."""
+    """One of several rows: lists of numbers of one length, or what stands for these."""
 
     __slots__ = ("at", "dtype", "rows")
 
@@ -302,7 +302,7 @@ class ChosenRow(Row):
         return whole
 
     def _stored(self) -> tuple[_Table | None, Any]:
-        """The table that all of the rows are in, if they are, and where in it, or among the rows, this one is."""
+        """The table that contains all of the rows, or None, and the position of this row in it, or among the rows."""
         rows = [items for row in self.rows if (items := _items_of(row)) is not None]
         if len(rows) < len(self.rows) or not all(items.table is rows[0].table for items in rows):
             return None, self.at
@@ -315,7 +315,7 @@ def _stack(rows: Sequence[Any]) -> Tensor:
 
 
 def are_rows(sequence: Sequence[Any]) -> bool:
-    """Whether a list or tuple holds rows of one length, of numbers."""
+    """Whether a list or tuple contains rows of numbers of one length."""
     rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and all(map(_is_scalar, row)))
                for row in sequence)
     return rows and len({len(viewed(row)) for row in sequence}) == 1 and len(viewed(sequence[0])) > 0
@@ -326,9 +326,9 @@ def _is_scalar(x: Any) -> bool:
 
 
 def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object], alone: bool = False) -> None:
-    """In a body, have `make(values)` called before the statement, which is staged again then, if these lists were
-    there: with those that were there, if each can be made what it is to be `alone`, else StagingError if only some
-    were."""
+    """Inside a body, schedule `make(values)` to run before the statement, which is then staged again, if these lists
+    existed before it. It gets those that existed, if each of them can be converted by itself (`alone`); otherwise
+    StagingError if only some existed."""
     if in_body():
         before = [value if (origin := origin_of(value)) is None else origin for value in values
                   if not is_given(value) and (origin_of(value) is not None or was_before(value))]
@@ -343,7 +343,7 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
 def store(rows: Sequence[Any]) -> None:
     """Make these lists rows of one table.
 
-    In a body of a staged statement that is done before the statement, which then is staged again.
+    In a body of a staged statement this is done before the statement, which is then staged again.
     """
     distinct = list({id(row): row for row in rows}.values())
     if any(isinstance(row, ChosenRow) for row in distinct):

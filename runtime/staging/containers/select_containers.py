@@ -1,5 +1,5 @@
-"""One of several lists, tuples or dicts that a tensor is the index of: `adjacent[v]`, `rows[i].append(x)`,
-`inventory[i]["coins"] += 1`."""
+"""One of several lists, tuples or dicts indexed by a tensor: `adjacent[v]`, `rows[i].append(x)`, `inventory[i]["coins"]
++= 1`."""
 from __future__ import annotations
 
 import functools
@@ -48,7 +48,7 @@ def _has_known_items(x: Any) -> bool:
 
 
 class _Row(ChosenRow):
-    """Of lists of numbers of one length, what has more methods as long as no tensor has taken their places."""
+    """One of several lists of numbers of one length, with further list methods until they become rows of a table."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class _Resizing(Method):
 
 
 class _OfItems(Chosen):
-    """One of some lists or tuples, or of what stands for lists."""
+    """One of several lists or tuples, or of their placeholders."""
 
     __slots__ = ()
     __stands_for__ = list
@@ -113,7 +113,7 @@ class _OfItems(Chosen):
 
 
 def _all_staged(x: Chosen, grow: bool = False) -> None:
-    """Make staged lists of all of the lists that hold something, if some are, or if they are to `grow`."""
+    """Convert all non-empty lists to staged lists if some are, or if they are going to `grow`."""
     one_of, _ = chosen_from(x)
     lists = [one for one in one_of if type(one) is list and not has_staged_items(one)]
     if lists and (any(isinstance(viewed(one), StagedList) for one in one_of) or (grow and any(lists))):
@@ -134,7 +134,7 @@ def _stage(values: Sequence[Any]) -> None:
 
 
 class _Sequence(_OfItems):
-    """Of one length, that Python knows."""
+    """A selection whose alternatives have one known length."""
 
     __slots__ = ()
 
@@ -154,7 +154,7 @@ class _Sequence(_OfItems):
 
 
 class _SomeLength(_OfItems, Staged):
-    """Of a length that only the graph knows."""
+    """A selection whose length only the graph knows."""
 
     __slots__ = ()
 
@@ -182,7 +182,7 @@ def _length(x: Chosen) -> Any:
 
 
 class _Dict(Chosen):
-    """One of some dicts."""
+    """One of several dicts."""
 
     __slots__ = ()
     __stands_for__ = dict
@@ -249,7 +249,7 @@ _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def of_items(values: Sequence[Any], at: Any) -> Any:
-    """What stands for one of some lists and tuples, or of some dicts; None for others."""
+    """The selection among several lists and tuples, or several dicts; None for other values."""
     kinds = {type(value) for value in values}
     if kinds == {dict}:
         return _Dict(values, at)

@@ -1,6 +1,6 @@
-"""What Python's lists and tuples do with values of the graph: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
+"""Operations of Python's lists and tuples with values of the graph: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
 
-Staged lists do what is here as Python's do, but for their items, which they have themselves.
+They also serve staged lists, except for item access, which those implement.
 """
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
-    """`sequence * count`, or `sequence *= count`, of a list, tuple or staged list, which is repeated; NotImplemented
-    where it is arithmetic, or nothing, since the count is no integer scalar."""
+    """`sequence * count`, or `sequence *= count`, for a list, tuple or staged list, which is repeated; NotImplemented
+    if `count` is not an integer scalar, where it is arithmetic or an error."""
     sequence = viewed(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
@@ -90,8 +90,8 @@ def _counts(x: Any) -> bool:
 
 
 def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
-    """A list that is not empty as a staged one, to which something is `done`. StagingError if it is a tuple, or if its
-    items are no tensors, or such that could change."""
+    """A non-empty list as a staged one, on which the operation `done` is performed. StagingError for a tuple, and for
+    items that are not tensors or are mutable."""
     if isinstance(sequence, tuple):
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
@@ -123,10 +123,10 @@ def _repeated_column(items: StagedList, count: Any) -> StagedList:
     return whole
 
 
-# Items and slices of Python's own lists, tuples and ranges, at a place that only the graph knows.
+# Items and slices of Python's lists, tuples and ranges at positions that only the graph knows.
 
 def list_operation(name: str, left: Any, right: Any) -> Any:
-    """`left + right`, `left * right`, `left += right` or `left *= right`, by its name in `operator`, of which one is a
+    """`left + right`, `left * right`, `left += right` or `left *= right`, by name in `operator`, where one operand is a
     Python list, whose items may be staged."""
     one, other = viewed(left), viewed(right)
     if name in ("iadd", "imul") and type(left) is list:
@@ -140,8 +140,8 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 
 
 def item_at(sequence: Any, place: Any) -> Any:
-    """`sequence[place]`, also of a slice. The error of Python's own, which wants an int, for items that are of several
-    types, or could change."""
+    """`sequence[place]`, also for a slice. Python's error, which requires an int, for items of several types, or
+    mutable ones."""
     if isinstance(place, slice):
         return _slice(sequence, place)
     place = convert_to_tensor(place)
@@ -157,8 +157,8 @@ def item_at(sequence: Any, place: Any) -> Any:
 
 
 def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
-    """`sequence[place] = value` of a list, which may be in the list or tuple `around`. The error of Python's own, which
-    wants an int, for what is no list of numbers, and for what a loop carries, which makes a staged list of it
+    """`sequence[place] = value` for a list, which may be an item of the list or tuple `around`. Python's error, which
+    requires an int, for other items than numbers, and for a list that a loop carries, which is then staged
     (`runtime.staging.control.loops`)."""
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
@@ -188,7 +188,7 @@ def _slice(sequence: Any, bounds: slice) -> Any:
 # Methods that compare items.
 
 def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
-    """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is not there."""
+    """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is missing."""
     same = _same(sequence, value)
     size = weak_int(dim(same, 0))
     for bound, side in (start, greater_equal), (stop, less):
@@ -207,7 +207,7 @@ def count(sequence: Any, value: Any, /) -> Any:
 
 
 def remove(sequence: Any, value: Any, /) -> None:
-    """`sequence.remove(value)` of a list. ValueError, when the graph runs, if the value is not there."""
+    """`sequence.remove(value)` for a list. ValueError, when the graph runs, if the value is missing."""
     same = _same(sequence, value)
     place = first_true(same)
     raise_unless(less(place, dim(same, 0)), ValueError("list.remove(x): x not in list"))
@@ -221,7 +221,7 @@ def remove(sequence: Any, value: Any, /) -> None:
 # Methods that take an index.
 
 def insert(sequence: list[Any], place: Any, value: Any, /) -> None:
-    """`sequence.insert(place, value)`. As `put_item_at` has it, a list that a loop carries is left to that."""
+    """`sequence.insert(place, value)`. A list that a loop carries is treated as in `put_item_at`."""
     if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)):
         list.insert(sequence, place, value)
         return
@@ -271,14 +271,14 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
         same: Tensor = numbers == value
         return same
     if isinstance(value, Tensor):
-        truth(numbers[0] == value)  # which says that this is ambiguous
+        truth(numbers[0] == value)  # raises the error that this is ambiguous
     return zeros_like(numbers, bool_)
 
 
-# Methods of Python's own lists and tuples.
+# Methods of Python's lists and tuples.
 
 def method_of_sequence(method: Any) -> Any:
-    """What to call in place of a method, written in C, of a Python list or tuple."""
+    """The replacement of a list or tuple method written in C."""
     sequence, found = method.__self__, _METHODS.get(method.__name__)
     if has_staged_items(sequence):
         if method.__name__ in _OPERATORS:
@@ -299,8 +299,7 @@ def method_of_sequence(method: Any) -> Any:
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": lambda items, x: operators.in_(x, items), "__getitem__": operators.item,
     "__len__": lambda items: operators.call(len)(items)}
-"""What methods are for lists with staged items that only operators can have, since Python wants a bool or int of them.
-"""
+"""Operators in place of methods whose result Python would require to be a bool or int, for lists with staged items."""
 
 
 def _extend(method: Any, items: Any, /) -> None:

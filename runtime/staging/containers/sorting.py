@@ -1,4 +1,4 @@
-"""`sorted`, `min` and `max` where a tensor decides: of numbers or of tuples of them, with keys or without."""
+"""`sorted`, `min` and `max` decided by tensors: of numbers or tuples of them, with keys or without."""
 from __future__ import annotations
 
 import builtins
@@ -34,7 +34,7 @@ _REMEDY: Final = "Let the key be a number, or a tuple of numbers, of one structu
 
 
 def vector(x: Any, what: str) -> Tensor:
-    """The scalars that a staged iterable yields, as a vector. ShapeError if they are no scalars."""
+    """The scalars of a staged iterable as a vector. ShapeError if they are not scalars."""
     if isinstance(x, StagedRange) or (isinstance(x, Staged) and not hasattr(type(x), "__tensor__")):
         x = listed(x)
     rows = convert_to_tensor(x)
@@ -52,7 +52,7 @@ def vector(x: Any, what: str) -> Tensor:
 # sorted
 
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted`: a Python list of what is there in a known number, else a staged list."""
+    """`sorted`: a Python list if the number of items is known, else a staged list."""
     if current_graph() is None:
         return builtins.sorted(iterable, key=key, reverse=reverse)
     iterable = settled(iterable)
@@ -60,7 +60,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
-    """The items of a Python list or something staged, as `sorted` gives them."""
+    """The items of a Python list or staged iterable in the order of `sorted`."""
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"
     if key is None and stages(items) and not isinstance(items, StagedRecords):
@@ -82,7 +82,7 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
 
 
 def _keys(items: Any, key: Any) -> Any:
-    """What the items are compared by."""
+    """The keys of the items."""
     if key is None:
         return items
     key = operators.call(key)
@@ -94,7 +94,7 @@ class _Undecided(Exception):
 
 
 class _Known:
-    """A key that Python compares, as long as that does not take the value of a tensor."""
+    """A key that Python compares, as long as no tensor's value is needed."""
 
     __slots__ = ("key",)
 
@@ -109,7 +109,7 @@ class _Known:
 
 
 def _columns(keys: Any, what: str) -> list[Tensor]:
-    """Keys as vectors, of which the first decides, and where that is equal the next."""
+    """Keys as vectors in lexicographic order."""
     if isinstance(keys, StagedRecords):
         columns, first = [convert_to_tensor(column) for column in keys.columns], keys.structure
     elif isinstance(keys, (StagedList, Tensor)):
@@ -135,7 +135,7 @@ def _check_order(key: Any, what: str) -> None:
 
 
 def _taken(items: Any, places: Tensor) -> Any:
-    """The items at the places."""
+    """The items at the positions."""
     if isinstance(items, Tensor):
         return listed(gather(items, places))
     if isinstance(items, list):
@@ -145,7 +145,7 @@ def _taken(items: Any, places: Tensor) -> Any:
 
 
 def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> None:
-    """`items.sort(key=key, reverse=reverse)` of a Python list or a staged one."""
+    """`items.sort(key=key, reverse=reverse)` for a Python list or a staged one."""
     found = _in_order(items, key, reverse)
     if isinstance(items, list):
         items[:] = found
@@ -158,7 +158,7 @@ def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> No
 def _extreme(
     name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """`min` or `max`; `better` says whether an item, or its key, takes the place of an earlier one."""
+    """`min` or `max`; `better` says whether an item, or its key, replaces an earlier one."""
 
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
         given = {} if default is _MISSING else {"default": default}
@@ -223,7 +223,7 @@ def _extreme(
 
 
 def _error_of(python: Callable[..., Any]) -> ValueError:
-    """What `min` or `max` of nothing raises; the text is not that of each Python."""
+    """The error of `min` or `max` for no items, whose text differs between versions of Python."""
     try:
         python(())
     except ValueError as error:

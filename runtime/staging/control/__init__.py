@@ -1,1 +1,1 @@
-"""`if`, loops and `try` that become ops of the graph."""
+"""`if`, loops and `try` as ops of the graph."""

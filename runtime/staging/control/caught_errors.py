@@ -1,7 +1,7 @@
-"""What stands, while a handler is traced, for the error that it will be given.
+"""The exception that stands for a caught error while a handler is traced.
 
-It is an exception of the class, made without its constructor. Its arguments and attributes are what all errors of the
-class that the body raises have in common; text and numbers that only the run knows are values of the graph.
+It has the error's class, and is made without its constructor. Its arguments and attributes are the join of those of all
+errors of the class that the body raises; text and numbers that only the run knows are values of the graph.
 """
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["error_for", "is_caught"]
 
 
 def error_for(kind: type[BaseException], region: Region, body: Graph, named: bool) -> BaseException:
-    """An exception of the class `kind` for what `body` raises, in the graph of the handler that is being traced.
+    """An exception of the class `kind` for the errors of `body`, in the graph of the handler that is being traced.
 
-    If the handler has no name for it, it is only there to be raised again.
+    If the handler has no name for it, it can only be raised again.
     """
     error = _made(kind, region, body) if named else BaseException()
     mark_caught(error, region)
@@ -46,15 +46,15 @@ def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseExcepti
         _chain(error, [r.exception for r, _ in raised])
     elif raised or not sites or any(node.op.foreign for node in sites):
         error = _unsure(kind, region)
-    else:  # errors of ops have a message
+    else:  # errors of ops have a message only
         error = _without_constructor(kind, (_text(region, None),))
         error.__dict__["message"] = error.args[0]
     return error
 
 
 def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
-    """Give `error` the cause and the context of what was raised, if these were caught under a name, and are the same in
-    all places."""
+    """Set the cause and context of `error` to those of the errors raised, if they were caught under a name and are
+    equal in all places."""
     first, *others = raised
     for name in "__cause__", "__context__":
         found = getattr(first, name)
@@ -74,7 +74,7 @@ def _operands(node: Node) -> Sequence[Type]:
 
 
 def _part(region: Region, part: int | str, values: Sequence[tuple[Any, Sequence[Type]]]) -> Any:
-    """An argument or attribute, from what each `raise` gives for it."""
+    """An argument or attribute, joined from the values of each `raise`."""
     first = values[0][0]
     if not _is_staged(first) and all(type(v) is type(first) and v == first for v, _ in values):
         return first
@@ -116,7 +116,7 @@ def _text(region: Region, part: int | str | None) -> Text:
 
 
 class _Unsure:
-    """An argument that not all errors that may come here have alike."""
+    """An argument that differs between the errors that may come here."""
 
     def __init__(self, region: Region, part: int | str) -> None:
         self._region, self._part = region, part
@@ -138,7 +138,7 @@ class _Unsure:
 
 
 def _unsure(kind: type[BaseException], region: Region) -> BaseException:
-    """An error of `kind` or of a class derived from it, of which only the text is known."""
+    """An error of `kind` or a subclass, of which only the text is known."""
 
     def refuse(self: Any) -> NoReturn:
         raise staging_error(

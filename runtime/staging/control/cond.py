@@ -45,9 +45,9 @@ __all__ = ["Traced", "stage_cond", "stage_logical"]
 
 
 class Traced:
-    """A branch: its graph, and what the variables hold after it (None: it raises).
+    """A branch: its graph, and the values of the variables after it (None: it raises).
 
-    It starts with `init`, or with what `enter` makes in the graph.
+    It begins with `init`, or with what `enter` makes in the graph.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Traced:
             set_outputs(self.graph, outputs)
 
     def line(self, i: int, name: str) -> int:
-        """Where the variable got its value."""
+        """The line where the variable was assigned."""
         assert self.values is not None
         value = self.values[i]
         if isinstance(value, GraphTensor) and value.op is not None and (
@@ -110,14 +110,14 @@ def stage_cond(
 ) -> tuple[Any, ...]:
     """The variables after `if pred: true_fn() else: false_fn()`, for a bool scalar `pred` of the graph.
 
-    StagingError if a variable cannot be what both branches make it.
+    StagingError if the values of a variable have no join.
     """
     with after_return() if _tells_of_return(pred) else nullcontext():
         return _stage_cond(pred, true_fn, false_fn, init, names)
 
 
 def _tells_of_return(pred: Tensor) -> bool:
-    """Whether a condition is the flag that conversion made of a `return`, or that it is not set."""
+    """Whether a condition is the flag that conversion made for a `return`, or its negation."""
     value = pred.value if isinstance(pred, GraphTensor) else None
     if value is not None and value.node is not None and value.node.op.name == "invert":
         value = value.node.inputs[0]
@@ -178,7 +178,7 @@ def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) 
     left, right = text(true.describe(i)), text(false.describe(i))
     if is_row(conflict):
         refuse_row(conflict, name, "on one way of this statement than on another")
-    if left == right:  # of a class that staging does not take apart
+    if left == right:  # of a class that staging does not decompose
         raise staging_error(
             f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "
             f"not (line {false.line(i, name)}), which no graph can carry",
@@ -206,7 +206,7 @@ _HARMLESS: Final = frozenset((
     "const", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not",
     "logical_and", "logical_or", "logical_xor", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
     "add", "subtract", "multiply", "negative", "abs", "minimum", "maximum"))
-"""Ops that cost nothing on scalars: where they cannot fail, computing them in vain is cheaper than a branch."""
+"""Ops that cost almost nothing on scalars: where they cannot raise, speculating them is cheaper than a branch."""
 
 
 def _is_scalar(value: Value) -> bool:
@@ -216,7 +216,7 @@ def _is_scalar(value: Value) -> bool:
 def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
     """`left and right()` or `left or right()` of bool scalars without a branch.
 
-    None if `right` is not so simple that it may be computed in any case; then nothing has been added.
+    None if `right` is too costly to be computed unconditionally; then nothing has been added.
     """
     mark = checkpoint()
     into = current_graph()

@@ -1,7 +1,7 @@
-"""`try` around what a graph may raise: the body and the handlers traced, their results joined.
+"""`try` around code that may raise in the graph: the body and the handlers are traced, their results joined.
 
-The body is traced until the types of the state that handlers start with stay the same. Before each node that may
-raise what a handler catches, the state of the user's variables at that point is kept (`runtime.ops.exceptions`).
+The body is traced until the types of the handlers' initial state reach a fixpoint. Before each node that may raise what
+a handler catches, the state of the user's variables at that point is kept (`runtime.ops.exceptions`).
 """
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ MAX_TRACES: Final = 24  # as of loops
 
 
 def may_raise(mark: Any, kinds: Errors, declared: bool = False) -> bool:
-    """Whether what was traced since `mark` may raise, when the graph runs, what one of `kinds` catches; with
-    `declared`, whether a node says so by a class that one of `kinds` is a base of."""
+    """Whether what was traced since `mark` may raise, when the graph runs, an error that one of `kinds` catches; with
+    `declared`, whether a node declares a subclass of one of `kinds`."""
     graph, count = mark[0][:2]
     errors = {error for node in graph.nodes[count:] for error in node.errors}
     if declared:
@@ -53,7 +53,7 @@ def may_raise(mark: Any, kinds: Errors, declared: bool = False) -> bool:
 
 
 def refuse_errors(filename: str, first: int, last: int, kinds: Errors) -> None:
-    """StagingError if a node of the current graph that these lines made may raise what one of `kinds` catches."""
+    """StagingError if a node of the current graph from these lines may raise an error that one of `kinds` catches."""
     graph = current_graph()
     for node in () if graph is None else graph.walk():
         place = node.position
@@ -78,20 +78,20 @@ class _Try:
         self.body_fn, self.handlers, self.init, self.names, self.read = body, handlers, init, names, read
         self.kinds: Errors = tuple(kind for handler in handlers for kind in handler.kinds)
         self.region = Region(body.lineno)
-        self.specs: list[Spec] = []  # of the state with which handlers start; none before anything may raise
-        self.final: Values | None = None  # what the body gave, once its end is reached
+        self.specs: list[Spec] = []  # of the initial state of handlers; empty before anything may raise
+        self.final: Values | None = None  # the results of the body, once its end is reached
         self.left: tuple[BaseException | None, Values, Bodies] | None = None
-        """What left a body last, and the state there."""
+        """The last error that left a body, and the state there."""
         self.copies: Origins = {}
         self.around = len(bodies_open())
         self.leaving = Leaving()
         self.kept: tuple[Graph, int, list[Spec]]
-        """Where the last node is that keeps the state, and what it keeps."""
+        """The position of the last node that keeps the state, and the specs that it keeps."""
 
     # The body.
 
     def settle(self) -> None:
-        """Trace the body until the types of the state that handlers start with stay."""
+        """Trace the body until the types of the handlers' initial state are stable."""
         for _ in range(MAX_TRACES):
             mark = checkpoint()
             self.widened = self.specs
@@ -122,11 +122,11 @@ class _Try:
 
     def left_by(self, error: BaseException | None) -> None:
         if error is None or self.left is None or self.left[0] is not error:  # first by the innermost body
-            self.copies = {}  # what is in them now: where a body ends, they have again what they had before
+            self.copies = {}  # with their current content: at the end of a body it is restored
             self.left = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
-        """Before a node of `graph` that may raise `errors`: keep what the variables hold here."""
+        """Before a node of `graph` that may raise `errors`: keep the current values of the variables."""
         if not errors:
             self.kept = graph, 0, []
         if not self.graph.contains(graph) or not any(may_catch(kind, e) for kind in self.kinds for e in errors):
@@ -148,7 +148,7 @@ class _Try:
             self.kept = graph, len(graph.nodes) - 1, specs
 
     def _carried(self, spec: Spec, graph: Graph) -> Spec:
-        """`spec` with leaves for what is made in the body or in graphs in it."""
+        """`spec` with leaves for values made in the body or in graphs nested in it."""
         inner: Graph | None = graph
         while inner is not None and self.graph.contains(inner):
             spec, inner = as_outputs(spec, inner), inner.parent
@@ -177,7 +177,8 @@ class _Try:
     # The handlers.
 
     def handle(self) -> None:
-        """Trace the handlers for what the body may raise: a handler that names its error once for each class."""
+        """Trace the handlers for the errors that the body may raise: a handler that names its error once for each
+        class."""
         self.caught: list[Errors] = []
         self.traced: list[Traced] = []
         raised = self.body.graph.errors
@@ -267,7 +268,7 @@ class _Try:
 
 
 class _Body:
-    """`run` in the place of `body`."""
+    """`run` at the position of `body`."""
 
     def __init__(self, run: Callable[..., Any], body: Branch) -> None:
         self.run, self.fn = run, getattr(body, "fn", None)
@@ -278,7 +279,8 @@ class _Body:
 
 
 class _Handling:
-    """The body of a handler, with an error of class `kind`. `met`: what it begins with that may be the same."""
+    """The body of a handler, with an error of class `kind`. `met`: the values that it begins with that may be
+    aliases."""
 
     met: Sequence[tuple[Any, Any, str]] = ()
 
@@ -300,9 +302,10 @@ class _Handling:
 def stage_try(
     body: Branch, handlers: Sequence[Handler], init: Sequence[Any], names: Sequence[str], read: Callable[[], Values]
 ) -> tuple[Any, ...]:
-    """The variables after `try: body()` with handlers. `read` gives what they hold at any moment of its trace.
+    """The variables after `try: body()` with handlers. `read` returns their current values at any time of the trace.
 
-    What the body cannot raise is not handled: without anything to catch it is traced as if there were no `try`.
+    Errors that the body cannot raise are not handled: if there is nothing to catch, it is traced as if there were no
+    `try`.
     """
     assert current_graph() is not None
     mark = checkpoint()

@@ -1,7 +1,7 @@
-"""Staged lists that a loop runs over, whose body may change them.
+"""Staged lists that a loop iterates over and its body may change.
 
-As in Python, an iteration gets the item that the list has then. How many come was found before the loop, so the graph
-raises where a list has another length and the loop goes on.
+As in Python, an iteration gets the current item. The number of iterations is determined before the loop, so the graph
+raises if a list has another length and the loop goes on.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Over"]
 
 
 class Over:
-    """The lists, and `test`, which says of the state after an iteration whether the loop goes on; None: it does."""
+    """The lists, and `test`, which says whether the loop goes on with the state after an iteration; None: it does."""
 
     def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:
         self.lists = lists
@@ -25,11 +25,11 @@ class Over:
         self.began: list[tuple[Any, Sequence[Any]]] = []
 
     def begin(self) -> None:
-        """An iteration begins."""
+        """Called at the beginning of an iteration."""
         self.began = [(x, x.__leaves__()) for x in self.lists]
 
     def check(self, state: Sequence[Any]) -> None:
-        """After an iteration, with the state that it leaves."""
+        """Called after an iteration, with its state."""
         for x, began in self.began:
             now = x.__leaves__()
             if all(a is b for a, b in zip(now, began, strict=True)):

@@ -1,7 +1,7 @@
-"""`while` and `for` on tensors: the body traced until the types of the state stay the same.
+"""`while` and `for` on tensors: the body is traced until the types of the state reach a fixpoint.
 
-The first trace takes Python values as they are. What the body changes becomes a value of the graph, and the body
-is traced again; a trace that is not the last is taken back.
+The first trace takes Python values as they are. Values that the body changes become values of the graph, and the body
+is traced again; a trace that is not the last is undone.
 """
 from __future__ import annotations
 
@@ -67,17 +67,18 @@ from runtime.staging.values.lattice import (
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
-MAX_TRACES: Final = 24  # types widen a few times at most; more traces than this mean that they never settle
+MAX_TRACES: Final = 24  # types widen a few times at most; more traces mean that there is no fixpoint
 
 Truth = Callable[[Any], Any]  # the bool scalar tensor for a condition's value, or a bool
 
 MakeItems = Callable[[Graph], list[Callable[[], Any]]]
-"""Adds the inputs of a body that come before the state; gives what makes the item while the body is traced."""
+"""Adds the inputs of a body that come before the state; returns functions that make the item while the body is
+traced."""
 
 
 @dataclass
 class _Record:
-    """What the loops inside a body settled on, in order, as the first guess for the body's next trace."""
+    """The types that the loops inside a body settled on, in order, as the first guess for the body's next trace."""
 
     loops: list[tuple[object, list[Spec], _Record]] = field(default_factory=list)
 
@@ -91,7 +92,7 @@ _records: Final = of_trace(_Records())
 
 
 class _Loop:
-    """One staged loop. `specs` describe the state; they widen until a trace of the body leaves them as they are."""
+    """One staged loop. `specs` describe the state; they widen until a trace of the body leaves them unchanged."""
 
     def __init__(
         self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
@@ -113,7 +114,7 @@ class _Loop:
     # The body.
 
     def settle(self, make_items: MakeItems) -> None:
-        """Trace the body until the types of the state stay."""
+        """Trace the body until the types of the state are stable."""
         outer, earlier, asked = _records.current, self._guess(), indices.asked
         if earlier is not None:
             self.specs = list(map(_guessed, self.specs, earlier[1]))
@@ -150,7 +151,7 @@ class _Loop:
             outer.loops.append((self.key, self.specs, record))
 
     def _guess(self) -> tuple[object, list[Spec], _Record] | None:
-        """What this loop settled on when the loop around it was traced before."""
+        """The result for this loop when the enclosing loop was traced before."""
         self.replayed = _records.earlier
         if self.replayed is None or _records.current is None:
             return None
@@ -202,7 +203,7 @@ class _Loop:
                            if value is not origin and id(value) in self.origins}
 
     def _copies(self) -> Origins:
-        """The copies of lists, dicts and objects that the body begins with, staged lists among them."""
+        """The copies of lists, dicts and objects with which the body begins, staged lists included."""
         copies: Origins = {}
         for began, before in zip(self.began, self.init, strict=True):
             earlier = alias_tracking.contents_of(before)
@@ -217,13 +218,13 @@ class _Loop:
 
     def _widened(self) -> list[Spec]:
         self.rows: list[tuple[int, Spec, Spec, Conflict]] = []
-        """Variables that an iteration gives a row of a list, which a tensor chose."""
+        """Variables to which an iteration assigns a row of a list that a tensor chose."""
         if self.out is None:
             return self._indexed(self.specs) if indices.asked else self.specs
         widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
         pairs = list(zip(self.specs, widened, strict=True))
         if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
-            # which rows of a list became staged lists may be for numbers that only the first iteration has
+            # which rows of a list became staged lists may depend on values of the first iteration only
             kept = [old if _stages_rows(old, new, name.endswith("]")) else new
                     for (old, new), name in zip(pairs, self.names, strict=True)]
             if any(a is not b for a, b in zip(kept, widened, strict=True)):
@@ -250,7 +251,7 @@ class _Loop:
             return spec
 
     def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
-        """`specs` with the lists staged that a tensor may have been the index of, as they were when it was."""
+        """`specs` with those lists staged that a tensor may have indexed, as they were at that time."""
         made: list[Spec] = []
         for spec, value in zip(specs, self.ended, strict=True):
             if isinstance(spec, Nested) and isinstance(value, list):
@@ -264,7 +265,7 @@ class _Loop:
         before, after = text(spec), text(out)
         if is_row(conflict):
             refuse_row(conflict, self.names[i], "after an iteration than before")
-        if before == after:  # of a class that staging does not take apart
+        if before == after:  # of a class that staging does not decompose
             raise staging_error(
                 f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
                 "Make its class a dataclass, or change the attributes of one object.") from None
@@ -279,8 +280,8 @@ class _Loop:
             or f"Make the body assign {before} to {name}, or start with {after}.") from None
 
     def _check_aliases(self) -> None:
-        """StagingError if an iteration changes a list or dict that in one iteration has several names, and in another
-        has not: the body has one for each of them."""
+        """StagingError if an iteration changes a list or dict that is aliased in one iteration and not in another: the
+        body has one object for each name."""
         if not any(self.changed):
             return
         read = self._read()
@@ -308,7 +309,7 @@ class _Loop:
                         self._refuse_change(i, other)
 
     def _places(self) -> dict[int, list[tuple[int, Any]]]:
-        """By id, the containers before the loop, with the variables that have them and what these begin with."""
+        """By id, the containers before the loop, with the variables that have them and their initial values."""
         places: dict[int, list[tuple[int, Any]]] = {}
         for i, (before, found) in enumerate(zip(self.init, self.began, strict=True)):
             if not alias_tracking.is_returned(self.names[i]):
@@ -317,14 +318,14 @@ class _Loop:
         return places
 
     def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
-        """Whether the body changes what one of two variables begins with, and reads what the other does."""
+        """Whether the body changes the initial value of one of two variables, and reads that of the other."""
         return i != j and ((self.changed[i] and read[j]) or (self.changed[j] and read[i]))
 
     def _refuse_change(self, i: int, value: Any) -> NoReturn:
         alias_tracking.refuse_change(value, self.names[i], user_position())
 
     def _read(self) -> list[bool]:
-        """For each variable, whether the body or the test may read what it begins an iteration with."""
+        """For each variable, whether the body or the test may read its value at the beginning of an iteration."""
         graphs = [self.graph] if self.test is None else [self.graph, self.test]
         used: set[int] = set()
         for graph in graphs:
@@ -351,7 +352,7 @@ class _Loop:
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 
     def bound_by_body(self, i: int) -> bool:
-        """Whether an iteration always leaves variable `i` bound, though it may not be before the loop."""
+        """Whether an iteration always leaves variable `i` bound, even if it may be unbound before the loop."""
         if self.out is None:
             return False
         value = self.out[i]
@@ -361,7 +362,7 @@ class _Loop:
     # The test.
 
     def settle_with_test(self, make_items: MakeItems, test_fn: Branch, truth: Truth) -> Graph:
-        """Settle; the graph from the state to whether the loop goes on."""
+        """Trace to the fixpoint; returns the graph of the test, from the state to whether the loop goes on."""
         while True:
             mark = checkpoint()
             self.settle(make_items)
@@ -397,10 +398,10 @@ class _Loop:
     # The node.
 
     def apply(self, op: Op, operands: Sequence[Any], runs: bool, **params: Any) -> tuple[Any, ...]:
-        """Add the node, and give the variables after the loop.
+        """Add the node, and return the variables after the loop.
 
-        `runs`: the body surely runs once, so what it binds is bound. What the body leaves as it is
-        is no state: it comes from outside.
+        `runs`: the body surely runs once, so what it binds is bound. Values that the body does not change are not
+        state: they are captures.
         """
         here = current_graph()
         assert here is not None
@@ -433,7 +434,7 @@ class _Loop:
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
         values = rebuild_all(specs, iter(kept), self.names)
-        for target, parts in as_they_were:  # tensors of the graph would be the same, but others cannot use them
+        for target, parts in as_they_were:  # tensors of the graph would be equal, but others cannot use them
             fill(target, parts)
         ways = [self.way] if runs else [Way(self.init), self.way]
         return tuple(settle(values, self.init, self.names, ways))
@@ -465,7 +466,7 @@ class _Loop:
 
 
 class _Test:
-    """A test whose result is brought to a bool scalar while its graph is open."""
+    """A test whose result is converted to a bool scalar while its graph is open."""
 
     def __init__(self, test_fn: Branch, truth: Truth) -> None:
         self.filename, self.lineno = test_fn.filename, test_fn.lineno
@@ -498,7 +499,7 @@ def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
 
 
 def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
-    """Whether a list in a list (or, `inside`, the list itself) is a staged list by the second spec."""
+    """Whether a list in a list (or, if `inside`, the list itself) is a staged list by the second spec."""
     if not isinstance(old, Nested) or type(old.like) is not list:
         return False
     if isinstance(new, Nested):
@@ -507,7 +508,7 @@ def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
 
 
 def _guessed(spec: Spec, earlier: Spec) -> Spec:
-    """`spec` with those Python numbers as values of the graph that `earlier` has so."""
+    """`spec` with those Python numbers as values of the graph that are such in `earlier`."""
     if isinstance(spec, Static) and isinstance(earlier, Leaf):
         try:
             return join(Leaf(earlier.type), spec)
@@ -537,7 +538,8 @@ def stage_reduce(
     items: Counted | Stream, body_fn: Branch, test_fn: Branch | None, init: Sequence[Any], names: Sequence[str],
     options: Mapping[str, Any], truth: Truth,
 ) -> tuple[Any, ...]:
-    """The state after `for item in items: state = body_fn(item, *state)`, left when `test_fn(*state)` is false."""
+    """The state after `for item in items: state = body_fn(item, *state)`, which ends early when `test_fn(*state)` is
+    false."""
     limit = options.get("maximum_iterations")
     runs = False
     operands: list[Any]
@@ -584,7 +586,7 @@ def stage_reduce(
 
 
 def _checkpoint(options: Mapping[str, Any], counted: bool) -> dict[str, Any]:
-    """The option `checkpoint` as a param of the op. StagingError for what it cannot be."""
+    """The option `checkpoint` as a param of the op. StagingError for an invalid value."""
     every = options.get("checkpoint")
     if every is None or (type(every) is int and every > 0) or (every == "sqrt" and counted):
         return {} if every is None else {"checkpoint": every}

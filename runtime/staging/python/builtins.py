@@ -1,8 +1,8 @@
 """Python's builtins on tensors in converted code.
 
-A replacement is called when an argument has this backend. With eager tensors alone it does what Python does; with
-a graph tensor it stages. Where Python gives an int or a float, the staged value is weak, so that it mixes with
-tensors as Python numbers do.
+A replacement is called when an argument has this backend. With eager tensors alone it does what Python does; with a
+graph tensor it stages. Where Python returns an int or a float, the staged value is weak, so that it mixes with tensors
+as Python numbers do.
 """
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _tensor(x: Any) -> Any:
-    """A graph tensor for a tensor or what is one; a Python number stays."""
+    """A graph tensor for a tensor or an object that is one; a Python number is returned unchanged."""
     if isinstance(x, (builtins.int, builtins.float, builtins.complex)):
         return x
     return convert_to_tensor(x)
@@ -78,7 +78,7 @@ def _tensor(x: Any) -> Any:
 
 def _scalar(x: Any, what: str) -> Tensor:
     if isinstance(x, Staged):
-        getattr(builtins, what)([])  # which says what it takes
+        getattr(builtins, what)([])  # raises the error about its argument
     tensor = convert_to_tensor(x)
     if tensor.type.size == 1 and tensor.ndim:
         tensor = tensor[(0,) * tensor.ndim]
@@ -90,7 +90,7 @@ def _scalar(x: Any, what: str) -> Tensor:
 # Numbers
 
 def _of_python(number: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A number of Python values. StagingError for text that only the graph knows."""
+    """The number for Python values. StagingError for text that only the graph knows."""
     for arg in (*args, *kwargs.values()):
         if isinstance(arg, Text):
             arg.refuse()
@@ -133,7 +133,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 
 def _bool(x: Any = False) -> Any:
-    """`bool(x)`: a bool scalar; of a staged list, whether it has elements."""
+    """`bool(x)`: a bool scalar; for a staged list, whether it has elements."""
     x = viewed(x)
     if isinstance(x, Text):
         return any_text(x)
@@ -229,7 +229,7 @@ def _map(function: Any, *iterables: Any) -> Any:
 
 
 def _filter(function: Any, iterable: Any) -> Any:
-    """`filter`: staged, the list of the items that are kept; of Python values, a generator."""
+    """`filter`: staged, the list of the remaining items; of Python values, a generator."""
     keep = _bool if function is None else operators.call(function)
     if current_graph() is None:
         return builtins.filter(keep, iterable)
@@ -242,12 +242,12 @@ def _reversed(sequence: Any) -> Any:
 
 
 def _list(iterable: Any = ()) -> Any:
-    """`list`: a Python list of what is there in a known number, else a staged list."""
+    """`list`: a Python list if the number of items is known, else a staged list."""
     return listed(iterable) if stages(iterable) else builtins.list(iterable)
 
 
 def _tuple(iterable: Any = ()) -> Any:
-    """`tuple` of what is there in a known number."""
+    """`tuple` of a known number of items."""
     if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
         iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
     elif stages(iterable):
@@ -263,7 +263,7 @@ def _iter(x: Any, *sentinel: Any) -> Any:
 
 
 def _next(iterator: Any, *default: Any) -> Any:
-    """`next`: an iterator that stages its elements takes the default itself, by `__next_or__(default)`."""
+    """`next`: an iterator that stages its elements handles the default itself, by `__next_or__(default)`."""
     if isinstance(iterator, StagedGenerator):
         return first_of(iterator, *default)
     if default and stages(iterator) and hasattr(type(iterator), "__next_or__"):
@@ -274,7 +274,7 @@ def _next(iterator: Any, *default: Any) -> Any:
 # Reductions
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
-    """`sum`: of the rows of a tensor, or of what a staged iterable yields. Bools count as ints."""
+    """`sum`: of the rows of a tensor, or of the items of a staged iterable. Bools count as ints."""
     if not stages(iterable):
         if isinstance(iterable, EagerTensor) and iterable.dtype.is_bool and iterable.ndim == 1:
             iterable = [builtins.int(reduce_sum(apply(CAST, iterable, dtype=t.int64)))]
@@ -293,7 +293,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 
 def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
-    """`functools.reduce`: TypeError, when the graph runs, for nothing without an initial value."""
+    """`functools.reduce`: TypeError, when the graph runs, for no items without an initial value."""
     function = operators.call(function)
     iterable = settled(iterable)
     if not stages(iterable):
@@ -353,7 +353,7 @@ def _quantifier(
 
 
 def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
-    """`replacement` of the builtin `fn`, also for variables that may be unbound or None, once that is checked, and for
+    """`replacement` of the builtin `fn`, which first checks variables that may be unbound or None, and also handles
     lists with staged items."""
 
     @functools.wraps(replacement)
@@ -398,5 +398,5 @@ BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)
     for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
 LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
-"""Those that do what Python's do while nothing is traced; but for those that are asked by type: `sum` and `round` take
-bools as ints, and `map` and `filter` convert what they call for the rows of a tensor."""
+"""Replacements that act like Python's builtins while nothing is traced. (Not those chosen by type: `sum` and `round`
+take bools as ints, and `map` and `filter` convert their functions for the rows of a tensor.)"""

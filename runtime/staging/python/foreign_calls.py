@@ -1,7 +1,7 @@
-"""What code in C and in libraries is given while a function is traced: it sees no values of the graph.
+"""Arguments of C and library code while a function is traced: it must not look at values of the graph.
 
-Such a callee runs once, while the function is traced. It may hold a tensor, or text with the value of one in it; but
-what looks into the text, or writes it somewhere, would find what stands for the value.
+Such a callee runs once, at trace time. It may store a tensor, or text that contains the value of one; but code that
+examines the text, or writes it somewhere, would see the placeholder.
 """
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ _HOLDING: Final = frozenset({
     "doctest", "enum", "functools", "gc", "hypothesis", "inspect", "itertools", "operator", "pdb", "pluggy", "pytest",
     "queue", "sys", "thread", "threading", "traceback", "types", "typing", "unittest", "weakref", "weakrefset",
 })
-"""Modules, by the first part of the name, whose functions and classes hold what they are given, use it by Python's
-operators, or look at the frame that calls them."""
+"""Modules, by the first part of the name, whose functions and classes only store their arguments, use them by Python's
+operators, or inspect the calling frame."""
 _INSPECTING: Final = frozenset({
     ascii, format, input, open, ord, repr, operator.concat, operator.contains, operator.countOf, operator.imod,
     operator.indexOf, operator.mod})
-"""Those functions of `builtins` and `operator` that do not."""
+"""The functions of `builtins` and `operator` that look into their arguments."""
 _TYPES: Final = (str, bytes, bytearray, memoryview, int, float, complex, dict)
-"""The types of `builtins` that look into what they, or their methods, are given."""
+"""The types of `builtins` that look into their arguments, or those of their methods."""
 _FILE: Final[Any] = io.IOBase.__base__
 _UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
@@ -91,11 +91,11 @@ _PUT_TOGETHER: Final[dict[str, Callable[..., Any]]] = {
     "__add__": operator.add, "__mod__": percent, "join": join, "replace": replaced, "translate": translated,
     "format": lambda text, *args, **keywords: format_map(text, args, keywords),
     "format_map": lambda text, values: format_map(text, (), values)}
-"""Methods of `str` that put text together."""
+"""Methods of `str` that make text."""
 _WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
-"""Modules that write, or make a text of, what they are given."""
+"""Modules that write their arguments, or make text of them."""
 _SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
-"""Functions of NumPy that set items of an array that they are given."""
+"""Functions of NumPy that set items of an array argument."""
 _ACT: Final = frozenset({"logging", "shutil", "subprocess"})
 _ACTS: Final = frozenset({
     "input", "time.sleep", *(f"os.{name}" for name in (
@@ -104,25 +104,25 @@ _ACTS: Final = frozenset({
     *(f"pathlib.Path.{name}" for name in (
         "chmod", "hardlink_to", "mkdir", "rename", "replace", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
         "write_text"))})
-"""What changes the world outside of the program, or waits for it: all functions of the modules above, and these."""
+"""Functions that change the outside world, or wait for it: all those of the modules above, and these."""
 _QUESTIONS: Final = frozenset({"getLogger", "isEnabledFor", "getEffectiveLevel", "hasHandlers", "which", "disk_usage"})
-"""What does not, among these."""
+"""Functions of these modules that do not."""
 _CALL: Final[tuple[Any, ...]] = (
     itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.starmap,
     itertools.takewhile)
-"""What calls, from C, what it is given."""
+"""Functions in C that call their arguments."""
 _TAKE_ROWS: Final = frozenset({"writelines", "writerow", "writerows"})
 _LAZY: Final = (GeneratorType, map, filter, zip)
 _TAKE_LEVEL: Final = frozenset({
     "debug", "info", "warning", "error", "critical", "exception", "log", "fatal"})
-"""Functions of these that say which frame called them."""
+"""Functions of these modules that report the frame of their caller."""
 _FRAMES: Final = 2
-"""How many of the tool's own are between that and the function."""
+"""The number of internal frames between that frame and the function."""
 
 
 def callee(fn: Any) -> Any:
-    """What to call in place of `fn`, which no conversion reaches: written in C, or of a library, or a method of a list,
-    tuple or dict."""
+    """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a method
+    of a list, tuple or dict."""
     kind = type(fn)
     if kind in _BOUND:
         owner = fn.__self__
@@ -139,7 +139,7 @@ _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 
 def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
-    """Call a clock or the like, which no staged body may ask."""
+    """Call a clock or the like, which is an error in a staged body."""
     try:
         if in_body() and (message := refusal_of(fn, args)) is not None:
             raise staging_error(*message)
@@ -159,8 +159,8 @@ def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:
 
 
 def _may_inspect(fn: Any) -> bool:
-    """Whether `_guarded` may have something to say of a callee that runs as it is: its arguments, which may be lists
-    and dicts with values of the graph, need not be evaluated yet."""
+    """Whether `_guarded` may object to a callee that does not convert; its arguments, which may be lists and dicts with
+    values of the graph, need not be evaluated yet."""
     kind = type(fn)
     is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
     if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
@@ -169,14 +169,14 @@ def _may_inspect(fn: Any) -> bool:
 
 
 def _is_of_lists(fn: Any) -> bool:
-    """Whether a callee is a function of `operator`, or a method called by the name of the class `list`."""
+    """Whether a callee is a function of `operator`, or an unbound method of the class `list`."""
     return getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) is list
 
 
 _HOLD_IT: Final = frozenset({
     "append", "appendleft", "copy", "deepcopy", "get", "id", "insert", "is_", "is_not", "put", "setattr",
     "setdefault"})
-"""Callees that do not ask which keys there are in a dict that they are given."""
+"""Callees that do not look at the keys of a dict argument."""
 
 
 def _inspects(fn: Any) -> bool:
@@ -198,7 +198,7 @@ def _inspects(fn: Any) -> bool:
         return _type_inspects(fn.__objclass__)
     if not isinstance(fn, type):
         return _type_inspects(kind)
-    if issubclass(fn, dict):  # other than its methods
+    if issubclass(fn, dict):  # not its methods
         return False
     made = fn.__init__, fn.__new__
     return any(map(_inspects, made))
@@ -218,8 +218,8 @@ def _type_inspects(cls: type) -> bool:
 
 
 def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """What to call, with these arguments, in place of a callee that runs as it is. StagingError if it would look into
-    what it is given."""
+    """What to call, with these arguments, in place of a callee that does not convert. StagingError if it would look
+    into values of the graph."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
@@ -241,8 +241,8 @@ def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callab
 
 
 def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """What stands for a function of `heapq`, `bisect`, `copy` or `operator` that is given a list whose items the graph
-    has, and for a method that is called by the name of the class `list` or `dict`."""
+    """The replacement of a function of `heapq`, `bisect`, `copy` or `operator` for a list with items of the graph, and
+    of an unbound method of the class `list` or `dict`."""
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
@@ -256,7 +256,7 @@ def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
 
 
 def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """What to call in place of a callee that looks into what it is given."""
+    """What to call in place of a callee that looks into its arguments."""
     if any(fn is each for each in _CALL):
         return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
     if getattr(fn, "__name__", "") in _TAKE_ROWS and len(args) == 1 and type(args[0]) in _LAZY:
@@ -280,7 +280,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
 
 
 def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """What stands for `add_note` of an exception, which takes text of the graph, and for a method of a file."""
+    """The replacement of `add_note` of an exception, which accepts text of the graph, and of a method of a file."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
     if isinstance(owner, BaseException) and fn.__name__ == "add_note" and args and isinstance(args[0], Text):
         return owner.__dict__.setdefault("__notes__", []).append  # type: ignore[no-any-return]
@@ -288,7 +288,7 @@ def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | No
 
 
 def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """StagingError for a callee that changes the world outside of the program, in a body that is traced."""
+    """StagingError for a callee that changes the outside world, in a body that is traced."""
     if in_body() and (_acts(fn) or (fn is open and _MODES.intersection(str(_argument(args, keywords, 1, "mode"))))):
         raise staging_error(
             f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
@@ -296,7 +296,7 @@ def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """What stands for `str`, `repr`, `ascii` and `format`."""
+    """The replacement of `str`, `repr`, `ascii` and `format`."""
     if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
             len(args) == 1 or (fn is format and len(args) == 2)):
         return _MAKE_TEXT[fn]
@@ -304,7 +304,7 @@ def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """What stands for a method of `str` that puts text together; an error for another of text of the graph."""
+    """The replacement of a method of `str` that makes text; an error for other methods on text of the graph."""
     is_unbound = type(fn) in _UNBOUND
     owner = fn.__objclass__ if type(fn) in _MEMBERS else type(fn.__self__) if type(fn) is BuiltinFunctionType else None
     if owner is not str:
@@ -319,8 +319,7 @@ def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) ->
 
 
 def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
-    """What a function of `operator`, or a method called by the name of the class `list`, gives for lists with staged
-    items."""
+    """The result of a function of `operator`, or an unbound method of the class `list`, for lists with staged items."""
     if fn.__name__ in _OF_LISTS:
         return operators.call(getattr(operators, fn.__name__))(*args)
     views = tuple(map(viewed, args))
@@ -334,13 +333,13 @@ _OF_LISTS: Final = frozenset({"add", "mul", "iadd", "imul", "lt", "le", "gt", "g
 
 
 def _wants_list(fn: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function of `heapq` is given what is no list, which is for itself to say."""
+    """Whether a function of `heapq` is given something that is not a list, for which it raises an error itself."""
     no_list = tuple, range, str, bytes, dict, set, frozenset, deque
     return isinstance(fn, BuiltinFunctionType) and _root(fn) == "heapq" and isinstance(args and args[0], no_list)
 
 
 _MODES: Final = frozenset("wax+")
-"""Letters in the mode of a file that is written."""
+"""Letters in the mode of a file opened for writing."""
 
 
 def _argument(args: tuple[Any, ...], keywords: dict[str, Any], index: int, name: str) -> Any:
@@ -354,30 +353,30 @@ def _acts(fn: Any) -> bool:
 
 
 def _called(value: Any) -> Any:
-    """An argument, as a callee that calls it is to have it."""
+    """An argument in the form that a callee which calls it needs."""
     return operators.call(value) if type(value) in (*_MEMBERS, BuiltinFunctionType, type) else value
 
 
 def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
-    """A method called by the name of the class, as in `dict.keys(d)`, where only the graph may know the keys."""
+    """An unbound method of `dict`, as in `dict.keys(d)`, where only the graph may know the keys."""
     method = method_of_dict(fn.__get__(mapping))
     return lambda _, *args, **keywords: method(*args, **keywords)
 
 
 def _method_text(fn: Any) -> Callable[..., Any]:
-    """`__str__`, `__repr__` or `__format__` of a class written in C, as `super().__repr__` gives it."""
+    """`__str__`, `__repr__` or `__format__` of a class written in C, as in `super().__repr__`."""
     if type(fn) not in _UNBOUND:
         return functools.partial(method_text, getattr(fn.__objclass__, fn.__name__), fn.__self__)
     return functools.partial(method_text, fn)
 
 
 def _one_level_up(fn: Any) -> Callable[..., Any]:
-    """A callee that tells where it was called: not by the tool."""
+    """A callee that reports where it was called, skipping internal frames."""
     def called(*args: Any, **keywords: Any) -> Any:
         return fn(*args, **{**keywords, "stacklevel": keywords.get("stacklevel", 1) + _FRAMES + own})
 
     own = 0
-    if not LOGGING_SKIPS_ITSELF and _root(fn) == "logging":  # there it counts frames of its own, but for one
+    if not LOGGING_SKIPS_ITSELF and _root(fn) == "logging":  # there it counts its own frames, except one
         own = (fn.__name__ == "exception") + ("." not in fn.__qualname__)
     return called
 
@@ -389,8 +388,8 @@ def _written() -> Exception:
 
 
 def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """What to call in place of a method of a file, if it writes to a standard stream: that takes its place in the order
-    of what is printed. StagingError for one that looks at what the graph prints to the file."""
+    """What to call in place of a method of a file: writes to a standard stream keep their place in the order of output.
+    StagingError for one that reads what the graph prints to the file."""
     if (file is sys.stdout or file is sys.stderr) and len(args) == 1:
         if fn.__name__ == "write" and isinstance(args[0], (str, Text)):
             return functools.partial(_write, file)
@@ -418,7 +417,7 @@ _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readabl
 
 
 def _check_lists(fn: Any, held: Iterable[Any]) -> None:
-    """StagingError if one of the values stands for the items of a list, which the callee would look into."""
+    """StagingError if one of the values contains the items of a staged list, which the callee would look into."""
     for value in held:
         if isinstance(value, ListItems):
             raise staging_error(
@@ -427,7 +426,7 @@ def _check_lists(fn: Any, held: Iterable[Any]) -> None:
 
 
 def _check(fn: Any, held: list[Any]) -> None:
-    """StagingError if one of the values is what the callee would look into."""
+    """StagingError if the callee would look into one of the values."""
     _check_lists(fn, held)
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
@@ -454,7 +453,7 @@ _LATER: Final = "call {!r} when the graph runs, in a function that rt.py_functio
 
 
 def _within(value: Any, depth: int = 4) -> Iterator[Any]:
-    """What is in a list, tuple or dict, and in what is in it, down to a depth."""
+    """The items of a list, tuple or dict, and of those among them, down to a depth."""
     items = [*dict.keys(value), *dict.values(value)] if isinstance(value, dict) else value
     if not only_atoms(items):
         for item in items:
@@ -464,12 +463,12 @@ def _within(value: Any, depth: int = 4) -> Iterator[Any]:
 
 
 def _root(fn: Any) -> str:
-    """The first part of the name of the module that a callee is of."""
+    """The first part of the name of a callee's module."""
     return _module(fn).partition(".")[0].lstrip("_")
 
 
 def _module(fn: Any) -> str:
-    if type(fn) is FunctionType:  # `functools.wraps` may have given it another `__module__`
+    if type(fn) is FunctionType:  # `functools.wraps` may have assigned another `__module__`
         return str(fn.__globals__.get("__name__"))
     if type(fn) in _MEMBERS:
         return str(fn.__objclass__.__module__)
@@ -482,11 +481,11 @@ def _module(fn: Any) -> str:
 
 
 _CALLED: Final = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path"}
-"""What modules are called by programs."""
+"""The names by which programs refer to modules."""
 
 
 def _name(fn: Any) -> str:
-    """What to call a callee."""
+    """The name of a callee in messages."""
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     path = _module(fn)
     module = ".".join(part for part in path.split(".") if not part.startswith("_")) or path.lstrip("_")

@@ -1,6 +1,5 @@
-"""Functions that give something new at each call, and have no state that could be compared: clocks, and the random
-numbers of the operating system. A staged body may not call one, as that would happen once, while it is traced.
-"""
+"""Functions that return something new at each call and have no state to compare: clocks and the operating system's
+random numbers. A staged body must not call one, as that would happen once, while it is traced."""
 from __future__ import annotations
 
 import sys
@@ -22,8 +21,8 @@ _MODULES: Final = frozenset({"random", "secrets", "uuid"})
 
 
 def gives_anew(fn: Any) -> str:
-    """`"clock"` or `"random"` for what these functions are, `"perhaps"` for a method of `random.Random`, which may be
-    that of a `SystemRandom`; else nothing."""
+    """`"clock"` or `"random"` for these functions, `"perhaps"` for a method of `random.Random`, whose receiver may be a
+    `SystemRandom`; else an empty text."""
     kind = type(fn)
     if kind is FunctionType:
         if fn.__module__ not in _MODULES:
@@ -46,8 +45,8 @@ def gives_anew(fn: Any) -> str:
 
 
 def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
-    """What to say where a staged body calls one of these functions with these arguments, and what to do instead; None
-    if a method of `random.Random` is called for another generator."""
+    """The text and remedy of the error where a staged body calls one of these functions with these arguments; None if a
+    method of `random.Random` is called on a generator whose state is known."""
     kind = gives_anew(fn)
     if kind == "perhaps" and not (args and isinstance(args[0], sys.modules["random"].SystemRandom)):
         return None

@@ -1,4 +1,4 @@
-"""What Python's builtins say of an object, where a graph knows more: whether it is None, or has an attribute."""
+"""Questions about an object whose answer the graph may know: whether it is None, or has an attribute."""
 from __future__ import annotations
 
 import builtins
@@ -23,7 +23,7 @@ __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
 
 
 def says(value: Any, test: Callable[[Any], bool]) -> Any:
-    """What `test` says of a value, which may be None in the graph: a bool, or a bool scalar tensor."""
+    """The result of `test` for a value that may be None in the graph: a bool, or a bool scalar tensor."""
     if not isinstance(value, Maybe):
         return test(value)
     value.presence.check_bound()
@@ -34,7 +34,7 @@ def says(value: Any, test: Callable[[Any], bool]) -> Any:
 
 
 def _python_number(value: Any) -> Any:
-    """A value of the class that a value has in Python, if it is text or made of Python's numbers; else the value."""
+    """A value of the class that `value` has in Python, if it is text or made from Python's numbers; else `value`."""
     if isinstance(value, Text):
         return ""
     if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
@@ -77,7 +77,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
 
 
 def is_same(value: Any, other: Any) -> Any:
-    """`value is other`, of which one may be None in the graph."""
+    """`value is other`, where one may be None in the graph."""
     for one, second in ((value, other), (other, value)):
         if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
             one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
@@ -102,7 +102,7 @@ def is_same(value: Any, other: Any) -> Any:
 
 
 def _bit(value: Any, name: Any) -> Any:
-    """The bit that says whether an object has an attribute, or None if Python knows that."""
+    """The bit that says whether an object has an attribute, or None if that is known at trace time."""
     if isinstance(name, Text):
         name.refuse()
     if not isinstance(name, str):
@@ -131,7 +131,7 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def check_attribute(value: Any, name: str) -> None:
-    """Add a check to the graph that an object has an attribute, if only the graph knows that."""
+    """Add a check that an object has an attribute, if only the graph knows that."""
     if _bit(value, name) is not None:
         getattr(value, name).presence.check_bound()
 
@@ -154,10 +154,10 @@ def _delattr(value: Any, name: str, /) -> None:
 
 
 def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`vars` or `dir`, which say which attributes an object has."""
+    """`vars` or `dir`, which list the attributes of an object."""
 
     def listing(*values: Any) -> Any:
-        if not values:  # of the frame that asks, by another name
+        if not values:  # for the calling frame
             found = _variables(sys._getframe(1))
             return found if fn is builtins.vars else sorted(found)
         for value in values:
@@ -170,8 +170,8 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
-    """The variables of the user's function that runs in `frame`, or calls what does: also of the bodies that conversion
-    made of it, of which each has those that it uses."""
+    """The variables of the user's function that runs in `frame`, or calls it, including those of the bodies made from
+    it."""
     around: FrameType | None = frame
     found: dict[str, Any] = {}
     while around is not None:

@@ -1,9 +1,8 @@
-"""Functions of Python's `math` on tensors in converted code: staged, they give what Python's give, and raise what they
-raise.
+"""Functions of Python's `math` on tensors in converted code: results and errors as in Python, staged.
 
-As Python's, they take a tensor with one element for a float, or for an int, and give a float or an int: of 64 bits
-while the graph runs (`widen_python_numbers`). Where the result is no number though the operands are, or infinite though
-they are finite, Python raises, and so does the graph.
+As in Python, they take a tensor with one element for a float or int, and return a float or an int, of 64 bits while the
+graph runs (`widen_python_numbers`). Where Python raises, because the result is NaN though the operands are not, or
+infinite though they are finite, so does the graph.
 """
 from __future__ import annotations
 
@@ -48,31 +47,31 @@ def _float(x: Any) -> Any:
 
 
 def _check(holds: Any, kind: type[Exception], text: str) -> None:
-    """Raise what Python raises unless the bool `holds`."""
+    """Raise Python's error unless the bool `holds`."""
     error = kind(text)
     locate(error, user_position())
     raise_unless(holds, error)
 
 
 def _domain(result: Any, *operands: Any) -> None:
-    """ValueError for a result that is no number, of operands that are."""
+    """ValueError for a NaN result of operands that are not NaN."""
     _check(functools.reduce(logical_or, map(ops.is_nan, operands), logical_not(ops.is_nan(result))),
            ValueError, "math domain error")
 
 
 def _is_possible(result: Any, *operands: Any) -> Any:
-    """Whether a result is not infinite, or an operand is."""
+    """Whether a result is finite, or an operand is infinite."""
     infinite = [logical_not(ops.is_finite(x)) for x in operands]
     return functools.reduce(logical_or, infinite, logical_not(ops.is_inf(result)))
 
 
 def _finite(result: Any, *operands: Any) -> None:
-    """OverflowError for a result that is infinite, of operands that are not."""
+    """OverflowError for an infinite result of finite operands."""
     _check(_is_possible(result, *operands), OverflowError, "math range error")
 
 
 def _pole(result: Any, *operands: Any) -> None:
-    """ValueError for such a result, at a place where the function has no value."""
+    """ValueError for such a result, at a pole of the function."""
     _check(_is_possible(result, *operands), ValueError, "math domain error")
 
 
@@ -96,7 +95,7 @@ def _log(x: Any, base: Any = None) -> Any:
 
 def _pow(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
-    power = ops.pow(ops.cast(x, float64), ops.cast(y, float64))  # of tensors, as `**` of floats raises other errors
+    power = ops.pow(ops.cast(x, float64), ops.cast(y, float64))  # for tensors, as `**` of floats raises other errors
     result = apply(CAST, power, dtype=x.dtype, weak=True)
     _domain(result, x, y)
     pole = logical_and(equal(x, 0.0), logical_and(less(y, 0.0), less(-math.inf, y)))
@@ -128,7 +127,7 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any
 def _remainder(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
     size = ops.abs(y)
-    rest = ops.fmod(ops.abs(x), 2.0 * size)  # of which what is left of a quotient of 0 or 1 is one too many
+    rest = ops.fmod(ops.abs(x), 2.0 * size)  # the rest of a quotient of 0 or 1 is one too many
     less_one = rest - size
     less_one = _where(less_equal(size, less_one + less_one), less_one - size, less_one)
     result = ops.copysign(1.0, x) * _where(less(size, rest + rest), less_one, rest)
@@ -143,11 +142,11 @@ def _modf(x: Any) -> Any:
 
 
 def _of_python(name: str, arity: int = 1) -> Function:
-    """The function as it is, called for each result."""
+    """Python's function, called for each result."""
 
     def function(*xs: Any) -> Any:
         if len(xs) != arity:
-            getattr(math, name)(*[0.0] * len(xs))  # which says what it takes
+            getattr(math, name)(*[0.0] * len(xs))  # raises the error about its argument
         return apply(FLOAT_FUNCTIONS[name], *map(_float, xs))
 
     return function
@@ -166,20 +165,20 @@ def _nextafter(x: Any, y: Any, *, steps: Any = None) -> Any:
 # Sums
 
 def _number(x: Any) -> Any:
-    """A float or an int, or a bool as it is."""
+    """A float or an int; a bool is returned unchanged."""
     dtype = convert_to_tensor(x).dtype
     return _captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
 
 
 def _operands(iterable: Any, number: Function) -> list[Any]:
-    """What an iterable yields, as scalars, or as a vector where their number is not known."""
+    """The items of an iterable, as scalars, or as a vector if their number is unknown."""
     items = listed(iterable) if stages(iterable) and not isinstance(iterable, Tensor) else iterable
     if not stages(items):
         return [number(x) for x in items]
     rows = convert_to_tensor(items)
     if rows.ndim != 1:
         raise TypeError(f"the items are no numbers: they are rows of {rows.type}")
-    dtype = number(_captured(rows.dtype.as_numpy_dtype(0))).dtype  # that one of them has
+    dtype = number(_captured(rows.dtype.as_numpy_dtype(0))).dtype  # the dtype of one item
     return [rows if dtype.is_bool else apply(CAST, rows, dtype=dtype, weak=True)]
 
 
@@ -213,7 +212,7 @@ def _rounded(op: Function | None) -> Function:
 # Ints
 
 def _index(x: Any) -> Any:
-    """An int, as a function of ints takes it."""
+    """An int, as functions of ints accept it."""
     if not isinstance(x, Tensor):
         return operator.index(x)
     if not (x.dtype.is_integer or x.dtype.is_bool):
@@ -245,8 +244,8 @@ def _isqrt(n: Any) -> Any:
     n = _index(n)
     _check(greater_equal(n, 0), ValueError, "isqrt() argument must be nonnegative")
     root = _int(ops.sqrt(_float(n)))
-    root = _where(less(n // ops.maximum(root, 1), root), root - 1, root)  # rounding made it one too many,
-    return _where(less_equal(root + 1, n // (root + 1)), root + 1, root)  # or too few
+    root = _where(less(n // ops.maximum(root, 1), root), root - 1, root)  # rounding made it one too large,
+    return _where(less_equal(root + 1, n // (root + 1)), root + 1, root)  # or too small
 
 
 def _factorial(n: Any) -> Any:
@@ -319,5 +318,5 @@ _STAGED: Final[Mapping[str, Function]] = {
 }
 MATH: Final[Mapping[Any, Function]] = {
     python: _replacement(python, staged) for name, staged in _STAGED.items()
-    if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 are there from Python 3.11 on, others later
-"""By function of `math`, what stands for it while a function is traced."""
+    if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 exist from Python 3.11 on, others later
+"""By function of `math`: its replacement while a function is traced."""

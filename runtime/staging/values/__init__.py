@@ -1,1 +1,1 @@
-"""Values of staged code: how they are joined, chosen, flattened, iterated over."""
+"""Values of staged code: joining, selecting, flattening and iterating over them."""

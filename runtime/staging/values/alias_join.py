@@ -1,4 +1,4 @@
-"""Lists that a variable has or has not: which it is, only the graph knows."""
+"""The join of alias sets at control-flow merges: which containers a variable may have."""
 from __future__ import annotations
 
 import copy
@@ -29,14 +29,15 @@ __all__ = ["Point", "Way", "meetings", "settle", "unified"]
 Place = tuple[Any, ...]
 
 Held = Sequence[Mapping[Place, Sequence[Any]]]
-"""For each variable, by their place in it, the containers that it may have."""
+"""For each variable, by position in it, the containers that it may have."""
 
 
 class Way:
-    """What the variables hold at the end of a body, or (without `origins`) where it did not run.
+    """The variables at the end of a body, or (without `origins`) where it did not run.
 
-    `origins` has the copies that the body was given, `left` what others that it leaves were before. An iteration of a
-    loop begins with `entry`: in the first one, copies of what `first` tells, in others what the one before has left.
+    `origins` maps the copies that the body was given to their originals, `left` other containers that it leaves to
+    theirs. An iteration of a loop begins with `entry`: copies of `first` in the first one, the results of the one
+    before in others.
     """
 
     def __init__(
@@ -47,23 +48,23 @@ class Way:
         self.made: set[int] = set()
         """The ids of containers that the body made."""
         self.replaced: set[int] = set()
-        """The ids of those of which a variable only begins the first iteration with a copy."""
+        """The ids of containers of which a variable has a copy at the beginning of the first iteration only."""
         found = [{place: self._candidates(content) for place, content in contents_of(value).items()}
                  for value in values]
         once = [{place: [original for _, original in each] for place, each in parts.items()} for parts in found]
         self.iterations: list[Held] = [once, *self._more(found, once, entry)]
-        """What the variables may have after one iteration, after two, and so on, as the code around the body knows it.
-        """
+        """What the variables may have after one iteration, after two, and so on, in terms of the code around the
+        body."""
         self.held: Held = [{place: _distinct(x for held in self.iterations for x in held[i][place]) for place in parts}
                            for i, parts in enumerate(found)]
-        """What they may have after any."""
+        """What the variables may have after any number of iterations."""
 
     def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
         before = self.left.get(id(content), (None, content))[1]
         return [(one, self._original(one)) for one in (before, *may_be_which(before))]
 
     def _original(self, content: Any) -> Any:
-        """What a container is a copy of, in the first iteration at least."""
+        """The original of a container, in the first iteration at least."""
         if self.origins is None:
             return content
         _, original = self.origins.get(id(content), (None, None))
@@ -80,8 +81,8 @@ class Way:
         self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held,
         entry: Sequence[Mapping[Place, Any]],
     ) -> Iterator[Held]:
-        """What the variables may have after each further iteration, until one leaves them as an earlier one did, or all
-        that one had has come to all others."""
+        """What the variables may have after each further iteration, until the sets repeat or have all been
+        propagated."""
         begins: dict[int, list[tuple[int, Place]]] = {}
         for i, began in enumerate(entry):
             for place, content in began.items():
@@ -111,7 +112,7 @@ class Way:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Older:
-    """What an earlier iteration has made."""
+    """Containers that an earlier iteration has made."""
 
     value: Any
 
@@ -125,8 +126,8 @@ def _ids(held: Held) -> tuple[tuple[int, ...], ...]:
 
 
 def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Way]) -> list[Any]:
-    """The values that a statement gives its variables in place of `init`, with the containers that they surely have;
-    noted is which containers may be what another name has, on one of the `ways` through the statement."""
+    """The values that a statement assigns to its variables in place of `init`, with the containers that they surely
+    have; records which containers may be aliases on one of the `ways` through the statement."""
     values = [_with(value, {place: content for place in contents_of(value)
                             if (content := _surely(i, place, ways)) is not None})
               for i, value in enumerate(values)]
@@ -148,8 +149,8 @@ def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], way
 
 
 class Point:
-    """What variables hold where an error may leave some bodies, of which `bodies[0]` is around the others. `copies`
-    tells what containers of the values are copies of."""
+    """The variables at a point where an error may leave some bodies, of which `bodies[0]` is the outermost. `copies`
+    maps containers of the values to their originals."""
 
     def __init__(self, values: Sequence[Any], bodies: Bodies, copies: Origins) -> None:
         self.bodies = bodies
@@ -161,8 +162,8 @@ class Point:
                                  for parts in self.contents for content in parts.values()}
 
     def _now(self, value: Any, inside: frozenset[int] = frozenset()) -> Any:
-        """`value` with the copies of its containers that an inner body has, which need not have exchanged all; `inside`
-        are those around it, which may be in it again."""
+        """`value` with the copies of its containers that an inner body has, which need not have replaced all; `inside`:
+        the ids of the enclosing containers, for cycles."""
         if isinstance(value, MaybeObject):
             content = self._now(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
@@ -187,14 +188,14 @@ class Point:
         return self._made.get(id(content), (None, content))[1]
 
     def held(self) -> Held:
-        """What they may be outside of the bodies, or are if they were made there."""
+        """What they may be outside of the bodies; or themselves, if made there."""
         return [{place: may_be_before(self._before(content), self.bodies) for place, content in parts.items()}
                 for parts in self.contents]
 
 
 def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> list[Any]:
-    """The values `entry`, which have just been made, with one container for all places that hold the same one at each
-    of the points."""
+    """The values `entry`, which have just been made, with one container in all places that have the same one at each of
+    the points."""
     first: dict[tuple[int, ...], Any] = {}
 
     def one(value: Any, i: int, place: Place) -> Any:
@@ -219,8 +220,8 @@ def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> l
 def meetings(
     entry: Sequence[Any], origins: Origins, init: Sequence[Any], names: Sequence[str], points: Sequence[Point]
 ) -> Iterator[tuple[Any, Any, str]]:
-    """Containers of what variables have after an error at one of the points, in place of `init`, and what they may be,
-    with the name of the variable. `origins` tells what the containers of `entry` surely are copies of."""
+    """Containers of variables after an error at one of the points, in place of `init`, and their possible aliases, with
+    the variable's name. `origins` maps the containers of `entry` to their sure originals."""
     contents, earlier = list(map(contents_of, entry)), list(map(contents_of, init))
     copies = {id(original): one for one, original in origins.values() if original is not None}
     known = {id(one): original for one, original in origins.values() if original is not None}
@@ -249,7 +250,7 @@ def meetings(
 
 
 def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:
-    """The container from outside of the bodies that variable `i` has in that place, whichever way was taken."""
+    """The container from outside of the bodies that variable `i` has in that place on all ways."""
     found = [(way, way.held[i][place]) for way in ways if place in way.held[i]]
     first = found[0][1][0] if found else None
     return first if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
@@ -280,7 +281,7 @@ def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
 def _held_elsewhere(
     other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
 ) -> list[Any]:
-    """What a container may be, as far as another name than the variables that gave it up has that."""
+    """The possible aliases of a container that names other than the variables which gave it up refer to."""
     found = []
     for same in kin(other):
         given_up = sum(before is same and after.get(place) is not same
@@ -291,8 +292,8 @@ def _held_elsewhere(
 
 
 def _meeting(contents: Sequence[Mapping[Place, Any]], ways: Sequence[Way]) -> Iterator[tuple[int, Any, Any]]:
-    """Pairs of containers that variables have, and that may be one after some iteration; with the number of the first
-    one's variable."""
+    """Pairs of containers of variables that may be aliases after some iteration, with the number of the first one's
+    variable."""
     met: set[tuple[int, int]] = set()
     for held in (held for way in ways for held in way.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}

@@ -1,10 +1,10 @@
-"""Changes of lists and dicts that staged code does not see everywhere: they are errors.
+"""Changes of lists and dicts that staged code cannot propagate to all aliases: they are errors.
 
-A staged list holds the tensors that were in its elements, not themselves. So a list that is changed after it was put
-in, or after it was read, would leave the list as it was, where Python's has changed.
+A staged list stores the tensors of its elements, not the elements. So if a list is changed after it was put in, or
+after it was read, the staged list would not see it, where Python's would.
 
-After a statement in which a variable took another list on some ways only, it has one of its own that is equal to what
-it would hold. So a change of that, or of the list that it may be, would not be seen in the other.
+After a statement that assigns another list to a variable on some paths only, the variable has a list of its own, equal
+to what it would have. So a change of that, or of one that it may alias, would not be seen by the other.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Element:
-    """A list or dict, what was in it, and where it was put into a staged list or (with the index) read from one."""
+    """A list or dict, its content, and where it was put into a staged list or (with the index) read from one."""
 
     value: Any
     contents: tuple[Any, ...]
@@ -47,7 +47,7 @@ class _Element:
 
 
 class Changes:
-    """Whether a container, or one in it, is changed after this was made."""
+    """Whether a container, or one nested in it, is changed after this was made."""
 
     def __init__(self, value: Any) -> None:
         self.before = [(part, _contents(part)) for part in contents_of(value).values()]
@@ -58,7 +58,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class _Relation:
-    """A container that stands for one that it is or is not, which is for the graph to tell."""
+    """May-alias pair."""
 
     value: Any
     other: Any
@@ -69,11 +69,10 @@ class _Relation:
 
 @dataclass
 class _Body:
-    """What became an element in a body, or was read as one; by id, what an iteration of it begins with, what the copies
-    that it was given are copies of, what those of no one container may be copies of, and what it leaves was before;
-    what became a staged list; what may be the same, in it and in bodies in it; copies that the body begins with of one
-    container, if they are several.
-    """
+    """What is known of containers in a body: those that became elements of staged lists or were read from one; by id,
+    the ones an iteration begins with, the originals of the copies it was given, possible originals of the others, and
+    the originals of those it leaves; lists that became staged; may-alias pairs in it and in nested bodies; copies of
+    one container, if there are several."""
 
     elements: list[_Element] = field(default_factory=list)
     start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
@@ -97,8 +96,8 @@ _open: Final = of_trace(_Open())
 
 
 class holding(AbstractContextManager[Any]):
-    """While a body is traced, or (`alone`) a function. At its end, StagingError for elements that were changed, and for
-    lists that are staged lists by then but were changed, or are in what the function `returned`, as they were."""
+    """Trace a body, or (`alone`) a function. At its end, StagingError for elements that were changed, and for lists
+    that became staged lists but were changed, or `returned` by the function, as they were."""
 
     returned: Any = None
 
@@ -130,8 +129,8 @@ class holding(AbstractContextManager[Any]):
 
 
 class after_return(AbstractContextManager[None]):
-    """While statements are traced that only run if the function has not returned yet: in them, what it may have
-    returned may change."""
+    """Trace statements that only run if the function has not returned yet: they may change what it may have
+    returned."""
 
     def __enter__(self) -> None:
         self.body = _open.bodies[-1] if _open.bodies else _Body()
@@ -147,30 +146,30 @@ class after_return(AbstractContextManager[None]):
 
 
 def is_returned(name: str) -> bool:
-    """Whether a variable is what conversion made of `return`."""
+    """Whether a variable is the one that conversion made for `return`."""
     return re.fullmatch(r"return_\d*", name) is not None
 
 
 def began(values: Iterable[Any]) -> None:
-    """An iteration of the body that is traced begins with these lists and dicts, which it leaves for the next."""
+    """Record that an iteration of the traced body begins with these lists and dicts, which it leaves for the next."""
     if _open.bodies:
         _open.bodies[-1].start.update(
             (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
 
 
 def apart(copies: Iterable[Any]) -> None:
-    """The body that is traced begins with these, which are one container in an iteration that need not be this one."""
+    """Record copies that alias one container in some other iteration."""
     if _open.bodies:
         _open.bodies[-1].apart += copies
 
 
 def may_be_others(value: Any) -> bool:
-    """Whether a container is, for all that is known, one that another name has, too."""
+    """Whether a container may have an alias."""
     return len(kin(value)) > 1 or is_apart(value)
 
 
 def is_apart(value: Any) -> bool:
-    """Whether the body that is open begins with several copies of what this is a copy of."""
+    """Whether the open body begins with several copies of the original of this container."""
     return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
 
 
@@ -178,21 +177,21 @@ def given(
     copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
     begins: Mapping[int, Sequence[Any]] | None = None,
 ) -> None:
-    """By id, `copies` has the copies that the body which is traced begins with, and what they are copies of, `begins`
-    will have what those of no one container may be copies of, `left` is given what containers that it leaves were
-    before."""
+    """Record, by id, the `copies` that the traced body begins with and their originals; `begins` will have the possible
+    originals of other containers, `left` gets the originals of containers that it leaves."""
     if _open.bodies:
         body = _open.bodies[-1]
         body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, {} if begins is None else begins
 
 
 def bodies_open() -> Bodies:
-    """The bodies that are open, the innermost one last."""
+    """The open bodies, the innermost last."""
     return _open.bodies
 
 
 def origin_before(value: Any, bodies: Bodies) -> Any:
-    """What surely is, outside of these bodies, the container `value` of the last of them; None if there is none."""
+    """The sure original, outside of these bodies, of the container `value` of the last of them; None if there is
+    none."""
     for body in reversed(bodies):
         value = body.left.get(id(value), (None, value))[1]
         value = body.copies.get(id(value), (None, None if body is bodies[0] else value))[1]
@@ -206,7 +205,7 @@ def copies_in(bodies: Bodies) -> dict[int, Any]:
 
 
 def may_be_before(value: Any, bodies: Bodies) -> list[Any]:
-    """What the container `value` of the last of these bodies may be outside of them, or what it is if it was made in
+    """The possible originals outside of these bodies of the container `value` of the last one; or itself, if made in
     them."""
     found = [value]
     for body in reversed(bodies):
@@ -220,7 +219,7 @@ def may_be_before(value: Any, bodies: Bodies) -> list[Any]:
 
 
 def is_carried(value: Any) -> bool:
-    """Whether the innermost loop whose body is traced carries a container from one iteration to the next."""
+    """Whether the innermost traced loop carries a container from one iteration to the next."""
     for body, container in zip(reversed(_open.bodies), originals_of(value), strict=False):
         if id(container) not in body.copies or body.is_loop:
             return id(container) in body.copies
@@ -228,7 +227,8 @@ def is_carried(value: Any) -> bool:
 
 
 def leaves(value: Any, origin: Any) -> None:
-    """The body that is open leaves the container `value`, which is `origin`, that was there before, or a copy of it."""
+    """Record that the open body leaves the container `value`: it is `origin`, which existed before, or a copy of
+    that."""
     if _open.bodies:
         body = _open.bodies[-1]
         origin = body.left.get(id(origin), (None, origin))[1]
@@ -237,17 +237,17 @@ def leaves(value: Any, origin: Any) -> None:
 
 
 def origin_of(value: Any) -> Any:
-    """What the body that is open was given a copy of, by `value`; None if it was given none."""
+    """The original of which `value` is a copy that the open body was given; None if there is none."""
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
 
 
 def is_given(value: Any) -> bool:
-    """Whether the body that is open begins with a container that is no copy of one container outside of it."""
+    """Whether the open body begins with a container that has no single original outside of it."""
     return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
 
 
 def originals_of(value: Any) -> Iterator[Any]:
-    """A container, and what it is a copy of in the bodies that are open."""
+    """A container and its originals in the open bodies."""
     for body in reversed(_open.bodies):
         yield value
         value = body.copies.get(id(value), (None, None))[1]
@@ -257,7 +257,7 @@ def originals_of(value: Any) -> Iterator[Any]:
 
 
 def put(x: Any, index: Any = None) -> None:
-    """`x` becomes an element: the one at `index`, or a new one."""
+    """Record that `x` becomes an element: the one at `index`, or a new one."""
     found = list(containers_in([x]).values())
     if found and _open.bodies:
         elements = _open.bodies[-1].elements
@@ -267,20 +267,20 @@ def put(x: Any, index: Any = None) -> None:
 
 
 def read(x: Any, index: Any = None) -> Any:
-    """`x`, which is what the element at `index` holds."""
+    """`x`, recorded as the value of the element at `index`."""
     _note(containers_in([x]).values(), False, index)
     return x
 
 
 def may_be(value: Any, other: Any, name: str) -> None:
-    """Variable `name` has `value` now, where in Python it may have `other`."""
+    """Record that variable `name` has `value` now, which in Python may be `other`."""
     if _open.bodies:
         changes = Changes(value), Changes(other)
         _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
 
 
 def take_part(value: Any, other: Any) -> None:
-    """`value` takes the place of `other`, which may be an element."""
+    """Record that `value` replaces `other`, which may be an element."""
     if _open.bodies:
         elements = _open.bodies[-1].elements
         found = [element for element in elements if element.is_put and element.value is other]
@@ -288,7 +288,7 @@ def take_part(value: Any, other: Any) -> None:
 
 
 def may_be_which(value: Any) -> list[Any]:
-    """What a container may be in Python, as far as the body that is open, and those in it, know."""
+    """What a container may be in Python, according to the open body and those nested in it."""
     if not _open.bodies:
         return []
     body = _open.bodies[-1]
@@ -296,7 +296,7 @@ def may_be_which(value: Any) -> list[Any]:
 
 
 def kin(value: Any) -> list[Any]:
-    """A container, and all that may be the same as one of these."""
+    """A container, and all that may alias one of these, transitively."""
     found = [value]
     body = _open.bodies[-1] if _open.bodies else _Body()
     for one in found:  # grows meanwhile
@@ -310,8 +310,8 @@ def kin(value: Any) -> list[Any]:
 def contents_of(
     value: Any, place: tuple[Any, ...] = (), inside: frozenset[int] = frozenset()
 ) -> dict[tuple[Any, ...], Any]:
-    """The lists, dicts, objects with fields, and staged lists in `value`, by their place in it; `inside` are those
-    around it, which may be in it again."""
+    """The lists, dicts, objects with fields, and staged lists in `value`, by position; `inside`: the ids of the
+    enclosing ones, for cycles."""
     if isinstance(value, MaybeObject):
         value = value.content
     if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside:
@@ -347,7 +347,7 @@ def _is_index(a: Any, b: Any) -> bool:
 
 
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
-    """Raise the error for a change of `value` by one of two names of which only the graph knows if they share it."""
+    """Raise the error for a change of `value` through one of two names that may be aliases."""
     kind, copy = _kind(next(iter(contents_of(value).values()), value))
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
@@ -358,7 +358,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 
 def _kind(value: Any) -> tuple[str, str]:
-    """What a message calls a container, and what copies one."""
+    """How a message names a container, and what copies one."""
     kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 

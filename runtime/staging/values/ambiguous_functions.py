@@ -1,4 +1,4 @@
-"""A function that the body of a loop, or a branch, makes anew, where it is not known which one a variable holds."""
+"""Functions that a loop body or branch defines: which of them a variable has is unknown."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,8 @@ __all__ = ["MadeAnew", "made_anew"]
 
 
 class MadeAnew:
-    """In place of functions with these codes, made while loops and branches ran: which of them it is, is not known."""
+    """Replaces functions with these code objects, defined in loops and branches, of which it is unknown which one it
+    is."""
 
     def __init__(self, codes: frozenset[CodeType]) -> None:
         self.codes = codes
@@ -24,11 +25,11 @@ class MadeAnew:
             "Call it where it is made, or make it before the loop or branch.")
 
 
-_of = functools.lru_cache(maxsize=1024)(MadeAnew)  # the same object for the same codes, so that loops settle
+_of = functools.lru_cache(maxsize=1024)(MadeAnew)  # one object for the same codes, so that loops reach a fixpoint
 
 
 def made_anew(a: Any, b: Any) -> MadeAnew | None:
-    """What stands for either of two values, if these are functions."""
+    """The replacement of either of two values, if these are functions."""
     codes: frozenset[CodeType] = frozenset()
     for value in (a, b):
         if isinstance(value, MadeAnew):

@@ -1,6 +1,6 @@
-"""Tracing the bodies of control flow into sub-graphs, and taking a trace back.
+"""Tracing the bodies of control flow into sub-graphs, and undoing a trace.
 
-An exception in a body does not fail the trace: the body's graph raises that very exception when it gets there.
+An exception in a body does not fail the trace: the body's graph raises that exception when it gets there.
 """
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ MAX_RECURSION: Final = 32  # how often a body may be open inside itself
 
 
 class Unreachable(BaseException):
-    """Tracing came to where no run comes: the graph before it always raises. The enclosing body ends there."""
+    """The traced code is unreachable: the graph before it always raises. The enclosing body ends there."""
 
     def __init__(self) -> None:
         super().__init__("both branches of a condition raise, so what follows never runs")
 
 
 NEVER: Final = object()
-"""In place of what a function returned: it never returns, since its graph always raises."""
+"""In place of a function's result: it never returns, since its graph always raises."""
 
 
 class Branch(Protocol):
-    """What is traced: a body of `autograph.core.backend`, or a function made for one statement."""
+    """A traced body: one of `autograph.core.backend`, or a function made for one statement."""
 
     filename: str
     lineno: int
@@ -76,10 +76,11 @@ def in_body() -> bool:
 def trace_body(
     graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None
 ) -> Any:
-    """What `body` returns for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
-    `leaving`: what stands for the memory of arrays that it makes, if the body is traced several times.
+    """The result of `body` for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
+    `leaving`: represents the memory of arrays that it makes, if the body is traced several times.
 
-    StagingError, leaked tensors, MemoryError and RecursionError, and what is no Exception, are raised at once.
+    StagingError, leaked tensors, MemoryError and RecursionError, and exceptions that are no Exception, are raised at
+    once.
     """
     outer = _open.bodies
     _open_body(body)
@@ -101,7 +102,7 @@ def trace_body(
                 raise_error(settle(exc) or exc)
             return None
         except BaseException as exc:
-            if caught_by(exc) is None:  # else it stands for what a handler was given, and raises again
+            if caught_by(exc) is None:  # otherwise it stands for a handler's error, which is raised again
                 raise
             with raising(exc):
                 raise_error(exc)
@@ -112,10 +113,10 @@ def trace_body(
 
 @outermost
 def trace_function(call: Callable[[], Any]) -> Any:
-    """What `call()` returns, traced into the current graph; NEVER if the graph always raises.
+    """The result of `call()`, traced into the current graph; NEVER if the graph always raises.
 
-    An exception is raised at once, unless the graph's values are in it, or something comes first when the graph runs,
-    such as a `raise` under a condition: then the graph does that, and raises the exception after it.
+    An exception is raised at once, unless it contains values of the graph, or something precedes it when the graph
+    runs, such as a `raise` under a condition: then the graph does that, and raises the exception after it.
     """
     try:
         with holding(alone=True) as held:
@@ -137,7 +138,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
 
 
 def _open_body(body: Branch) -> None:
-    """Note that `body` is being traced. StagingError if it is open inside itself without end."""
+    """Record that `body` is being traced. StagingError for endless recursion."""
     place = body.filename, body.lineno
     if _open.bodies.count(place) >= MAX_RECURSION:
         raise staging_error(
@@ -172,7 +173,7 @@ Mark = list[tuple[Graph, int, Node | None, int, int]]
 
 
 def checkpoint() -> Mark:
-    """A mark in the current graph and those around it, which captures are threaded through."""
+    """A mark in the current graph and those that enclose it, which captures are passed through."""
     mark: Mark = []
     graph = current_graph()
     while graph is not None:
@@ -183,9 +184,9 @@ def checkpoint() -> Mark:
 
 
 def rollback(mark: Mark) -> None:
-    """Take back the nodes and captures added since `mark`."""
+    """Remove the nodes and captures added since `mark`."""
     for graph, nodes, last, captures, known in mark:
-        if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives put nodes between others
+        if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives insert nodes between others
             nodes = graph.nodes.index(last) + 1
         del graph.nodes[nodes:]
         del graph.captures[captures:]

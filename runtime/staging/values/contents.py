@@ -1,7 +1,7 @@
-"""What is in lists, dicts and objects while a body is traced.
+"""The contents of lists, dicts and objects while a body is traced.
 
-A body changes the containers that it begins with themselves, so all by which it reaches one see the change. When it is
-over they have again what they had before, and what it left in them is kept in copies, which no code of the user's sees.
+A body changes the containers that it begins with themselves, so every reference shows the change. Afterwards their
+previous contents are restored, and what the body left in them is kept in copies that the user's code never sees.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Contents"]
 
 
 class Contents(AbstractContextManager["Contents"]):
-    """The containers in some values, with what is in them now, and again after the `with`."""
+    """The containers in some values, whose contents are restored at the end of the `with`."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
@@ -29,8 +29,8 @@ class Contents(AbstractContextManager["Contents"]):
                 fill(value, parts)
 
     def left(self, values: Sequence[Any], origins: Origins, left: Origins) -> list[Any]:
-        """What a body leaves: copies of the containers that it has changed, as they are now, and of what holds these.
-        `origins` tells of a copy what it is a copy of; so does `left`, which has what a container was before."""
+        """The values that a body leaves: with copies of the containers that it has changed, and of those that contain
+        these. `origins` maps copies to their originals; `left` gets the originals of the copies made here."""
         self._origins, self._was = origins, left
         return list(map(self._as_left, values))
 
@@ -42,7 +42,7 @@ class Contents(AbstractContextManager["Contents"]):
             return value if content is value.content else MaybeObject(content, value.presence)
         if not (isinstance(value, tuple) or is_container(value)):
             return value
-        self._left[id(value)] = value  # it may be in itself
+        self._left[id(value)] = value  # it may contain itself
         parts = parts_in(value)
         others = [(key, self._as_left(part)) for key, part in parts]
         if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""Dicts to which staged code adds a key on some ways only: of that key, the graph knows whether it is there.
+"""Dicts to which staged code adds a key on some paths only: only the graph knows whether it has that key.
 
-Such a dict has the key, with a value that may be unbound. Who reads the value checks it when the graph runs, `in` is
-the bit, and `get`, `pop` and `setdefault` ask it; what else depends on which keys there are is an error.
+The dict has the key, with a value that may be unbound. Reads of the value check it when the graph runs; `in` is the
+bit, which `get`, `pop` and `setdefault` use; other operations that depend on the keys are errors.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def check_keys(value: Any) -> None:
-    """StagingError if only the graph knows which keys a dict has; `value` is that, or a view of it."""
+    """StagingError if only the graph knows which keys a dict has; `value` is the dict or a view of it."""
     if not keys.are_uncertain:
         return
     mapping = _mapping(value)
@@ -32,7 +32,7 @@ def check_keys(value: Any) -> None:
 
 
 def is_uncertain(mapping: Any) -> bool:
-    """Whether a dict has a key of which only the graph that is being traced knows whether it is there."""
+    """Whether a dict has a key whose presence only the traced graph knows."""
     return keys.are_uncertain and current_graph() is not None and any(
         bound_of(mapping, key) is not None for key in dict.keys(mapping))
 
@@ -55,8 +55,8 @@ def same_keys(a: dict[Any, Any], b: dict[Any, Any]) -> bool | None:
 
 
 def have_other_keys(left: Any, right: Any) -> bool:
-    """Whether two values are dicts, one with uncertain keys, that do not have the same keys. StagingError if only the
-    graph knows whether they have."""
+    """Whether two values are dicts, one with uncertain keys, with different keys. StagingError if only the graph
+    knows."""
     if left is right or not (isinstance(left, dict) and isinstance(right, dict)) or not (
             is_uncertain(left) or is_uncertain(right)):
         return False
@@ -94,8 +94,7 @@ def setdefault(mapping: Any, key: Any, default: Any = None, /) -> Any:
 
 
 def item(mapping: Any, key: Any, /) -> Any:
-    """`mapping[key]`. KeyError, when the graph runs, if it is not there and the dict has no value of its own for that.
-    """
+    """`mapping[key]`. KeyError, when the graph runs, if the key is missing and the dict has no default of its own."""
     if keys.are_uncertain and hasattr(type(mapping), "__missing__") and bound_of(mapping, key) is not None:
         if isinstance(mapping, Counter):
             return get(mapping, key, 0)
@@ -112,7 +111,7 @@ def delete(mapping: Any, key: Any, /) -> None:
 
 
 def merge(mapping: Any, other: Any) -> None:
-    """`mapping.update(other)` for dicts. StagingError if both have a key of which only the graph knows."""
+    """`mapping.update(other)` for dicts. StagingError if both have a key whose presence only the graph knows."""
     for key, value in list(dict.items(other)):
         bound = bound_of(other, key)
         if bound is not None and dict.__contains__(mapping, key):
@@ -123,7 +122,7 @@ def merge(mapping: Any, other: Any) -> None:
 
 
 def bound_of(mapping: Any, key: Any) -> Any:
-    """The bit that says whether the key is there; None if Python knows that."""
+    """The bit that says whether the key is present; None if that is known at trace time."""
     value = dict.get(mapping, key)
     if not isinstance(value, Maybe) or not value.presence.name.endswith(f"[{key!r}]"):
         return None
@@ -131,7 +130,7 @@ def bound_of(mapping: Any, key: Any) -> Any:
 
 
 def _mapping(value: Any) -> Any:
-    """The dict itself: a view shows it as another object."""
+    """The dict of a view, which shows it as another object."""
     return value if isinstance(value, dict) else next(d for d in gc.get_referents(value) if isinstance(d, dict))
 
 
@@ -145,8 +144,8 @@ def update(mapping: Any, /, *others: Any, **keywords: Any) -> None:
 
 
 def union(left: Any, right: Any, in_place: bool = False) -> Any:
-    """`left | right`, or `left |= right`, of dicts of which one may have uncertain keys."""
-    if not (isinstance(left, dict) and isinstance(right, dict)) or isinstance(left, Counter):  # which has another `|`
+    """`left | right`, or `left |= right`, for dicts of which one may have uncertain keys."""
+    if not (isinstance(left, dict) and isinstance(right, dict)) or isinstance(left, Counter):  # its `|` differs
         for each in (left, right):
             check_keys(each)
         return left | right
@@ -161,11 +160,11 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: functools.partial(lambda name, mapping: _view(mapping, name), name)
        for name in ("keys", "values", "items")}}
 _BLIND: Final = frozenset({"__setitem__", "clear", "copy", "fromkeys"})
-"""Methods that do not ask which keys there are."""
+"""Methods that do not depend on the keys."""
 
 
 def method_of(method: Any) -> Callable[..., Any]:
-    """What to call in place of a bound method of a dict, which may have uncertain keys, or be given such a dict."""
+    """The replacement of a bound method of a dict with uncertain keys, or whose argument may be such a dict."""
     mapping, name = method.__self__, method.__name__
 
     def called(*args: Any, **keywords: Any) -> Any:
@@ -190,7 +189,7 @@ class View:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __iter__(self) -> Iterator[Any]:  # raises no sooner than `next`: of `iter`, C takes a TypeError for another
+    def __iter__(self) -> Iterator[Any]:  # raises no sooner than `next`: C code replaces a TypeError of `iter`
         check_keys(self.mapping)
         yield from self.view
 

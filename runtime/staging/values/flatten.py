@@ -1,7 +1,7 @@
 """The state of staged control flow as leaves of a graph, and back.
 
-`lower` gives the leaves of a value for a spec that it fits, `rebuild` makes the value from leaves, and `copied`
-gives code that is traced containers of its own.
+`lower` gives the leaves of a value for a spec that it fits, `rebuild` makes the value from leaves, and `copied` copies
+the containers of a value for code that is traced.
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ __all__ = [
 # Leaves of values.
 
 def lower(spec: Spec, value: Any) -> Iterator[Any]:
-    """The leaves of `value` for `spec`, which its own spec joins to, in the current graph."""
+    """The leaves of `value` in the current graph for `spec`, which is a join of its own spec."""
     if isinstance(spec, Leaf):
         yield _as_type(value, spec.type)
     elif isinstance(spec, Optional):
@@ -110,7 +110,7 @@ def _bit(value: bool) -> Any:
 
 
 def _as_type(value: Any, type: Type) -> Any:
-    """`value` as a tensor or list of this dtype: what is weak adapts."""
+    """`value` as a tensor or list of this dtype: weak values adapt."""
     if isinstance(type, ListType):
         return value if value.type.element.dtype is type.element.dtype else list_cast(value, type.element)
     if not isinstance(value, Tensor):
@@ -127,7 +127,7 @@ def _mark(weak: Weak) -> dict[str, Any]:
 
 
 def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) -> Sequence[Any]:
-    """The leaves of the variables `names`, which print shows under their names from here on."""
+    """The leaves of the variables `names`, under whose names they are printed from here on."""
     leaves = list(leaves)
     hints = [shown for spec, name in zip(specs, names, strict=True) for _, shown in leaf_types(spec, name)]
     for leaf, name in zip(leaves, hints, strict=True):
@@ -139,14 +139,14 @@ def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) ->
 # Values from leaves.
 
 def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any], body: Branch) -> list[Any]:
-    """The values of the variables `names` after `body`, which had `entry` before it. What the body gave one variable
-    of another that may be unbound has been read there: Python would have raised."""
+    """The values of the variables `names` after `body`, which had `entry` before it. If the body assigned one variable
+    from another that may be unbound, that is checked: Python would have raised at the read."""
     return [value if value is before else _read(value, name, body)
             for value, name, before in zip(values, names, entry, strict=True)]
 
 
 def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
-    """`inside` are the lists, tuples, dicts and objects around the value, whose parts are read, too; in place."""
+    """Check the parts of a value, in place; `inside`: the ids of the enclosing containers, for cycles."""
     if not isinstance(value, (MaybeTensor, MaybeObject)):
         parts = None if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside else parts_of(value)
         read = {key: new for key, part in (parts or {}).items()
@@ -172,14 +172,14 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
 
 
 def _own_name(name: str) -> Any:
-    """What is left of `a.x` or `a['k']` where the object has several names, as it has in a callee."""
+    """The path `a.x` or `a['k']` without the variable, where the object has several names, as in a callee."""
     return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 
 def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
-    """`value` with copies of its lists, dicts and objects as they are now, which are noted in `copies`.
+    """`value` with copies of its lists, dicts and objects, which are recorded in `copies`.
 
-    StagingError for a list or dict that contains itself; `inside` are those around it.
+    StagingError for a list or dict that contains itself; `inside`: the ids of the enclosing containers.
     """
     if isinstance(value, MaybeObject):
         content = copied(value.content, copies, inside)
@@ -203,7 +203,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
 
 
 def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
-    """StagingError if a list or dict in `value` contains itself; `inside` are those around it."""
+    """StagingError if a list or dict in `value` contains itself; `inside`: the ids of the enclosing containers."""
     if isinstance(value, (list, tuple, dict)):
         _refuse_cycle(value, inside)
         for part in dict.values(value) if isinstance(value, dict) else value:
@@ -232,7 +232,7 @@ def rebuild_all(
 def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:
     """The value of variable `name` from its leaves.
 
-    Contents of a container with a target go into that. `copies` is told of all containers, and of their targets.
+    A container with a target is filled into that. `copies` records all containers and their targets.
     """
     if isinstance(spec, Static):
         return spec.value

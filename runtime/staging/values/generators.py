@@ -1,7 +1,7 @@
-"""Generator expressions over tensors, and what uses them up: `sum`, `any`, `next`, `list`, `for`, ...
+"""Generator expressions over tensors, and their consumers: `sum`, `any`, `next`, `list`, `for`, ...
 
-A loop over one is a loop over its iterable, with the test of the generator as a branch and the loop's body in it, so
-effects come in Python's order, and what its parts change is state. As in Python it can be run over once.
+A loop over one is a loop over its iterable, with the generator's test as a branch around the loop's body, so effects
+come in Python's order, and what its parts change is state. As in Python it can be consumed once.
 """
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _REMEDY: Final = "Make it a list, which can be run over again: [... for ... in .
 class StagedGenerator(Staged):
     """A generator expression whose items or number of items are known only when the graph runs.
 
-    Python code may take its items one by one as long as their number is known.
+    Python code may take its items one by one if their number is known.
     """
 
     __slots__ = ("_clause", "_graph", "_items", "_used", "counts")
 
     def __init__(self, clause: Clause, counts: bool = False) -> None:
-        """`counts`: the clause has a number of its own that changes with each item."""
+        """`counts`: the clause has a counter of its own that changes with each item."""
         self._clause = clause
         self.counts = counts
         self._graph = current_graph()
@@ -54,20 +54,20 @@ class StagedGenerator(Staged):
 
     @property
     def over_python(self) -> bool:
-        """Whether it runs over a Python iterator, which itself knows how far it came."""
+        """Whether it runs over a Python iterator, which keeps its own position."""
         return not is_staged(self._clause.iterable)
 
     def __takes_from__(self) -> Any:
-        """For the operators: the iterator that Python code advances, if there is one."""
+        """For the operators: the iterator that Python code advances, if any."""
         return self._clause.iterable if self._items is None else self._items
 
     @property
     def began(self) -> bool:
-        """Whether Python code took items of it."""
+        """Whether Python code has taken items of it."""
         return self._items is not None
 
     def rest_is_known(self) -> None:
-        """Python decided how far it was run over."""
+        """Record that Python decided where it was left."""
         self._used = _FRESH
 
     @property
@@ -75,12 +75,12 @@ class StagedGenerator(Staged):
         return self._clause
 
     def __clause__(self) -> Clause:
-        """For the operators: the clause, which a loop now uses up."""
+        """For the operators: the clause, which a loop now consumes."""
         return self.use()
 
     def use(self, whole: bool = True) -> Clause:
-        """The clause, to be run over in the current graph, to its end if `whole`. StagingError if it cannot be known
-        whether it was run over before."""
+        """The clause, to be consumed in the current graph, to its end if `whole`. StagingError if it is unknown whether
+        it was consumed before."""
         graph = current_graph()
         unknown = "it is known only when the graph runs how far this generator was run over before"
         if self._used is _LEFT:
@@ -102,7 +102,7 @@ class StagedGenerator(Staged):
         return self._clause
 
     def is_known(self) -> bool:
-        """Whether Python can take the items one by one: each of them is there, and their number is known."""
+        """Whether Python can take the items one by one: all of them exist, and their number is known."""
         if not self._clause.is_map or self._used is not _FRESH or current_graph() is not self._graph:
             return False
         source = self._clause.iterable
@@ -136,7 +136,7 @@ class StagedGenerator(Staged):
 
 
 def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
-    """Whether `graph` is the body or test of a loop that `outside` is around."""
+    """Whether `graph` is the body or test of a loop that `outside` contains."""
     while graph is not None and graph is not outside:
         if graph.name in ("body", "test"):
             return True
@@ -153,7 +153,7 @@ def _list_of(clause: Clause) -> Any:
 
 
 def all_at_once(clause: Clause) -> Any:
-    """The list for what takes the items of a generator one by one: StagingError if more is to be seen of each."""
+    """The list for a consumer that takes the items one by one: StagingError if that could be observed."""
     graph = current_graph()
     before = len(graph.nodes) if graph is not None else 0
     items = _list_of(clause)
@@ -164,7 +164,7 @@ def all_at_once(clause: Clause) -> Any:
 
 
 def collected(generator: StagedGenerator) -> Any:
-    """The list of what is left: of Python's, if Python values decide what it gives."""
+    """The list of the remaining items; a Python list, if Python values decide them."""
     return _list_of(generator.use())
 
 
@@ -174,7 +174,7 @@ def settled(iterable: Any) -> Any:
 
 
 def listed(iterable: Any) -> Any:
-    """`list` of what is staged: a Python list of what is there in a known number, else a staged list."""
+    """`list` of a staged iterable: a Python list if the number of items is known, else a staged list."""
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
     iterable = viewed(iterable)
@@ -189,7 +189,7 @@ def listed(iterable: Any) -> Any:
 
 
 def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-    """The items of a staged iterable of a length that is known, for Python. StagingError if it is not."""
+    """The items of a staged iterable of known length, for Python. StagingError if it is unknown."""
     found = as_iterable(iterable)
     if not isinstance(found, Counted) or not isinstance(found.length, int):
         _fail(f"the number of items of {what} is known only when the graph runs", remedy)
@@ -197,12 +197,12 @@ def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
 
 
 def once(iterable: Any) -> StagedGenerator:
-    """A generator of the items of `iterable`, which can be run over once."""
+    """A generator of the items of `iterable`, which can be consumed once."""
     return StagedGenerator(Clause(iterable, lambda item: item, None))
 
 
 def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
-    """`map(function, *iterables)`, of which one at least is staged."""
+    """`map(function, *iterables)`, where at least one is staged."""
     ag__function = function
     several = len(iterables) > 1
 
@@ -220,7 +220,7 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
 
 
 def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
-    """`filter(keep, iterable)` of Python values, on which tensors may decide."""
+    """`filter(keep, iterable)` of Python values, where tensors may decide."""
     ag__keep = keep
 
     def element(item: Any) -> Any:
@@ -261,8 +261,8 @@ def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
 
 
 def can_be_enumerated(generator: StagedGenerator) -> bool:
-    """Whether `enumerated` takes a generator: not if Python code has taken items of it, if it has several `for`, or if
-    another number is counted in it."""
+    """Whether `enumerated` accepts a generator: not if Python code has taken items of it, if it has several `for`, or
+    if it has another counter."""
     inner: Any = generator
     while isinstance(inner, StagedGenerator):
         if inner.counts or inner.began:
@@ -272,13 +272,13 @@ def can_be_enumerated(generator: StagedGenerator) -> bool:
 
 
 def side_by_side(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What runs side by side: of generators, those with an item for each of what they run over, and lists of others."""
+    """The operands of a `zip`: generators with one item for each item of their iterable, and lists of the others."""
     return tuple([x if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began)
                   else all_at_once(x.use(whole=False)) for x in iterables])
 
 
 def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
-    """`zip(*iterables)`, of which some are generators that give an item for each of what they run over."""
+    """`zip(*iterables)`, where some are generators with one item for each item of their iterable."""
     clauses = [part.use(whole=False) if isinstance(part, StagedGenerator) else None for part in iterables]
     sources = [part if clause is None else clause.iterable for part, clause in zip(iterables, clauses, strict=True)]
     place = next(clause.element for clause in clauses if clause is not None)
@@ -286,7 +286,8 @@ def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
 
 
 def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """From the items of what each runs over to their own; one cell for each, where what they change is looked for."""
+    """From the items of the iterables to those of the generators; one cell for each, where changes of state are looked
+    for."""
     if not clauses:
         return lambda items: ()
     clause = clauses[0] or Clause((), lambda item: item, None)
@@ -299,7 +300,7 @@ def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, 
     return element
 
 
-# What uses it up. The names of the variables are such that none of the user's has them.
+# Consumers. The names of their variables cannot be the user's.
 
 def sum_of(generator: StagedGenerator, start: Any) -> Any:
     """`sum(generator, start)`."""
@@ -349,7 +350,7 @@ def first_of(generator: StagedGenerator, *default: Any) -> Any:
 
 
 def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any) -> Any:
-    """What `item` gives if it was found, else the default; without one, the error."""
+    """The result of `item` if it was found, else the default; without one, the error."""
     if default:
         return operators.if_exp(found, item, lambda: default[0])
     if not isinstance(found, bool):
@@ -362,7 +363,8 @@ def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any
 def use_up(
     generator: StagedGenerator, clause: Clause, body: Callable[[Any], None], test: Callable[[], Any] | None, *state: str
 ) -> None:
-    """A loop over a generator whose clause is in use: `for item in clause: body(item)`, as long as `test()`."""
+    """A loop over a generator whose clause is being consumed: `for item in clause: body(item)`, while `test()` is
+    true."""
     functions: list[Any] = [body] if test is None else [body, test]
     for function in functions:
         function.place = clause.element

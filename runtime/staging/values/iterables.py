@@ -1,9 +1,9 @@
-"""What a staged `for` runs over: a count with an item for each index, or a stream of elements.
+"""What a staged `for` iterates over: a count with an item for each index, or a stream of elements.
 
-`Counted` and `Stream` are what the `reduce` op takes; `as_iterable` finds one of them for a value. The other classes
-stand for Python's `range`, `enumerate`, `zip` and `reversed` where an argument is a tensor: nothing is materialised.
-`map` is a generator (`generators.py`).
-Where Python gives an int (an item of `range`, a length), the staged value is a weak int32.
+The `reduce` op takes `Counted` and `Stream`; `as_iterable` finds one of them for a value. The other classes stand for
+Python's `range`, `enumerate`, `zip` and `reversed` where an argument is a tensor, without materialising them. `map` is
+a generator (`generators.py`). Where Python returns an int (an item of `range`, a length), the staged value is a weak
+int32.
 """
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ __all__ = [
 class Counted:
     """Items for the indices below `length`, an int or an int32 scalar.
 
-    `item(index)` gives the loop variable, a structure of tensors and Python values, for an index tensor; it is
-    called while the graph of the loop's body is open. `lists` are those staged lists that it reads, as they then are.
+    `item(index)` gives the loop variable, a structure of tensors and Python values, for an index tensor; it is called
+    while the graph of the loop's body is open. `lists`: the staged lists that it reads, at that time.
     """
 
     length: Any
@@ -57,10 +57,10 @@ class Counted:
 class Stream:
     """Elements that come one by one from a Python iterator when the graph runs.
 
-    sources       the tensors that the stream is made from.
-    element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
-    stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
-    pack          from the tensors of an element to the loop variable, if that is more than their structure.
+        sources       the tensors that the stream is made from.
+        element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
+        stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
+        pack          from the tensors of an element to the loop variable, if that is more than their structure.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Stream:
         return f"<stream of {', '.join(map(str, self.types))}>"
 
     def pack(self, tensors: Sequence[Any]) -> Any:
-        """The loop variable for the tensors of an element, which belong to the graph that is open."""
+        """The loop variable for the tensors of an element, which belong to the current graph."""
         if self._pack is not None:
             return self._pack(tensors)
         return pytree.pack_sequence_as(self.element_spec, tensors)
@@ -93,16 +93,16 @@ Iterable_ = Counted | Stream
 
 
 class Staged:
-    """Base of what is no Tensor but stages: staged ranges and lists, TensorArray, datasets."""
+    """Base class of staged objects that are not tensors: staged ranges and lists, TensorArray, datasets."""
 
 
     def __iterable__(self) -> Iterable_:
-        """How a staged `for` runs over it. TypeError if it cannot."""
+        """What a staged `for` over it iterates over. TypeError if that is impossible."""
         raise TypeError(f"'{type(self).__name__}' object is not iterable")
 
 
 class Unusable(Staged):
-    """Base of what stands for a value that code cannot use: whoever does gets the error that `refuse` raises."""
+    """Base class of placeholders for values that cannot be used: every use raises the error of `refuse`."""
 
     __slots__ = ()
 
@@ -118,7 +118,7 @@ class Unusable(Staged):
 
 
 class Poison(Unusable):
-    """In the place of a value that cannot be had: any use raises what `error` makes. `shown`: its `repr`."""
+    """Replaces a value that is not available: any use raises the result of `error`. `shown`: its `repr`."""
 
     __slots__ = ("error", "shown")
 
@@ -145,7 +145,8 @@ class Poison(Unusable):
 
 
 class _Lazy(Staged):
-    """What Python's builtins on iterables give: it has a `Counted` or `Stream` as soon as someone runs over it."""
+    """The result of Python's builtins on staged iterables: its `Counted` or `Stream` is made when it is iterated
+    over."""
 
     name: ClassVar[str]
 
@@ -171,7 +172,7 @@ class _Lazy(Staged):
         return self._counted().length
 
     def __truth__(self) -> Any:
-        """Whether there are items: what a staged `if` on it tests."""
+        """Whether there are items: the condition of a staged `if` on it."""
         return self.length != 0
 
     def __getitem__(self, index: Any) -> Any:
@@ -194,7 +195,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 def weak_int(x: Any) -> Any:
-    """An integer scalar as what stands for a Python int: weak int32, or weak int64 for a 64-bit dtype."""
+    """An integer scalar in place of a Python int: weak int32, or weak int64 for a 64-bit dtype."""
     if isinstance(x, int):
         return x
     dtype = t.int64 if x.dtype.size == 8 else t.int32
@@ -202,7 +203,7 @@ def weak_int(x: Any) -> Any:
 
 
 def normalised_index(index: Any, length: Any, message: str) -> Any:
-    """The index from 0 on for one that may count from the end. IndexError if it is out of range."""
+    """The index counted from the start, for one that may count from the end. IndexError if it is out of range."""
     if isinstance(index, int) and isinstance(length, int):
         if not -length <= index < length:
             raise IndexOutOfRangeError(message)
@@ -218,7 +219,7 @@ def normalised_index(index: Any, length: Any, message: str) -> Any:
 
 
 def first_true(same: Any) -> Any:
-    """The first index of what is true in a vector; its length if nothing is."""
+    """The index of the first true element of a vector; its length if there is none."""
     return weak_int(argmax(concat([cast(same, t.int32), [1]], 0), output_type=t.int32))
 
 
@@ -236,7 +237,7 @@ def stages(*values: Any) -> bool:
 
 
 def stages_within(value: Any) -> bool:
-    """Whether a value is known only when the graph runs, or a part of it, if it is a tuple or list."""
+    """Whether a value, or a part of it if it is a tuple or list, is known only when the graph runs."""
     return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
 
 
@@ -245,18 +246,18 @@ class _Seen(threading.local):
 
 
 seen: Final = of_trace(_Seen())
-"""Whether the code that is traced may have a list with staged items: else no argument has to be looked into for one."""
+"""Whether the traced code may have a list with staged items; if not, no argument has to be searched for one."""
 
 
 def viewed(x: Any) -> Any:
-    """A list with staged items as what does with it what Python's methods do; anything else as it is."""
+    """The view of a list with staged items, which implements Python's methods; any other value unchanged."""
     return x[0].view(x) if has_staged_items(x) else x
 
 
 def as_iterable(x: Any) -> Iterable_ | None:
-    """How a staged `for` runs over `x`; None for a Python iterable.
+    """What a staged `for` over `x` iterates over; None for a Python iterable.
 
-    TypeError for a scalar, as Python says it.
+    TypeError for a scalar, as in Python.
     """
     x = viewed(x)
     if isinstance(x, Staged):
@@ -274,7 +275,7 @@ def _rows(x: Tensor) -> Counted:
 
 
 def counted(x: Any, what: str) -> Iterable_:
-    """`as_iterable`, also for a Python sequence among tensors. StagingError if it is none that can be indexed."""
+    """`as_iterable`, also for a Python sequence among tensors. StagingError if it cannot be indexed."""
     found = as_iterable(x)
     if found is not None:
         return found
@@ -292,7 +293,8 @@ def counted(x: Any, what: str) -> Iterable_:
 
 
 def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
-    """The item of a Python sequence at an index tensor: each leaf of the items is stacked into one tensor."""
+    """A function from an index tensor to the item of a Python sequence: each leaf of the items is stacked into one
+    tensor."""
     if not x:
         return lambda i: 0
     try:
@@ -312,7 +314,7 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
 
 
 def stacked(values: list[Any]) -> Tensor:
-    """Numbers or tensors as the rows of a tensor, weak if Python made them all. TypeError for text and None."""
+    """Numbers or tensors as the rows of a tensor, weak if Python made all of them. TypeError for text and None."""
     if any(isinstance(value, (str, Text, bytes)) or value is None for value in values):
         raise TypeError("strings and None do not stack")
     if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
@@ -359,7 +361,7 @@ class StagedRange(_Lazy):
             count = span if abs(step) == 1 else (span + (abs(step) - 1)) // abs(step)
         else:
             up = greater(step, 0)
-            size = where(up, step, -step)  # 0 would have raised
+            size = where(up, step, -step)  # 0 has raised
             count = (where(up, stop - start, start - stop) + size - 1) // maximum(size, 1)
         return maximum(count, 0)
 
@@ -429,7 +431,7 @@ class StagedEnumerate(_Lazy):
 
 
 class StagedZip(_Lazy):
-    """`zip` where a part is staged: it ends with the shortest."""
+    """`zip` with a staged operand: it ends with the shortest."""
 
     name = "zip"
 
@@ -441,7 +443,7 @@ class StagedZip(_Lazy):
 
 
 class StagedReversed(_Lazy):
-    """`reversed` of something staged that has a length."""
+    """`reversed` of a staged iterable with a length."""
 
     name = "reversed"
 

@@ -1,12 +1,13 @@
-"""What the state of staged control flow is made of, and what two states have in common.
+"""The lattice of types of staged state: the specs of values and their joins.
 
-`describe` gives the spec of a value, `join` that of a variable that is either of two. Containers, and objects that have
+`describe` gives the spec of a value, `join` that of a variable that is either of two. Containers are decomposed, and so
+are objects that have
 
     __leaves__() -> list        the tensors and lists (EagerTensor, GraphTensor, EagerList, GraphList) they hold
     __rebuild__(leaves) -> obj  an object of the same kind that holds these
 
-are looked into; one that changes in place also has `__become__(leaves) -> None`. Other Python values stay what
-they are as long as all paths agree on them.
+and, if they are mutable, `__become__(leaves) -> None`. Other Python values stay themselves as long as all paths agree
+on them.
 """
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ __all__ = [
 
 
 class Conflict(Exception):
-    """Two values that cannot be one variable: `left` and `right` describe the parts that do not fit."""
+    """Two values without a join: `left` and `right` describe the parts that do not fit."""
 
     def __init__(self, left: Spec, right: Spec) -> None:
         super().__init__(f"{text(left)} and {text(right)}")
@@ -59,8 +60,8 @@ class Static:
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: where it may be
-    if it is an array."""
+    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: the memory that it may
+    occupy if it is an array."""
 
     type: Type
     fixed: bool = False
@@ -69,7 +70,7 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Nested:
-    """A list, tuple, dict, dataclass or attrs class like `like`. `target`: the object that the new contents go into."""
+    """A list, tuple, dict, dataclass or attrs object like `like`. `target`: the object that gets the new contents."""
 
     like: Any
     keys: tuple[Any, ...]
@@ -87,7 +88,7 @@ class Nested:
 class Custom:
     """An object with `__leaves__` like `like`, or a list with such items.
 
-    `target`: the object or list that takes the new leaves, if it changes in place.
+    `target`: the object or list that gets the new leaves, if it is mutable.
     """
 
     like: Any
@@ -107,7 +108,7 @@ class Custom:
 
 @dataclasses.dataclass(frozen=True)
 class Optional:
-    """A value that may be unbound or None: a bit for each that is possible, then the leaves of `child`."""
+    """A value that may be unbound or None: a bit for each possibility, then the leaves of `child`."""
 
     child: Spec
     unbound: bool
@@ -125,7 +126,7 @@ Spec = Static | Leaf | Nested | Custom | Optional | Shared
 
 
 class ChosenText:
-    """Text that only the graph knows, as `like` of a spec: the leaf is the text in UTF-8."""
+    """Text that only the graph knows; the leaf is the text in UTF-8."""
 
     __slots__ = ()
 
@@ -134,9 +135,9 @@ class ChosenText:
         return Text.held(leaves[0].value)
 
 
-ChosenText.__name__ = "str"  # as messages call it
+ChosenText.__name__ = "str"  # the name in messages
 _TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
-Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and the container that it is a copy of
+Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and its original
 
 _BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
 
@@ -152,7 +153,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def shared(values: Sequence[Any], i: int) -> int | None:
-    """The first variable before `i` that holds the same list, dict or other object that changes in place."""
+    """The first variable before `i` that has the same list, dict or other mutable object."""
     value = values[i]
     if not is_container(value):
         return None
@@ -164,7 +165,7 @@ def absent(value: Any) -> bool:
 
 
 def type_of(value: Any) -> Type | None:
-    """The type that `value` has as a leaf; None for what is no tensor, number or array."""
+    """The type of `value` as a leaf; None if it is not a tensor, number or array."""
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value.type
     if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
@@ -177,12 +178,12 @@ def type_of(value: Any) -> Type | None:
     return None
 
 
-# What a value is made of.
+# Specs of values.
 
 def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] = frozenset()) -> Spec:
     """The spec of `value`, whose leaves are all `Static`.
 
-    The target of a mutable container is itself; with `origins`, what it is a copy of, or None if it is no copy.
+    The target of a mutable container is itself; with `origins`, its original, or None if it is not a copy.
     """
     if isinstance(value, MaybeTensor):
         presence = value.presence
@@ -208,7 +209,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
 
 
 def parts_of(value: Any) -> dict[Any, Any] | None:
-    """The parts of a container by index, key or field; None for what is not looked into."""
+    """The parts of a container by index, key or field; None for other values."""
     kind = type(value)
     is_sequence = kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
     if not (is_sequence or isinstance(value, dict) or fields_of(value) is not None):
@@ -230,7 +231,7 @@ def as_loop_state(spec: Spec) -> Spec:
 
 
 def _as_leaves(spec: Spec) -> Spec:
-    """All numbers as leaves, for what may be unbound."""
+    """All numbers as leaves, for a value that may be unbound."""
     if isinstance(spec, Static):
         type = type_of(spec.value)
         return _TEXT if isinstance(spec.value, Text) else spec if type is None else Leaf(
@@ -243,7 +244,7 @@ def _as_leaves(spec: Spec) -> Spec:
 
 
 def as_outputs(spec: Spec, graph: Graph) -> Spec:
-    """The spec of what a branch traced in `graph` gives, if the other branch never gives anything."""
+    """The spec of the results of a branch traced in `graph`, if the other branch never returns."""
     if isinstance(spec, Static):
         value = spec.value
         if isinstance(value, Text):
@@ -273,7 +274,7 @@ def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
 
 
 def targets(specs: Iterable[Spec]) -> Iterator[Any]:
-    """The containers that values go into."""
+    """The containers that values are filled into."""
     for spec in specs:
         if isinstance(spec, Optional):
             yield from targets([spec.child])
@@ -286,13 +287,13 @@ _BIT: Final = TensorType(as_dtype(bool))
 _INDEX: Final = Leaf(TensorType(as_dtype("int32"), (), weak=True))
 
 
-# What two values have in common.
+# Joins.
 
 def join(a: Spec, b: Spec) -> Spec:
-    """The spec of a variable that is either. Conflict if there is none.
+    """The spec of a variable that is either. Conflict if there is no join.
 
-    Weak dtypes give way, dimensions that differ become unknown, None and unbound become bits, and lists of
-    different lengths a staged list.
+    Weak dtypes adapt, differing dimensions become unknown, None and unbound become bits, and lists of different lengths
+    become a staged list.
     """
     if isinstance(a, Static) and a == b:
         return a
@@ -370,7 +371,7 @@ def _join_optional(a: Spec, b: Spec) -> Spec:
 
 
 def _apart(spec: Spec) -> Spec:
-    """The spec of an object that is in a variable on one way only: on the other, it is not the variable's to change."""
+    """The spec of an object that a variable has on one path only: on the other, the variable must not change it."""
     if isinstance(spec, Nested):
         return dataclasses.replace(spec, children=tuple(map(_apart, spec.children)), target=None)
     if isinstance(spec, Custom):
@@ -379,7 +380,7 @@ def _apart(spec: Spec) -> Spec:
 
 
 def _settled(spec: Nested | Custom) -> Spec:
-    """An immutable container whose parts all stay what they are stays itself."""
+    """An immutable container whose parts are all unchanged is itself unchanged."""
     changes = isinstance(spec.like, StagedItems) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
@@ -400,7 +401,7 @@ def _fits(wide: Type, narrow: Type) -> bool:
         isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
 
 
-# Lists whose length changes.
+# Lists of varying length.
 
 def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
     return (isinstance(spec, Nested) and type(spec.like) is list) or (
@@ -419,7 +420,8 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
 
 
 def with_staged_lists(spec: Spec) -> Spec:
-    """`spec` with its lists as staged ones, where their elements allow it: what a tensor may be the index of."""
+    """`spec` with staged lists in place of its lists, where their elements allow it: for lists that a tensor may
+    index."""
     if isinstance(spec, Optional):
         return dataclasses.replace(spec, child=with_staged_lists(spec.child))
     if not isinstance(spec, Nested):
@@ -433,14 +435,14 @@ def with_staged_lists(spec: Spec) -> Spec:
 
 
 def _structure(spec: Nested | Custom) -> Any:
-    """The structure of the elements, if they are no tensors."""
+    """The structure of the elements, if they are not tensors."""
     if isinstance(spec, Custom):
         return spec.like.structure
     return next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, the specs of what elements have there. Conflict with `a` and `b` otherwise."""
+    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict with `a` and `b` otherwise."""
     if isinstance(spec, Custom):
         if _structure(spec) is None:
             raise Conflict(a, b)
@@ -459,13 +461,13 @@ def _item(spec: Spec) -> Any:
 
 
 def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
-    """The leaf of a staged list that is either. Conflict if there is none."""
+    """The leaf of a staged list that is either. Conflict if there is no join."""
     memories = in_one_list(map(_memories, mine)) | in_one_list(map(_memories, theirs))
     return Leaf(ListType(_element_type(a, b, mine, theirs)), False, memories)
 
 
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
-    """The type of the items of both lists, or of the elements of staged lists. Conflict if there is none."""
+    """The type of the items of both lists, or of the elements of staged lists. Conflict if there is no join."""
     found: Type | None = None
     for child in (*mine, *theirs):
         type = _leaf_type(child)
@@ -481,7 +483,7 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
 # In messages.
 
 def text(spec: Spec) -> str:
-    """What a message says of a value: types of tensors, Python values as they are."""
+    """A value in messages: types of tensors, Python values as they are."""
     if isinstance(spec, Leaf):
         return _type_text(spec.type)
     if isinstance(spec, Shared):
@@ -506,19 +508,19 @@ def text(spec: Spec) -> str:
 
 
 def remedy_for_lists(a: Spec, b: Spec) -> str:
-    """What to do about lists that cannot become one staged list; empty if these are not such lists."""
+    """The remedy for lists that cannot become one staged list; empty if these are not such lists."""
     if not (_is_list(a) and _is_list(b)):
         return ""
     return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
 
 
 def is_row(conflict: Conflict) -> bool:
-    """Whether what does not fit is one of several objects, such as a row of a list of lists, that a tensor chose."""
+    """Whether the conflict is about one of several objects, such as rows of a list of lists, that a tensor chose."""
     return any(hasattr(type(_value(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
 
 
 def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
-    """The error for it: `when` says which two ways or iterations give the variable another one."""
+    """Raise the error for it: `when` says which paths or iterations assign different ones to the variable."""
     sides = _value(conflict.left), _value(conflict.right)
     one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")

@@ -41,24 +41,23 @@ __all__ = [
 
 
 class StagedItems(ListItems, Unusable):
-    """What a list of tensors has in it, alone, that grows or shrinks in a loop or branch on tensors: a list value of
-    the graph."""
+    """The one item of a list of tensors that grows or shrinks in staged code: a list value of the graph."""
 
     __slots__ = ("leaves",)
 
     structure: Any = None
-    """What the items are like, if they are no tensors."""
+    """The structure of the items, if they are not tensors."""
 
     def __init__(self, leaves: Sequence[ListValue] = ()) -> None:
         self.leaves = tuple(leaves)
         seen.lists_are_staged = True
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
-        """The like of it with these values."""
+        """A copy with these values."""
         return type(self)(leaves)
 
     def view(self, owner: list[Any]) -> StagedSequence:
-        """What does with the list that has this what Python's methods do."""
+        """The view of the list, which implements Python's methods."""
         return StagedList.of(owner)
 
     def __leaves__(self) -> list[ListValue]:
@@ -91,7 +90,7 @@ class StagedItems(ListItems, Unusable):
 
 
 def shown(x: Any) -> Any:
-    """The list of which `x` is the view; anything else as it is."""
+    """The list of which `x` is the view; any other value unchanged."""
     return x.owner if isinstance(x, StagedSequence) else x
 
 
@@ -101,7 +100,8 @@ def is_staged_list(x: Any) -> bool:
 
 
 class StagedSequence(Staged):
-    """What a list with staged items, the `owner`, does as a whole, like `list`. (Traced code has the list itself.)"""
+    """The operations of a list with staged items, the `owner`, as a whole, like those of `list`. (Traced code has the
+    list itself.)"""
 
     __slots__ = ("owner",)
 
@@ -145,8 +145,8 @@ class StagedSequence(Staged):
 class StagedList(StagedSequence):
     """A list of tensors of one type in a function that is being traced.
 
-    It has the methods of `list`, as far as they make sense there. An element that is read is a graph tensor, and
-    `len` is a tensor. Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
+    It has the methods of `list` that can be staged. An element that is read is a graph tensor, and `len` is a tensor.
+    Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
     """
 
     __slots__ = ()
@@ -166,8 +166,8 @@ class StagedList(StagedSequence):
     def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
         """The staged list of the items of a Python list.
 
-        `element` is a type that allows them all; without it, it is what they have in common. StagingError if an
-        item is no tensor or number.
+        `element` is a type that includes them all; without it, their join. StagingError if an item is not a tensor or
+        number.
         """
         tensors = [_element(item) for item in items]
         for x in tensors:
@@ -181,7 +181,7 @@ class StagedList(StagedSequence):
         """The rows of a tensor."""
         return cls(with_memories(list_from_tensor(x), [x]))
 
-    # What staging and the executors see.
+    # For staging and the executors.
 
     def __tensor__(self) -> Tensor:
         result: Tensor = list_stack(self._list)
@@ -201,16 +201,16 @@ class StagedList(StagedSequence):
         return list_length(self._list)
 
     def __truth__(self) -> Any:
-        """Whether it has elements, as a bool scalar: what a staged `if` or `while` on it tests."""
+        """Whether it has elements, as a bool scalar: the condition of a staged `if` or `while` on it."""
         return greater(list_length(self._list), 0)
 
-    # What Python's list has.
+    # Python's list methods.
 
     def append(self, x: Any, /) -> None:
         self._list = put_in(list_append(self._list, _element(x)), [self._list, x])
 
     def extend(self, iterable: Any, /) -> None:
-        """Add a staged list, the rows of a tensor, or what `for` runs over."""
+        """Add a staged list, the rows of a tensor, or the items of an iterable."""
         iterable = viewed(iterable)
         if isinstance(iterable, StagedList):
             self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
@@ -317,7 +317,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 
 
 def _element(x: Any) -> Any:
-    """`x` as a tensor of the graph that is open; a Python number is weak."""
+    """`x` as a tensor of the current graph; a Python number is weak."""
     x = viewed(x)
     if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
@@ -372,7 +372,7 @@ def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...
 def collect(
     iterable: Any, keep: Callable[[Any], Any] | None = None, element: Callable[[Any], Any] = lambda item: item
 ) -> Any:
-    """The list of `element(item)` for the items of a staged iterable for which `keep` gives true."""
+    """The list of `element(item)` for the items of a staged iterable for which `keep` is true."""
 
     def append(item: Any, items: Any) -> tuple[Any, ...]:
         def add(items: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Iterators of Python's that staged code cannot use, as only the graph would know where they are."""
+"""Errors for Python iterators that staged code cannot use, because only the graph would know their position."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ __all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
 
 
 def left_iterator(iterator: Any, lineno: int) -> Exception:
-    """For one that a loop has taken items of, and left when the graph says so."""
+    """For an iterator that a loop advanced and left where the graph says so."""
     return staging_error(
         f"where this {type(iterator).__name__} is, is known only when the graph runs, as a tensor decides how many"
         f" items line {lineno} takes of it",
@@ -19,7 +19,8 @@ def left_iterator(iterator: Any, lineno: int) -> Exception:
 
 
 def leaving(iterable: Any) -> Callable[[], None]:
-    """What to call when items of `iterable` have been taken, if a tensor decides whether Python would have done so."""
+    """A function to call when items of `iterable` have been taken, if a tensor decides whether Python would have taken
+    them."""
     if not is_iterator(iterable):
         return lambda: None
     taken = taken_by(iterable)
@@ -33,12 +34,12 @@ def leaving(iterable: Any) -> Callable[[], None]:
 
 
 def outside_iterator(iterator: Any, name: str) -> Exception:
-    """For one that a body of a loop or branch was not made in."""
+    """For an iterator that was made outside of the body of a loop or branch."""
     return staging_error(*taken_outside(type(iterator).__name__, name))
 
 
 def taken_outside(kind: str, name: str) -> tuple[str, str]:
-    """What to say where a body takes items of an iterator that was not made in it, and what to do."""
+    """The text and remedy for a body that takes items of an iterator from outside."""
     return (
         f"staged code takes items of {name!r} ({kind}), an iterator from outside of it: that would happen once,"
         " while the code is traced, and not each time it runs",

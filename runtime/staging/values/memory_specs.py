@@ -1,4 +1,4 @@
-"""The memory of arrays in the specs of a state that a body is traced for again."""
+"""The memory of arrays in the specs of a state for which a body is traced again."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,7 +11,7 @@ __all__ = ["left", "same_types"]
 
 
 def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
-    """Whether specs are equal but for the memory of arrays, which each trace of a body makes anew."""
+    """Whether specs are equal except for the memory of arrays, which each trace of a body makes anew."""
     def without(spec: Spec) -> Spec:
         return _with_memories(spec, lambda _: frozenset())
 
@@ -19,7 +19,7 @@ def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
 
 
 def left(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
-    """`specs`, which a body has for its state, with what stands outside of it for the memory that it made."""
+    """The specs of a body's state after it, with representatives of the memory that it made."""
     found: list[frozenset[Memory]] = []
 
     def note(memories: frozenset[Memory]) -> frozenset[Memory]:

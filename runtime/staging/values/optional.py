@@ -1,7 +1,7 @@
 """Values that may be unbound or None when the graph runs.
 
-A variable that only one branch assigns travels with hidden bits: `bound`, and `present` (it is not None). Who
-uses it adds a check to the graph, in program order, which raises what Python would raise.
+A variable that only one branch assigns is accompanied by hidden bits: `bound`, and `present` (it is not None). A use
+adds a check to the graph, in program order, which raises Python's error.
 """
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Keys(threading.local):
 
 
 keys: Final = of_trace(_Keys())
-"""Whether a dict of the code that is traced may have a key of which only the graph knows whether it is there: else no
-dict has to be looked into for one."""
+"""Whether a dict of the traced code may have a key whose presence only the graph knows; if not, no dict has to be
+searched for one."""
 
 
 def keys_asked(name: str) -> StagingError:
-    """The error where Python asks which keys there are in a dict that has `name` on some ways only."""
+    """The error where Python needs the keys of a dict that has `name` on some paths only."""
     return staging_error(
         f"whether there is {name} is known only when the graph runs, as it is set on some ways through a staged"
         " statement only, and Python asks here for the keys of that dict",
@@ -41,7 +41,7 @@ def keys_asked(name: str) -> StagingError:
 
 
 class Presence:
-    """The bits of the variable `name`: bool scalars `bound` and `present`, or None for what is certain."""
+    """The bits of the variable `name`: bool scalars `bound` and `present`, or None if it surely is."""
 
     __slots__ = ("_checked", "bound", "name", "present")
 
@@ -53,7 +53,7 @@ class Presence:
         keys.are_uncertain |= bound is not None and name.endswith("]")
 
     def check(self) -> None:
-        """Raise when the graph runs here and the variable is unbound or None: `check_bound`'s errors, TypeError."""
+        """Make the graph raise here if the variable is unbound or None: the errors of `check_bound`, or TypeError."""
         self.check_bound()
         if self.present is not None:
             self._check(self.present, "none")
@@ -64,21 +64,21 @@ class Presence:
         return content is None if self.present is None else ~self.present
 
     def check_bound(self) -> None:
-        """Raise when the graph runs here and the variable is unbound, as Python does: UnboundLocalError, KeyError or
+        """Make the graph raise here if the variable is unbound, as Python does: UnboundLocalError, KeyError or
         AttributeError."""
         if self.bound is not None:
             self._check(self.bound, "unbound")
 
     def check_text(self) -> None:
-        """As `check_bound`, where a text is made of it: an item that is not read, which would be checked, is in a dict
-        of which the text is made. StagingError for that."""
+        """As `check_bound`, for formatting: the text of a dict contains items that were not read, and so not checked.
+        StagingError for that."""
         if self.bound is not None and self.name.endswith("]"):
             raise keys_asked(self.name)
         self.check_bound()
 
     def _check(self, bit: GraphTensor, kind: str) -> None:
         graph = here = current_graph()
-        while graph is not None:  # a check in this graph or one around it has been passed already
+        while graph is not None:  # a check in this graph or one that encloses it has been passed already
             graph_, index, node = self._checked.get((id(graph), kind), (None, 0, None))
             if graph_ is graph and index < len(graph.nodes) and graph.nodes[index] is node:
                 return
@@ -90,7 +90,7 @@ class Presence:
 
 
 def known(value: Any, what: str) -> Any:
-    """The value of a variable. StagingError if it may be None: Python asks `what`."""
+    """The value of a variable. StagingError if it may be None where Python needs `what`."""
     if not isinstance(value, Maybe):
         return value
     value.presence.check_bound()
@@ -103,7 +103,7 @@ def known(value: Any, what: str) -> Any:
 
 
 def checked(value: Any) -> Any:
-    """The value of an item or variable that is read: to raise when the graph runs if it is not there."""
+    """The value of an item or variable that is read; the graph raises if it is missing."""
     if not isinstance(value, Maybe):
         return value
     presence = value.presence
@@ -115,7 +115,7 @@ def checked(value: Any) -> Any:
 
 
 def _class_of(value: Any) -> Any:
-    """`value.__class__`, which `isinstance` asks for, too, where it is not that of a converted function."""
+    """`value.__class__`, which `isinstance` uses, too, where it is not that of a converted function."""
     if is_internal(sys._getframe(1).f_code.co_filename):
         return type(value)
     return known(value, "for its class").__class__
@@ -126,7 +126,7 @@ def _not(value: Any) -> Any:
 
 
 class MaybeTensor(GraphTensor):
-    """A tensor that may be unbound or None; `__tensor__` checks that it is there."""
+    """A tensor that may be unbound or None; `__tensor__` adds the check."""
 
     __slots__ = ("presence",)
 
@@ -163,7 +163,7 @@ class MaybeTensor(GraphTensor):
 
 
 class MaybeObject:
-    """A Python value, such as a tuple of tensors, that may be unbound or None: any use checks that it is there."""
+    """A Python value, such as a tuple of tensors, that may be unbound or None: any use adds a check."""
 
     __slots__ = ("content", "presence")
 
@@ -174,7 +174,7 @@ class MaybeObject:
         self.presence = presence
 
     def __wraps__(self) -> Any:
-        """For autograph: what the state has where it is there."""
+        """For autograph: the value of the state where it is present."""
         return self.content
 
     def checked(self) -> Any:

@@ -1,4 +1,4 @@
-"""A staged list whose elements are structures of tensors, such as pairs: one staged list for each leaf."""
+"""A staged list whose elements are structures of tensors, such as pairs: one staged list per leaf."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ __all__ = ["StagedRecords", "StagedStructures"]
 
 
 class StagedStructures(StagedItems):
-    """What a list of structures like `structure` has in it, alone: a list value of the graph for each leaf of these."""
+    """The one item of a list of structures like `structure`: a list value of the graph for each leaf."""
 
     __slots__ = ("structure",)
 
@@ -39,7 +39,7 @@ class StagedStructures(StagedItems):
 
 
 class StagedRecords(StagedSequence):
-    """A list of structures like `structure` in a function that is being traced, as one list for each leaf."""
+    """A list of structures like `structure` in a function that is being traced, as one list per leaf."""
 
     __slots__ = ()
 
@@ -48,16 +48,16 @@ class StagedRecords(StagedSequence):
 
     @property
     def structure(self) -> Any:
-        """What the elements are like."""
+        """The structure of the elements."""
         return self.owner[0].structure
 
     @property
     def columns(self) -> list[StagedList]:
-        """For each leaf of the elements, the list of these as it is now."""
+        """For each leaf of the elements, the list of its current values."""
         return [StagedList(leaf) for leaf in self.__leaves__()]
 
     def _change(self, change: Callable[..., Any], *others: Iterable[Any]) -> list[Any]:
-        """What `change(column, *other)` gives for each column, which it changes."""
+        """The results of `change(column, *other)` for each column, which it changes."""
         columns = self.columns
         found = [change(column, *each) for column, *each in zip(columns, *others, strict=True)]
         self.owner[:] = [self.owner[0].holding([leaf for column in columns for leaf in column.__leaves__()])]
@@ -65,7 +65,7 @@ class StagedRecords(StagedSequence):
 
     @classmethod
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
-        """The staged list of the items of a Python list, whose leaves `types` allow."""
+        """The staged list of the items of a Python list, whose leaves have the types `types`."""
         for item in items:
             alias_tracking.put(item)
         rows = [pytree.flatten(item) for item in items]
@@ -84,7 +84,7 @@ class StagedRecords(StagedSequence):
     def _pack(self, leaves: Iterable[Any]) -> Any:
         return pytree.pack_sequence_as(self.structure, leaves)
 
-    # What staging sees.
+    # For staging.
 
     def __iterable__(self) -> Counted:
         return Counted(self.length, lambda i: alias_tracking.read(self._pack([column[i] for column in self.columns])),
@@ -98,7 +98,7 @@ class StagedRecords(StagedSequence):
         """The number of elements: a weak int32 scalar."""
         return self.columns[0].length
 
-    # What Python's list has.
+    # Python's list methods.
 
     def append(self, x: Any, /) -> None:
         alias_tracking.put(x)

@@ -1,8 +1,8 @@
-"""One of several Python objects, of which only the graph tells which: what a tensor is the index of, in
-`particles[i].x += 1`, `rows[i].append(x)` or `functions[i](x)`.
+"""Select: one of several Python objects, chosen by the graph, as in `particles[i].x += 1`, `rows[i].append(x)` or
+`functions[i](x)` with a tensor `i`.
 
-What is read of it is chosen among what all of them have. A method of the user's runs once, with what stands for the
-objects as `self`. Any other use is one of each of them, on a branch of its own.
+An attribute is a select among those of all alternatives. A user's method runs once, with the select as `self`. Any
+other use is staged as one branch for each alternative.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MOST: Final = 256
-"""Objects that are used on a branch each."""
+"""The maximal number of alternatives that are used in a branch each."""
 
 _MISSING: Final = object()
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
@@ -55,12 +55,12 @@ _NUMBERS: Final = (int, float, complex, Tensor)
 
 
 def is_number(x: Any) -> bool:
-    """Whether `x` is a number or tensor, or a tuple of these: what nobody can change."""
+    """Whether `x` is a number or tensor, or a tuple of these: immutable."""
     return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS)
 
 
 def choose(values: Sequence[Any], at: Any) -> Any:
-    """The one of some values (at least one) that is at `at`, an integer scalar from 0 on that is in range."""
+    """The value at position `at` of some values (at least one); `at` is an integer scalar in range, counted from 0."""
     first = values[0]
     if any(isinstance(value, Maybe) for value in values):
         return _one_of_several_types(values, at)
@@ -92,10 +92,11 @@ def choose(values: Sequence[Any], at: Any) -> Any:
 
 
 class Selection(Late):
-    """Forward declaration: to select between containers is to select between their items, which may be containers."""
+    """Forward declaration: a select among containers is one among their items, which may be containers."""
 
     of_items: Callable[[Sequence[Any], Any], Any]
-    """One of several rows or tables, or None if they are not such: `runtime.staging.containers.sequence_methods`."""
+    """One of several rows or tables, or None if the values are not such:
+    `runtime.staging.containers.select_containers`."""
 
 
 SELECTION: Final = Selection()
@@ -116,7 +117,7 @@ def _one_of_several_types(values: Sequence[Any], at: Any) -> Any:
 
 
 def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
-    """The values, with another one at the place `at`; None if these are not all numbers or tensors of one shape."""
+    """The values, with another one at position `at`; None if these are not all numbers or tensors of one shape."""
     if not all(map(is_number, (*values, value))):
         return None
     try:
@@ -128,7 +129,7 @@ def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
 
 
 def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -> Any:
-    """What `use(x, *args)` gives for the object at `at`, on a branch for each object."""
+    """The result of `use(x, *args)` for the object at `at`, with one branch for each object."""
     if len(one_of) > MOST:
         raise staging_error(
             f"one of {len(one_of)} objects is used as a tensor tells, which takes a branch for each: there can be"
@@ -139,7 +140,7 @@ def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -
         if end - first == 1:
             return use(chosen[first], *args)
         middle = (first + end) // 2
-        # What a branch can change has to be in its own variables: there `autograph` looks for it.
+        # What a branch can change has to be in its own variables, where `autograph` looks for it.
         return operators.if_exp(
             less(at, middle),
             lambda: on_branches(first, middle, (chosen, args)), lambda: on_branches(middle, end, (chosen, args)))
@@ -154,12 +155,13 @@ def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, An
 
 
 class Chosen:
-    """One of some objects. Classes of it know what these are, and have their special methods."""
+    """One of several objects. Subclasses have the special methods of these."""
 
     __slots__ = ("_ag_at", "_ag_one_of")
 
     __stands_for__: type = object
-    """For autograph, where what is in its slots is in reach of who has it; and for what asks what it is."""
+    """Marks for autograph a placeholder whose slots count as reachable from whoever has it; and the class that it
+    stands for."""
 
     def __init__(self, one_of: Sequence[Any], at: Any) -> None:
         distinct = list({id(one): one for one in one_of}.values())
@@ -213,18 +215,18 @@ class Chosen:
 
 
 def chosen_from(x: Chosen) -> tuple[tuple[Any, ...], Any]:
-    """The objects, and the index of the one that `x` is."""
+    """The alternatives, and the index of the one that `x` is."""
     return x._ag_one_of, x._ag_at
 
 
 def use(x: Chosen, one: Callable[..., Any], *args: Any) -> Any:
-    """What `one(x, *args)` gives, on a branch for each of the objects."""
+    """The result of `one(x, *args)`, with one branch for each alternative."""
     one_of, at = chosen_from(x)
     return _used(at, one_of, one, *args)
 
 
 def unknown(x: Chosen, what: str, remedy: str = "") -> StagingError:
-    """The error for a use that needs to know which of the objects it is."""
+    """The error for a use that requires to know which of the objects it is."""
     one_of, _ = chosen_from(x)
     kind = type(x).__stands_for__
     name = "object" if kind is object else kind.__name__
@@ -247,8 +249,8 @@ def is_one(x: Chosen, other: Any) -> Any:
 
 
 def one_of_both(a: Any, b: Any) -> Chosen | None:
-    """What stands for a value that is either of two, if these are objects of the user's (or chosen from such) that were
-    there before: its index is not told yet."""
+    """The select for a value that is either of two, if these are objects of the user's (or selects among such) that
+    existed before; its index is not set yet."""
     objects = _objects(a, b)
     if not all(map(_can_be_chosen, objects)):
         return None
@@ -258,13 +260,13 @@ def one_of_both(a: Any, b: Any) -> Chosen | None:
 
 
 def _objects(*values: Any) -> list[Any]:
-    """What values can be, of which some are chosen from others."""
+    """The alternatives of values, some of which may be selects."""
     sides = [chosen_from(x)[0] if isinstance(x, Chosen) else (x,) for x in values]
     return list({id(x): x for side in sides for x in side}.values())
 
 
 def _place(x: Any, places: Mapping[int, int]) -> Any:
-    """The place of `x`, which may be chosen from some, among objects that have these by their ids."""
+    """The position of `x`, which may be a select, given the positions of objects by id."""
     if not isinstance(x, Chosen):
         return places[id(x)]
     one_of, at = chosen_from(x)
@@ -272,19 +274,19 @@ def _place(x: Any, places: Mapping[int, int]) -> Any:
 
 
 def _can_be_chosen(x: Any) -> bool:
-    """Whether state can be one of several of these: what is not copied for a body."""
+    """Whether state can be a select among such objects, because they are not copied for a body."""
     if isinstance(x, _FUNCTIONS):
         return True
     return fields_in(x) is not None and not is_container(x) and not hasattr(type(x), "__stands_for__")
 
 
 def _is_free(x: Any) -> bool:
-    """Whether it can have no tensor of a graph in it."""
+    """Whether it cannot contain a tensor of a graph."""
     return isinstance(x, BuiltinFunctionType) or (isinstance(x, FunctionType) and not x.__closure__)
 
 
 def either(pred: Any, a: Any, b: Any) -> Any:
-    """`a if pred else b` of objects or functions, or what stands for them; None for others."""
+    """`a if pred else b` for objects or functions, or selects among them; None for other values."""
     objects = _objects(a, b)
     if not all(map(_can_be_chosen, objects)):
         return None
@@ -295,14 +297,14 @@ def either(pred: Any, a: Any, b: Any) -> Any:
 
 
 def same_objects(a: Any, b: Any) -> bool:
-    """Whether what a value may be is the same for both."""
+    """Whether two values have the same alternatives."""
     if not isinstance(a, Chosen):
         return True
     return [*map(id, chosen_from(a)[0])] == [*map(id, chosen_from(b)[0])]
 
 
 def index_of(x: Any, among: Chosen) -> Any:
-    """The index of `x`, which may be chosen from some of them, among the objects that another may be."""
+    """The index of `x`, which may be a select, among the alternatives of another select."""
     return _place(x, {id(one): place for place, one in enumerate(chosen_from(among)[0])})
 
 
@@ -314,25 +316,25 @@ def has_attribute(x: Chosen, name: str) -> Any:
 
 
 def said(x: Chosen, test: Callable[[Any], Any]) -> Any:
-    """What a test says of the object, which says it of each: a value, or the one of some."""
+    """The result of a test that is applied to each alternative: a value, or a select."""
     one_of, at = chosen_from(x)
     return choose([test(one) for one in one_of], at)
 
 
 def _has(x: Any, name: str) -> bool:
-    """`hasattr`, which does not run code of properties."""
+    """`hasattr` without running code of properties."""
     if is_users_class(type(x)) and not hasattr(type(x), "__getattr__"):
         return name in (fields_in(x) or ()) or _found(type(x), name) is not _MISSING
     return hasattr(x, name)
 
 
 def _found(kind: type, name: str) -> Any:
-    """What a class has by that name, as it is."""
+    """The class attribute of that name, without descriptors."""
     return next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), _MISSING)
 
 
 def _is_plain(kind: type, name: str, method: str) -> bool:
-    """Whether the attribute is one of the object's own, which no code of its class gets or (`method`) sets."""
+    """Whether the attribute is the object's own, without code of its class that gets or (`method`) sets it."""
     found = _found(kind, name)
     return getattr(kind, method) is getattr(object, method) and not hasattr(kind, "__getattr__") and (
         found is _MISSING or isinstance(found, MemberDescriptorType) or not hasattr(type(found), "__get__"))
@@ -350,7 +352,7 @@ def _attribute(x: Chosen, name: str) -> Any:
         if isinstance(found, FunctionType) and not any(name in getattr(one, "__dict__", ()) for one in one_of):
             return MethodType(found, x)
     if not any(_has(one, name) for one in one_of):
-        return getattr(one_of[0], name)  # which raises
+        return getattr(one_of[0], name)  # raises the error
     if all(callable(getattr(type(one), name, None)) and name not in getattr(one, "__dict__", ()) for one in one_of):
         return Method(x, name)
     if all(_has(one, name) for one in one_of) and all(_is_plain(type(one), name, "__getattribute__")
@@ -375,7 +377,7 @@ def _set_attribute(x: Chosen, name: str, value: Any) -> None:
 
 
 class Method:
-    """A method of one of some objects, that is called for each of them on a branch."""
+    """A method of a select, which is called for each alternative in a branch."""
 
     __slots__ = ("_ag_name", "_ag_of")
 
@@ -388,7 +390,7 @@ class Method:
         return use(self._ag_of, call_method, self._ag_name, args, keywords)
 
 
-# What special methods do, by their names. Those of Python functions run once; of others, for each object.
+# Special methods by name. Those that are Python functions run once, others for each alternative.
 
 def _special(name: str) -> Callable[..., Any]:
     def special(self: Chosen, *args: Any, **keywords: Any) -> Any:
@@ -418,7 +420,7 @@ def _class_for(values: Sequence[Any]) -> type[Chosen]:
 
 @functools.cache
 def _made(kind: Any, is_callable: bool) -> type[Chosen]:
-    """The class for objects of one class, or (`object`) of several."""
+    """The class of selects among objects of one class, or (`object`) of several."""
     namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Chosen.__hash__}
     special = {name for name in _SPECIAL if _found(kind, name) is not _found(object, name)}
     special |= {"__call__"} if is_callable else set()
@@ -430,5 +432,5 @@ def _made(kind: Any, is_callable: bool) -> type[Chosen]:
     if hasattr(kind, "__tensor__"):
         namespace["__tensor__"] = lambda self: use(self, convert_to_tensor)
     if is_users_class(kind):
-        namespace["__class__"] = property(lambda self: kind)  # which `super()` asks for
+        namespace["__class__"] = property(lambda self: kind)  # `super()` uses it
     return type(kind.__name__, (Chosen,), namespace)

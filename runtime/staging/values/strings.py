@@ -1,4 +1,4 @@
-"""What Python does with text that only the graph knows, beside comparing it and putting it together."""
+"""Operations on text that only the graph knows, besides comparing and formatting."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ __all__ = ["any_text", "length_of_text", "place_of_text", "text_at"]
 
 
 def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
-    """The one of some texts at a place from 0 on that is in range, out of the bytes of all."""
+    """The text at a position, counted from 0 and in range, selected from the bytes of all texts."""
     parts = list(map(as_bytes, texts))
     whole: Any
     constants = [part.value.constant for part in parts]
@@ -39,18 +39,18 @@ def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
 
 
 def any_text(text: Text) -> Any:
-    """Whether there is some text, and not none: a bool, or a bool scalar tensor."""
+    """Whether a text is not empty: a bool, or a bool scalar tensor."""
     return not_equal(dim(as_bytes(text), 0), 0) if text.may_be_empty else True
 
 
 def length_of_text(text: Text) -> Any:
-    """How many characters the text has, of one to four bytes each."""
+    """The number of characters of the text, each of one to four bytes."""
     begins = not_equal(bitwise_and(as_bytes(text), 0xC0), 0x80)
     return weak_int(reduce_sum(cast(begins, int32)))
 
 
 def place_of_text(texts: Sequence[str], text: Text) -> Any:
-    """The place of the first of these texts, of which Python knows all, that equals `text`; their number if none
+    """The position of the first of these texts, all known at trace time, that equals `text`; their number if none
     does."""
     rows = [item.encode(errors="surrogatepass") for item in texts]
     width = max(map(len, rows))

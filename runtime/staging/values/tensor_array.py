@@ -1,4 +1,4 @@
-"""`TensorArray`: an array of tensors that is written and read by index, in loops above all."""
+"""`TensorArray`: an array of tensors that is written and read by index, mostly in loops."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ class TensorArray(Staged):
         new.dynamic_size, new.infer_shape = self.dynamic_size, self.infer_shape
         return new
 
-    # What staging and the executors see.
+    # For staging and the executors.
 
     def __leaves__(self) -> list[ListValue]:
         return [self._list]
@@ -78,7 +78,7 @@ class TensorArray(Staged):
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of an element."""
+        """The known part of the shape of an element."""
         type = self._list.type
         if self._shape.rank is None and type.known and self.infer_shape:
             return TensorShape(type.element.shape)
@@ -98,7 +98,7 @@ class TensorArray(Staged):
         """Does nothing: a TensorArray that is not used is dropped."""
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """With `value` at `index`, which is not negative."""
+        """A TensorArray with `value` at `index`, which is not negative."""
         x = self._checked(convert_to_tensor(value, self.dtype))
         return self._with(list_set(self._list, index, x, strict=True, grow=self.dynamic_size))
 
@@ -123,19 +123,19 @@ class TensorArray(Staged):
         return result
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """With the rows of `value` at `indices`, a vector."""
+        """A TensorArray with the rows of `value` at `indices`, a vector."""
         x = convert_to_tensor(value, self.dtype)
         self._check_rows(x)
         return self._with(list_scatter(self._list, indices, x, grow=self.dynamic_size))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """With the rows of `value` for all elements; without `dynamic_size`, there are as many of them."""
+        """A TensorArray of the rows of `value`; without `dynamic_size`, its size must be their number."""
         x = convert_to_tensor(value, self.dtype)
         self._check_rows(x)
         return self._with(list_from_tensor(x, *self._fixed_size()))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """With `value` cut along its rows into elements of the lengths `lengths`, a vector."""
+        """A TensorArray of `value` cut along its rows into elements of the lengths `lengths`, a vector."""
         return self._with(list_split(convert_to_tensor(value, self.dtype), lengths))
 
     def __iter__(self) -> Iterator[Tensor]:

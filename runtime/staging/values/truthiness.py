@@ -1,4 +1,4 @@
-"""Whether a value counts as true, for Python or for the graph."""
+"""The truth of values, in Python or in the graph."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ __all__ = ["maybe_truth", "truth"]
 
 
 def truth(value: Any) -> Any:
-    """Whether Python would count `value` as true: a bool, or a bool scalar tensor.
+    """Whether Python would treat `value` as true: a bool, or a bool scalar tensor.
 
     ShapeError for a tensor that has not exactly one element.
     """
@@ -47,7 +47,7 @@ def truth(value: Any) -> Any:
 
 
 def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
-    """Whether a variable counts as true, where `truth` says it of what is not None."""
+    """Whether a variable is true, where `truth` decides for values that are not None."""
     value.presence.check_bound()
     present, held = value.presence.present, truth(value.content)
     return held if present is None else present if held is True else bitwise_and(present, held)
