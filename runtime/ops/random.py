@@ -163,8 +163,7 @@ RANDOM: Final = Op("random", _random_kernel, _random_rule, effect=True, samples=
 
 
 def _random_int_kernel(low: Any, high: Any, *shape: Any, dims: Dims, source: Source) -> Any:
-    if low >= high:
-        raise InvalidArgumentError(f"random.uniform takes a minval less than maxval, not {low} and {high}")
+    _check_bounds("random.uniform", low, high)
     wanted = _wanted("random.uniform", shape, dims, dtype_of(low))
     with source.lock:
         return source.generator.integers(low, high, wanted, low.dtype)
@@ -172,10 +171,19 @@ def _random_int_kernel(low: Any, high: Any, *shape: Any, dims: Dims, source: Sou
 
 def _random_int_rule(low: TensorType, high: TensorType, *shape: TensorType, dims: Dims, source: Source
                      ) -> TensorType:
-    check_dtype("random.uniform of ints", low.dtype, INTS)
+    return _int_type("random.uniform", low, high, dims, shape)
+
+
+def _check_bounds(op: str, low: Any, high: Any) -> None:
+    if low >= high:
+        raise InvalidArgumentError(f"{op} takes a minval less than maxval, not {low} and {high}")
+
+
+def _int_type(op: str, low: TensorType, high: TensorType, dims: Dims, shape: Sequence[TensorType]) -> TensorType:
+    check_dtype(f"{op} of ints", low.dtype, INTS)
     if low.ndim or high.ndim or low.dtype is not high.dtype:
-        raise DTypeError(f"random.uniform takes scalar bounds of one dtype, not {low} and {high}")
-    _check("random.uniform", dims, shape)
+        raise DTypeError(f"{op} takes scalar bounds of one dtype, not {low} and {high}")
+    _check(op, dims, shape)
     return TensorType(low.dtype, dims)
 
 
@@ -193,17 +201,24 @@ RANDOM_INT: Final = Op("random_int", _random_int_kernel, _random_int_rule, effec
 
 def _stateless_kernel(seed: Any, *shape: Any, dims: Dims, dtype: DType, distribution: str) -> Any:
     wanted = _wanted(f"random.stateless_{distribution}", shape, dims, dtype)
-    generator = np.random.default_rng([int(s) & 0xFFFFFFFFFFFFFFFF for s in seed])
-    return _draw(generator, distribution, wanted, dtype)
+    return _draw(_seeded(seed), distribution, wanted, dtype)
+
+
+def _seeded(seed: Any) -> np.random.Generator:
+    return np.random.default_rng([int(s) & 0xFFFFFFFFFFFFFFFF for s in seed])
 
 
 def _stateless_rule(seed: TensorType, *shape: TensorType, dims: Dims, dtype: DType, distribution: str
                     ) -> TensorType:
     check_dtype(f"random.stateless_{distribution}", dtype, FLOATS)
-    if not seed.dtype.is_integer or seed.ndim != 1:
-        raise ShapeError(f"random.stateless_{distribution} takes a seed of two ints, not {seed}")
+    _check_seed(f"random.stateless_{distribution}", seed)
     _check(f"random.stateless_{distribution}", dims, shape)
     return TensorType(dtype, dims)
+
+
+def _check_seed(op: str, seed: TensorType) -> None:
+    if not seed.dtype.is_integer or seed.ndim != 1:
+        raise ShapeError(f"{op} takes a seed of two ints, not {seed}")
 
 
 def _stateless_samples(rng: np.random.Generator) -> Iterable[Sample]:
@@ -215,6 +230,29 @@ def _stateless_samples(rng: np.random.Generator) -> Iterable[Sample]:
 STATELESS: Final = Op("stateless_random", _stateless_kernel, _stateless_rule, samples=_stateless_samples,
                       errors=(ShapeError,),
                       doc="Random floats that depend on the seed alone.")
+
+
+def _stateless_int_kernel(low: Any, high: Any, seed: Any, *shape: Any, dims: Dims) -> Any:
+    _check_bounds("random.stateless_uniform", low, high)
+    wanted = _wanted("random.stateless_uniform", shape, dims, dtype_of(low))
+    return _seeded(seed).integers(low, high, wanted, low.dtype)
+
+
+def _stateless_int_rule(low: TensorType, high: TensorType, seed: TensorType, *shape: TensorType, dims: Dims
+                        ) -> TensorType:
+    type = _int_type("random.stateless_uniform", low, high, dims, shape)
+    _check_seed("random.stateless_uniform", seed)
+    return type
+
+
+def _stateless_int_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    for dtype in INTS:
+        yield (dtype.as_numpy_dtype(1), dtype.as_numpy_dtype(9), np.array([1, -2], np.int32)), {"dims": (2, 3)}
+
+
+STATELESS_INT: Final = Op("stateless_random_int", _stateless_int_kernel, _stateless_int_rule, agree=slice(0, 2),
+                          samples=_stateless_int_samples, errors=(InvalidArgumentError, ShapeError),
+                          doc="Random ints from low to below high that depend on the seed alone.")
 
 
 # Distributions.
@@ -262,12 +300,16 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
     want = as_dtype(dtype)
     if not want.is_integer:
         return _between(_floats(source, shape, want), minval, 1 if maxval is None else maxval)
-    if maxval is None:
-        raise ValueError("Must specify maxval for integer dtype: random.uniform has no default there")
+    low, high = _bounds("random.uniform", minval, maxval, want)
     dims, operand = shape_argument("random.uniform", shape)
     operands = () if operand is None else (operand,)
-    low, high = (convert_to_tensor(v, want) for v in (minval, maxval))
     return apply_one(RANDOM_INT, low, high, *operands, dims=dims, source=source)
+
+
+def _bounds(op: str, minval: Any, maxval: Any, dtype: DType) -> list[Any]:
+    if maxval is None:
+        raise ValueError(f"Must specify maxval for integer dtype: {op} has no default there")
+    return [convert_to_tensor(value, dtype) for value in (minval, maxval)]
 
 
 def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32, seed: Any = None,
@@ -295,10 +337,20 @@ def _truncated(draw: Floats) -> Tensor:
     return math.multiply(math.erfinv(math.multiply(_between(draw, -1, 1), edge)), python_math.sqrt(2))
 
 
-def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = t.float32,
+def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                       name: str | None = None) -> Tensor:
-    """Uniform floats that depend only on `seed`, two ints (`tf.random.stateless_uniform`)."""
-    return named(_between(_stateless(seed, shape, dtype), minval, maxval), name)
+    """Uniform from `minval` to below `maxval`, which depend on `seed`, two ints, alone: floats (by default below 1), or
+    ints (`tf.random.stateless_uniform`).
+
+    ValueError for ints without `maxval`; InvalidArgumentError if that is not greater than `minval`.
+    """
+    want = as_dtype(dtype)
+    if not want.is_integer:
+        return named(_between(_stateless(seed, shape, want), minval, 1 if maxval is None else maxval), name)
+    low, high = _bounds("random.stateless_uniform", minval, maxval, want)
+    dims, operand = shape_argument("random.stateless_uniform", shape)
+    operands = () if operand is None else (operand,)
+    return named(apply_one(STATELESS_INT, low, high, convert_to_tensor(seed), *operands, dims=dims), name)
 
 
 def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,

@@ -209,6 +209,8 @@ SHAPES: list[Case] = [
     ("range empty", lambda n: rt.range(n, 0), lambda n: i32([]), (i32(3),)),
     ("range floats", lambda n: rt.range(0, n, 0.5), lambda n: np.arange(0, n, 0.5, np.float32), (f32(2),)),
     ("linspace", lambda x: rt.linspace(x, 2.0, 5), lambda x: np.linspace(x, 2.0, 5, dtype=np.float32), (f32(-1),)),
+    ("linspace of float64", lambda x: rt.linspace(x, 4.0, 5) + rt.linspace(0, x, 5),
+     lambda x: np.linspace(x, 4.0, 5) + np.linspace(0, x, 5), (np.array(-1.0),)),
     ("linspace vectors", lambda x: rt.linspace(x, x + 1, 3, axis=-1),
      lambda x: f32(np.linspace(x, x + 1, 3, axis=-1)), (V,)),
     ("linspace of one", lambda x: rt.linspace(x, 9.0, 1), lambda x: f32([x]), (S,)),

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pytest
 
 import runtime as rt
 from runtime.backends.numpy import run
@@ -60,6 +61,17 @@ def test_stateless_numbers_depend_on_the_seed_alone() -> None:
     a, b, c = (rt.random.stateless_normal([4], seed).numpy() for seed in ([1, 2], [1, 2], [1, 3]))
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
+
+
+def test_stateless_ints() -> None:
+    a = rt.random.stateless_uniform([1000], [1, 2], -3, 4, rt.int32).numpy()
+    assert a.dtype == np.int32
+    assert set(a.tolist()) == set(range(-3, 4))
+    np.testing.assert_array_equal(a, rt.random.stateless_uniform([1000], [1, 2], -3, 4, rt.int32))
+    with pytest.raises(ValueError, match="Must specify maxval for integer dtype"):
+        rt.random.stateless_uniform([3], [1, 2], dtype=rt.int32)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="a minval less than maxval, not 4 and 4"):
+        rt.random.stateless_uniform([3], [1, 2], 4, 4, rt.int64)
 
 
 def test_a_generator_has_a_state_of_its_own() -> None:

@@ -72,6 +72,7 @@ def test_stateless(seed_dtype: t.DType) -> None:
     def fn(seed: Any) -> Any:
         return [f([50], seed, dtype=dtype) for dtype in FLOATS
                 for f in (rt.random.stateless_normal, rt.random.stateless_uniform)] + [
+            rt.random.stateless_uniform([50], seed, -3, 10**9, dtype) for dtype in (t.int32, t.int64)] + [
             rt.random.stateless_normal([], seed), rt.random.stateless_normal([MANY // 8], seed, dtype=t.float64)]
 
     low, high = seed_dtype.limits

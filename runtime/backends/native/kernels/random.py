@@ -436,10 +436,7 @@ def random(w: Lowering, node: Node, *shape: Value) -> Value:
 @lowers("random_int")
 def random_int(w: Lowering, node: Node, low: Value, high: Value, *shape: Value) -> Value:
     _need_known()
-    b = w.b
-    first, end = w.element(low), w.element(high)
-    relation = "uge" if result_type(node).dtype.is_unsigned else "sge"
-    w.fail_if(b.icmp(relation, first, end), node, [low, high, *shape])
+    first, end = _bounds(w, node, low, high, [low, high, *shape])
     words = _stream(w, node.params["source"])
     return _filled(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end),
                    words)
@@ -455,3 +452,19 @@ def stateless_random(w: Lowering, node: Node, seed: Value, *shape: Value) -> Val
         w, node.params["distribution"], ty, _own_stream(w, seed), out, count))
 
 
+@lowers("stateless_random_int")
+def stateless_random_int(w: Lowering, node: Node, low: Value, high: Value, seed: Value, *shape: Value) -> Value:
+    _need_known()
+    assert isinstance(seed, Array)
+    values = [low, high, seed, *shape]
+    first, end = _bounds(w, node, low, high, values)
+    return _filled(w, node, shape, values, lambda out, count: _integers(
+        w, _own_stream(w, seed), out, count, first, end))
+
+
+def _bounds(w: Lowering, node: Node, low: Value, high: Value, values: list[Value]) -> tuple[Val, Val]:
+    """The least number to draw and the end of them; what has none is an error."""
+    first, end = w.element(low), w.element(high)
+    relation = "uge" if result_type(node).dtype.is_unsigned else "sge"
+    w.fail_if(w.b.icmp(relation, first, end), node, values)
+    return first, end
