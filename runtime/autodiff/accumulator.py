@@ -1,4 +1,5 @@
-"""`ForwardAccumulator`: tangents of what is computed, as it is computed (`tf.autodiff.ForwardAccumulator`)."""
+"""`ForwardAccumulator`: forward mode, computing tangents together with the values
+(`tf.autodiff.ForwardAccumulator`)."""
 from __future__ import annotations
 
 import threading
@@ -38,7 +39,7 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         pytree.assert_same_structure(primals, tangents, check_types=False)
-        self._eager: dict[int, tuple[Any, Any]] = {}  # by id: what has a tangent, and that
+        self._eager: dict[int, tuple[Any, Any]] = {}  # by id: what has a tangent, and the tangent
         self._staged = Tangents()
         self._done: dict[Graph, Node | None] = {}
         self._outer: dict[int, Any] = {}  # tangents of eager tensors that graphs capture
@@ -98,7 +99,7 @@ class ForwardAccumulator:
             open_traces[~id(self)] = None
             self._active = True
 
-    # What is computed eagerly.
+    # Eager computations.
 
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
@@ -137,10 +138,10 @@ class ForwardAccumulator:
         found = self._eager.get(id(x))
         return None if found is None else found[1]
 
-    # What is traced.
+    # Traced computations.
 
     def _advance(self) -> None:
-        """Push tangents through what was traced since."""
+        """Compute tangents of what was traced since the last time."""
         for graph in chain_of(current_graph()):
             for outer, inner in list(graph.captures):
                 found = self._staged.get(outer) if graph.parent is not None else self._tangent(outer)
@@ -154,8 +155,8 @@ class ForwardAccumulator:
     def jvp(
         self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
     ) -> Any:
-        """The tangents of a tensor, or of a structure of tensors: None, or zeros if `unconnected_gradients` says so,
-        for what does not depend on the primals."""
+        """The tangents of a tensor, or of a structure of tensors. For values that do not depend on the primals, None,
+        or zeros if `unconnected_gradients` says so."""
         zero = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
         if self._active:
             self._advance()
@@ -168,7 +169,7 @@ class ForwardAccumulator:
 
 
 def _fitting(x: Any, tangent: Any) -> Any:
-    """The tangent as a tensor, which fits `x`."""
+    """The tangent as a tensor; raises an error if it does not fit `x`."""
     try:
         found = convert_to_tensor(tangent, dtype=x.dtype)
         if not differentiable(x.type):

@@ -1,4 +1,4 @@
-"""Which values of graphs depend, in a way that has a derivative, on those that are asked for."""
+"""Activity analysis: which values of graphs depend differentiably on the given ones."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ def differentiable(type: Type) -> bool:
 
 
 def state_of(loop: Node, graph: Graph) -> list[Value]:
-    """The inputs of a loop's body or test that hold its state."""
+    """The inputs of a loop's body or test that are its state."""
     return graph.inputs[len(graph.inputs) - len(loop.outputs):]
 
 
@@ -29,7 +29,7 @@ def variables_read(graph: Graph) -> dict[int, Any]:
 
 
 class Activity:
-    """What depends on certain values and variables (given by id), also in sub-graphs."""
+    """The values, also of sub-graphs, that depend on certain values and variables (given by id)."""
 
     def __init__(self, values: Iterable[Value] = (), variables: Iterable[int] = ()) -> None:
         self.values = {value for value in values if differentiable(value.type)}
@@ -39,20 +39,20 @@ class Activity:
         return value in self.values
 
     def add(self, value: Value) -> bool:
-        """Note that a value depends on them. Gives whether that is news."""
+        """Mark a value as dependent. Returns whether it was not marked before."""
         if value in self.values or not differentiable(value.type):
             return False
         self.values.add(value)
         return True
 
     def enter(self, graph: Graph) -> None:
-        """Note which captures of a graph depend on them."""
+        """Mark the captures of a graph that depend on them."""
         for outer, inner in graph.captures:
             if isinstance(outer, Value) and outer in self.values:
                 self.add(inner)
 
     def visit(self, nodes: Iterable[Node]) -> bool:
-        """Note what nodes, in order, make of them. Gives whether there was news."""
+        """Mark the dependent results of nodes, in order. Returns whether any was not marked before."""
         return any([self._node(node) for node in nodes])
 
     def _node(self, node: Node) -> bool:
@@ -68,7 +68,7 @@ class Activity:
         return any([self.add(value) for value in node.outputs])
 
     def _alike(self, node: Node) -> bool:
-        """Results of one of the sub-graphs, which have no inputs, or such as `keep` gives them."""
+        """Mark the results of sub-graphs without inputs, or whose inputs come from `keep`."""
         news = False
         for graph in node.subgraphs.values():
             self._kept(node, graph)
@@ -116,7 +116,7 @@ _CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_grad
 
 
 def useful_state(loop: Node, activity: Activity, given: Iterable[int]) -> list[int]:
-    """The states of a loop whose cotangents are wanted for those of the states `given`: they depend on these."""
+    """The states of a loop whose cotangents are needed for those of the states `given`, which depend on these."""
     body: Graph = loop.params["body"]
     state = state_of(loop, body)
     found = {k for k in given if state[k] in activity or body.outputs[k] in activity}
@@ -129,7 +129,7 @@ def useful_state(loop: Node, activity: Activity, given: Iterable[int]) -> list[i
 
 
 def _useful(nodes: Sequence[Node], outputs: Iterable[Value], activity: Activity) -> set[Value]:
-    """What the values `outputs` depend on."""
+    """The values on which `outputs` depend."""
     useful = {value for value in outputs if value in activity}
     for node in reversed(nodes):
         results = [k for k, value in enumerate(node.outputs) if value in useful]
@@ -150,6 +150,6 @@ def _useful(nodes: Sequence[Node], outputs: Iterable[Value], activity: Activity)
 
 
 def _useful_outside(graph: Graph, outputs: Iterable[Value], activity: Activity, useful: set[Value]) -> None:
-    """Add what outputs of a sub-graph depend on of the graph around it."""
+    """Add the values of the enclosing graph on which outputs of a sub-graph depend."""
     inside = _useful(graph.nodes, outputs, activity)
     useful.update(outer for outer, inner in graph.captures if inner in inside)

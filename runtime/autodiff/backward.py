@@ -1,7 +1,7 @@
-"""Reverse mode: from cotangents of what nodes make, those of what they use.
+"""Reverse mode: from the cotangents of the results of nodes to those of their operands.
 
-`sweep` walks nodes backwards and applies their rules in the graph that is open, which the nodes' graph encloses. So a
-rule that touches a value of the forward pass captures it, and what is captured is what the forward pass has to save.
+`sweep` visits nodes in reverse order and applies their rules in the current graph, which is nested in the nodes' graph.
+So a rule that uses a value of the forward pass captures it, and the captures are what the forward pass has to save.
 """
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["CONTROL", "NoGradientError", "handles", "pulled", "sweep"]
 
 
 class NoGradientError(UnimplementedError, LookupError):
-    """An op on the way from a target to a source has no derivative. TF2 raises a LookupError."""
+    """An op on the path from a target to a source has no derivative. TF2 raises a LookupError."""
 
 
 Handler = Callable[[Node, Sequence[Any], Cotangents, Activity], None]
 CONTROL: Final[dict[str, Handler]] = {}
-"""What adds the cotangents for nodes with sub-graphs, by the name of the op."""
+"""Handlers for nodes with sub-graphs, by the name of the op."""
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
-    """Register what pulls cotangents back through control flow."""
+    """Register a handler of the reverse mode for control flow."""
     def register(handler: Handler) -> Handler:
         CONTROL.update(dict.fromkeys(names, handler))
         return handler
@@ -38,8 +38,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 
 
 def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Container[Value] = ()) -> None:
-    """Add the cotangents of what `nodes` use to `cts`, which has those of what they make; of these only those of `keep`
-    stay there."""
+    """Add the cotangents of what `nodes` use to `cts`, which has those of their results; of these only those of `keep`
+    remain there."""
     for node in reversed(nodes):
         given = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
         if all(ct is None for ct in given):
@@ -70,7 +70,7 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
 
 
 def pulled(node: Applied, given: Sequence[Any], position: Place | None) -> Sequence[Any]:
-    """What the op's rule gives for the cotangents of its results. NoGradientError if there is no rule."""
+    """The result of the op's rule for the cotangents of its results. NoGradientError if there is no rule."""
     rule = VJP.get(node.name)
     if rule is None:
         if node.name in CONSTANT:
@@ -109,7 +109,7 @@ def _refine(cts: Cotangents, value: Value) -> None:
 
 
 def _place(graph: Graph, start: int, node: Node) -> None:
-    """Let the nodes that a rule made be at the line of the node that it is for."""
+    """Give the nodes that a rule added the position of the node that it is for."""
     if node.position is not None:
         for made in graph.nodes[start:]:
             made.position = node.position

@@ -1,6 +1,7 @@
-"""Reverse mode through `cond` and `try_`: a cond on what was taken, whose branches pull back through that.
+"""Reverse mode through `cond` and `try_`: a cond on the path that was taken, whose branches compute its cotangents.
 
-The node also returns what its sub-graphs save, which is undefined where another was taken; and of `try_` which one was.
+The forward node also returns what its sub-graphs save, which is undefined for the others than the one taken; a `try_`
+also returns which one that was.
 """
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ __all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack"
 
 Tensor = GraphTensor | GraphList
 STACKS: Final[dict[int, object]] = {}
-"""By the ids of values, as long as these live: the lists to which loops append what they save, where they come out of a
-loop or a cond."""
+"""By the ids of values, for their lifetime: the lists to which loops append what they save, where they are results of a
+loop or cond."""
 
 
 def note_stack(value: Value) -> None:
@@ -35,7 +36,8 @@ def note_stack(value: Value) -> None:
 
 
 class Targets:
-    """What sub-graphs of a node use from outside and a backward pass wants: values that are captured, and variables.
+    """The values that sub-graphs of a node use from outside and for which a backward pass computes cotangents: captured
+    values, and variables.
 
     The keys are those of `Cotangents`; `types` and `primal` are for them.
     """
@@ -53,12 +55,12 @@ class Targets:
                     self.variables[key] = variable
 
     def primal(self, key: Any) -> Any:
-        """The value, in the graph that is open, or the variable."""
+        """The value, in the current graph, or the variable."""
         return self.variables[key] if key in self.variables else wrap(key)
 
 
 def inner_keys(graph: Graph, key: Any) -> list[Any]:
-    """What a target is in a sub-graph: what captures it, which is nothing or, rarely, several."""
+    """The captures of a target in a sub-graph: none, one, or, rarely, several."""
     return [key] if isinstance(key, int) else [inner for outer, inner in graph.captures if outer is key]
 
 
@@ -71,20 +73,20 @@ def gathered(cts: Cotangents, graph: Graph, key: Any) -> Any:
 
 
 def undefined(graph: Graph, type: Type) -> Value:
-    """A value of a graph that nobody looks at."""
+    """A value of a graph that is never used."""
     return graph.add_node(UNDEFINED, (), {"type": type}, type).outputs[0]
 
 
 def attach(back: Graph, captured: dict[Value, Any]) -> None:
-    """Move a backward graph from the graph that it was traced in to the one that is open. `captured` has values of that
-    for what it captures."""
+    """Move a backward graph from the graph in which it was traced to the current one. `captured` maps its captures to
+    values of the latter."""
     here = current_graph()
     assert here is not None
     back.parent = here
     pairs = [(capture(here, x), inner) for inner, x in captured.items()]
     back.captures = []
     for outer, inner in pairs:
-        if outer.constant is not None and outer.constant.ndim == 0:  # a constant is in no need of a way in
+        if outer.constant is not None and outer.constant.ndim == 0:  # a constant needs no capture
             node = Node(back, outer.node.op, (), outer.node.params, inner.type)  # type: ignore[union-attr]
             node.outputs = (inner,)
             inner.node = node
@@ -95,7 +97,7 @@ def attach(back: Graph, captured: dict[Value, Any]) -> None:
 
 
 class _Branch:
-    """One branch, pulled back."""
+    """The reverse mode of one branch."""
 
     def __init__(
         self, graph: Graph, given: dict[int, Any], targets: Targets, starts: dict[Any, Any],
@@ -103,7 +105,7 @@ class _Branch:
     ) -> None:
         self.graph = graph
         self.back = Graph("back", graph)
-        self.outside: dict[Value, Any] = {}  # placeholders for what comes from the graph around
+        self.outside: dict[Value, Any] = {}  # placeholders for values of the enclosing graph
         self.results: dict[Any, Any] = {}
         cts = Cotangents()
         with tracing(self.back):
@@ -152,8 +154,8 @@ def _cond(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity)
 
 @handles("try_")
 def _try(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    """The path that was taken is pulled back: the body, or a handler. NoGradientError if that of a handler leads on to
-    what the body computed before it raised."""
+    """Reverse mode along the path that was taken: the body, or a handler. NoGradientError if that of a handler leads to
+    values that the body computed before it raised."""
     graphs = list(node.subgraphs.values())
     for handler in graphs[1:]:
         if any(value in activity for value in handler.inputs):
@@ -182,7 +184,7 @@ def _pull(node: Node, graphs: Sequence[Graph], given: Sequence[Any], cts: Cotang
 def _chosen(
     node: Node, branches: Sequence[_Branch], k: int, path: Any, finish: Callable[[_Branch], None]
 ) -> tuple[Any, ...]:
-    """The results of the branch that was taken, of those from number `k` on."""
+    """The results of the branch that was taken, from number `k` on."""
     here = current_graph()
     finish(branches[k])
     if k + 2 == len(branches):
@@ -198,7 +200,7 @@ def _chosen(
 
 
 def _path(node: Node, graphs: Sequence[Graph]) -> Value:
-    """The result of a `try_` that tells which of its sub-graphs has come to its end, which is added."""
+    """The additional result of a `try_` that tells which of its sub-graphs has ended."""
     for k, graph in enumerate(graphs):
         with tracing(graph):
             graph.outputs.append(capture(graph, np.int32(k)))
@@ -206,7 +208,7 @@ def _path(node: Node, graphs: Sequence[Graph]) -> Value:
 
 
 def _added(node: Node, type: Type) -> Value:
-    """One more result of a node."""
+    """An additional result of a node."""
     made = Value(next(iter(node.subgraphs.values())).parent, type, node)  # type: ignore[arg-type]
     node.outputs = (*node.outputs, made)
     return made

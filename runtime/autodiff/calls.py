@@ -1,4 +1,4 @@
-"""Calls of graphs that are recorded: forward and backward are each one call of a graph of its own."""
+"""Recorded calls of graphs: forward and backward are one call each, of a graph of its own."""
 from __future__ import annotations
 
 import threading
@@ -24,7 +24,7 @@ from runtime.optimize import rewrite
 __all__ = ["GraphCall", "call_of", "called"]
 
 class GraphCall:
-    """A graph that is called as one, and its derivatives, each of which is made when it is first asked for."""
+    """A graph that is called as one op, and its derivatives, each of which is made on first use."""
 
     def __init__(self, graph: Graph, executor: str | None, fast_math: bool) -> None:
         self.graph, self.executor, self.fast_math = graph, executor, fast_math
@@ -37,7 +37,7 @@ class GraphCall:
         self._recorded: dict[tuple[bool, ...], _Recorded | NoGradientError] = {}
 
     def __call__(self, leaves: Sequence[Any]) -> list[Any]:
-        """The results, which nobody records."""
+        """The results, without recording."""
         with self._lock:
             if self._run is None:
                 graph = rewrite(self.graph, fast_math=self.fast_math)
@@ -45,11 +45,12 @@ class GraphCall:
         return _boxed(self._run(*map(_unboxed, leaves)), self.types)
 
     def sources(self, leaves: Sequence[Any]) -> list[Any]:
-        """What a call uses: tensors and lists, and variables."""
+        """The tensors, lists and variables that a call uses."""
         return [*leaves, *self.captures, *self.variables]
 
     def record(self, leaves: Sequence[Any], wanted: tuple[bool, ...], order: int = 1) -> Entry:
-        """Call it so that it can be pulled back to those of its sources that are `wanted`, up to `order` times."""
+        """Call it such that cotangents of the sources that are `wanted` can be computed, for derivatives up to
+        `order`."""
         with self._lock:
             recorded = self._recorded.get(wanted)
             if recorded is None:
@@ -59,7 +60,8 @@ class GraphCall:
         return recorded.call(leaves, order)
 
     def tangent(self, wanted: tuple[bool, ...]) -> tuple[GraphCall, list[int | None]]:
-        """The call with tangents of those of its sources that are `wanted`, as more inputs, and of its results."""
+        """The call with tangents of the sources that are `wanted` as additional inputs, and of its results as
+        additional results."""
         with self._lock:
             found = self._tangents.get(wanted)
             if found is None:
@@ -84,7 +86,7 @@ class GraphCall:
 
 
 class _Recorded:
-    """A call with what its backward pass needs, which is part of the results of `forward`."""
+    """A call with what its backward pass needs, which are results of `forward`."""
 
     def __init__(
         self, call: GraphCall, derivative: Derivative, wanted: tuple[bool, ...], outputs: Sequence[int]
@@ -95,7 +97,7 @@ class _Recorded:
         self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
 
     def call(self, leaves: Sequence[Any], order: int) -> Entry:
-        """Derivatives of higher order go through what is saved: then `forward`, too, is a call that is recorded."""
+        """Derivatives of higher order depend on what is saved: then the call of `forward` is recorded, too."""
         forward = self.forward
         deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
         outputs = called(forward, leaves) if deeper is None else deeper.outputs
@@ -133,11 +135,11 @@ def _boxed(arrays: Sequence[Any], types: Sequence[Any]) -> list[Any]:
 
 
 _calls: Final[dict[int, tuple[GraphCall, object]]] = {}
-"""By the id of a traced function, as long as that lives."""
+"""By the id of a traced function, for its lifetime."""
 
 
 def call_of(function: Any) -> GraphCall:
-    """The graph of a traced function as what can be recorded."""
+    """The graph of a traced function as a recordable call."""
     found = _calls.get(id(function))
     if found is None:
         call = GraphCall(prepared(function.graph), function.executor, function.fast_math)
@@ -146,7 +148,7 @@ def call_of(function: Any) -> GraphCall:
 
 
 def called(call: GraphCall, leaves: Sequence[Any]) -> list[Any]:
-    """The results of a call, traced into the graph that is open, or at once; those who record are told of it."""
+    """The results of a call, traced into the current graph or computed at once; recorders are notified."""
     graph = current_graph()
     if graph is not None:
         return inline(call.graph, graph, leaves)

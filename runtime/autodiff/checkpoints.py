@@ -1,7 +1,7 @@
-"""Loops that save the state of every so many iterations, and run the others again when they are pulled back.
+"""Loops that save the state of every k-th iteration, and recompute the others in the backward pass.
 
-A loop becomes two: the outer one goes from segment to segment, and the inner one, which is marked `again`, through a
-segment. To pull back through that, a copy of it runs in the backward pass first, and saves what it needs there.
+A loop becomes two nested ones: the outer one goes from segment to segment, and the inner one, which is marked `again`,
+through a segment. The backward pass first runs a copy of the inner loop, which saves what is needed of the segment.
 """
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["copied_here", "segmented"]
 
 
 def segmented(loop: Node, activity: Activity) -> None:
-    """Make a loop with the param `checkpoint` two, in place. One over a stream, or of a limited number of iterations,
-    stays as it is."""
+    """Split a loop with the param `checkpoint` into two, in place. A loop over a stream, or with a limited number of
+    iterations, is not changed."""
     every = loop.params.pop("checkpoint")
     if loop.params.get("stream") is not None or loop.params.get("limited"):
         return
@@ -69,21 +69,21 @@ def segmented(loop: Node, activity: Activity) -> None:
 
 
 def _size(every: int | str, length: Any) -> Any:
-    """How many iterations a segment has."""
+    """The number of iterations of a segment."""
     if every != "sqrt":
         return np.int64(every)
     return maximum(cast(ceil(sqrt(cast(length, float64))), int64), np.int64(1))
 
 
 def _move(graph: Graph, outer: Graph) -> None:
-    """Let a sub-graph be one of `outer`, which is between it and its parent."""
+    """Make a sub-graph one of `outer`, which lies between it and its parent."""
     graph.parent = outer
     graph.captures = [(outer.capture(value, value.type), inner) for value, inner in graph.captures]
     graph._captured = {id(value): (value, inner) for value, inner in graph.captures}
 
 
 def _count_from(body: Graph, first: Any) -> None:
-    """Let the index of a loop's body, which counts from 0 now, be what it was."""
+    """Add the offset to the index of a loop's body, which counts from 0 now."""
     old = body.inputs[0]
     new = Value(body, TensorType(int64), hint=old.hint)
     body.inputs[0] = new
@@ -98,8 +98,8 @@ def _count_from(body: Graph, first: Any) -> None:
 def copied_here(
     loop: Node, cts: Cotangents, activity: Activity
 ) -> tuple[Node, Cotangents, Activity, dict[Value, Value]]:
-    """A copy of a loop in the graph that is open, with the cotangents so far of what it uses and what is active in it;
-    and the values of this graph for those that the loop uses."""
+    """A copy of a loop in the current graph, with the cotangents so far of what it uses, and its activity; and the
+    values of this graph for those that the loop uses."""
     here = current_graph()
     assert here is not None
     places = {value: capture(here, wrap(value)) for value in loop.inputs}

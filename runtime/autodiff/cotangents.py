@@ -1,4 +1,4 @@
-"""The cotangents that a backward pass has so far, by value, variable or eager tensor."""
+"""The accumulated cotangents of a backward pass, by value, variable or eager tensor."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["Cotangents", "fit", "zero_for"]
 
 
 def zero_for(x: Any) -> Any:
-    """The zero cotangent of a tensor or list, of which it reads the shape alone."""
+    """The zero cotangent of a tensor or list; it uses only the shape."""
     if isinstance(x, (EagerList, GraphList)):
         return zero_list(x)
     known = x.type.shape
@@ -24,7 +24,7 @@ def zero_for(x: Any) -> Any:
 
 
 def fit(x: Any, type: Type) -> Any:
-    """A cotangent, of which is known at least what is known of the primal's type."""
+    """A cotangent with at least the static type information of the primal."""
     if isinstance(type, TensorType) and isinstance(x, GraphTensor) and not type.accepts(x.type):
         x.set_shape(type.shape)
     if isinstance(type, ListType) and not type.accepts(x.type):
@@ -42,23 +42,23 @@ class Cotangents:
         return key in self._sums
 
     def get(self, key: Any) -> Any:
-        """The sum so far, or None: zero."""
+        """The sum so far; None is zero."""
         return self._sums.get(key)
 
     def pop(self, key: Any) -> Any:
-        """The sum so far, which is not needed any more."""
+        """The sum so far, which is removed."""
         return self._sums.pop(key, None)
 
     def put(self, key: Any, ct: Any) -> None:
-        """Let `ct` be the sum; None: zero."""
+        """Set the sum to `ct`; None is zero."""
         if ct is None:
             self._sums.pop(key, None)
         else:
             self._sums[key] = ct
 
     def add(self, key: Any, ct: Any, primal: Any) -> None:
-        """Add a cotangent or an `Update`; None is zero. `primal` is what it is a cotangent of, which
-        an `Update` needs."""
+        """Add a cotangent or an `Update`; None is zero. `primal`: the value that it is a cotangent of, which an
+        `Update` needs."""
         if ct is None:
             return
         have = self._sums.get(key)

@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own: `custom_gradient` and `recompute_grad`."""
+"""Functions with custom gradients: `custom_gradient` and `recompute_grad`."""
 from __future__ import annotations
 
 import functools
@@ -36,7 +36,7 @@ def _custom(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activit
 
 
 class _Reads:
-    """A recorder of the variables that are read."""
+    """A recorder of reads of variables."""
 
     def __init__(self) -> None:
         self.variables: dict[int, Any] = {}
@@ -44,7 +44,7 @@ class _Reads:
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
     ) -> None:
-        """Ops do not matter."""
+        """Ops are ignored."""
 
     def read(self, variable: Any, tensor: Any) -> None:
         if getattr(variable, "trainable", True) and differentiable(variable.type):
@@ -58,12 +58,12 @@ class _Reads:
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """A function with a gradient of its own, as a decorator (`tf.custom_gradient`).
+    """A function with a custom gradient, as a decorator (`tf.custom_gradient`).
 
-    `f(*args)` gives `(results, gradient)`, where `gradient(*cotangents)` gives, for a cotangent of each result, a
-    cotangent of each positional argument: one alone, or a list. If `f` reads trainable variables, `gradient` takes them
-    as `variables=` and gives `(cotangents of arguments, cotangents of variables)`. Higher derivatives go through
-    `gradient`; forward mode goes through what `f` computes.
+    `f(*args)` returns `(results, gradient)`, where `gradient(*cotangents)` returns, for a cotangent of each result, a
+    cotangent of each positional argument: a single one, or a list. If `f` reads trainable variables, `gradient` takes
+    them as `variables=` and returns `(cotangents of arguments, cotangents of variables)`. Higher derivatives
+    differentiate `gradient`; forward mode differentiates what `f` computes.
 
     ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
     """
@@ -114,7 +114,7 @@ def _pulled(
     f: Callable[..., Any], gradient: Callable[..., Any], seeds: Sequence[Any], args: Sequence[Any],
     variables: Sequence[Any],
 ) -> list[Any]:
-    """What the gradient function gives: cotangents of arguments, and of variables."""
+    """The results of the gradient function: cotangents of arguments, and of variables."""
     if variables:
         found, of_variables = gradient(*seeds, variables=variables)
         flat = [*pytree.flatten(found), *of_variables]

@@ -1,4 +1,4 @@
-"""What a tape keeps of something that was computed eagerly."""
+"""The entries that tapes record for eager computations."""
 from __future__ import annotations
 
 import threading
@@ -14,8 +14,8 @@ Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
 
 
 class Entry(NamedTuple):
-    """Something that was computed: `pull(cts, wanted)` gives cotangents of the inputs that are wanted for those of the
-    outputs. Inputs are eager tensors and lists, and variables for what was read of them."""
+    """A recorded computation: `pull(cts, wanted)` returns the cotangents of the wanted inputs for those of the outputs.
+    Inputs are eager tensors and lists, and variables that were read."""
 
     inputs: Sequence[Any]
     outputs: Sequence[Any]
@@ -27,12 +27,12 @@ class Taking(Protocol):
     """A recorder that takes entries: a tape."""
 
     def take(self, entry: Entry) -> None:
-        """Keep what was computed, if it depends on what is watched."""
+        """Record a computation, if it depends on something watched."""
 
 
 @contextmanager
 def only(some: Sequence[Recorder]) -> Iterator[None]:
-    """Nobody but `some` records in this thread inside."""
+    """Inside, only `some` record in this thread."""
     thread = threading.get_ident()
     before = recorders.pop(thread, None)
     if some:
@@ -46,5 +46,5 @@ def only(some: Sequence[Recorder]) -> Iterator[None]:
 
 
 def without_tapes() -> AbstractContextManager[None]:
-    """No tape records in this thread inside; other recorders do."""
+    """Inside, no tape records in this thread; other recorders do."""
     return only([recorder for recorder in recording() if not isinstance(recorder, Taking)])

@@ -1,6 +1,6 @@
-"""Forward mode: tangents beside the values that they are for.
+"""Forward mode: tangents computed together with the values.
 
-`push` changes a graph in place: after each node come the nodes of its rule, and control flow carries tangents along.
+`push` changes a graph in place: the nodes of its rule follow each node, and control flow carries tangents along.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Tangents", "push", "pushed", "tangent_graph"]
 
 
 class Tangents:
-    """Tangents by value, or id of a variable; what has none has zero."""
+    """Tangents by value, or id of a variable; a missing one is zero."""
 
     def __init__(self) -> None:
         self._found: dict[Any, Any] = {}
@@ -32,7 +32,7 @@ class Tangents:
 
     @property
     def variables(self) -> dict[int, Any]:
-        """Those of variables."""
+        """The tangents of variables."""
         return {key: tangent for key, tangent in self._found.items() if isinstance(key, int)}
 
     def put(self, key: Any, tangent: Any) -> None:
@@ -53,8 +53,8 @@ def pushed(node: Applied, tangents: Sequence[Any], position: Place | None) -> Se
 
 
 def push(graph: Graph, start: int, tangents: Tangents) -> None:
-    """Add the tangents of what the nodes of `graph` make, from node `start` on, to `tangents`, which has those of what
-    they use. The nodes that compute them come between."""
+    """Add the tangents of the results of the nodes of `graph`, from node `start` on, to `tangents`, which has those of
+    their operands. The nodes that compute them are inserted in between."""
     with tracing(graph):
         _push(graph, start, tangents)
 
@@ -64,7 +64,7 @@ def _push(graph: Graph, start: int, tangents: Tangents) -> None:
     del graph.nodes[start:]
     for node in rest:
         first = len(graph.nodes)
-        if node.op.name == "custom_gradient":  # what computes the results is differentiated
+        if node.op.name == "custom_gradient":  # the computation of the results is differentiated
             graph.nodes.append(node)
             for value, made in zip(node.operands[node.params["count"]:], node.outputs, strict=True):
                 tangents.put(made, tangents.get(value))
@@ -93,7 +93,7 @@ def _apply(node: Node, tangents: Tangents) -> None:
 
 
 def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
-    """Let a node with sub-graphs carry tangents: they are more results, and in loops more state."""
+    """Let a node with sub-graphs carry tangents: as additional results, and in loops additional state."""
     active = Activity([v for v in node.inputs if tangents.get(v) is not None], tangents.variables)
     active.visit([node])
     results = [k for k, value in enumerate(node.outputs) if value in active]
@@ -122,7 +122,7 @@ def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
 
 
 def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, tangents: Tangents) -> None:
-    """One sub-graph, whose results `results` have tangents as results, too."""
+    """One sub-graph, with the tangents of its results `results` as additional results."""
     inner = Tangents()
     for key, tangent in tangents.variables.items():
         inner.put(key, tangent)
@@ -147,8 +147,9 @@ def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, 
 def tangent_graph(
     graph: Graph, wanted: Sequence[int], variables: Sequence[Any]
 ) -> tuple[Graph, list[int | None]]:
-    """The graph with more inputs: the tangents of its parameters (inputs, then captures) with the numbers `wanted`, and
-    of variables; and more results: their tangents. Gives which these are, by result; None: zero."""
+    """The graph with additional inputs, the tangents of its parameters (inputs, then captures) with the numbers
+    `wanted`, and of variables; and with additional results, their tangents. Returns which result each of these is;
+    None: zero."""
     made = copied(graph)
     made.name = f"{graph.name}_tangent"
     tangents = Tangents()

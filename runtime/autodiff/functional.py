@@ -1,7 +1,7 @@
-"""Derivatives of functions as functions, with the names that JAX has for them.
+"""Derivatives of functions as functions, with JAX's names.
 
-They run `f` once: eagerly, or in a function that is being traced into its graph; control flow on tensors is converted
-then, as everywhere. They compose with each other and with `rt.function`.
+They run `f` once: eagerly, or into the graph of a function that is being traced; tensor-dependent control flow is
+converted as usual. They compose with each other and with `rt.function`.
 """
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _located(error: Exception) -> Exception:
 
 
 def _own(x: Any) -> Any:
-    """The value as a tensor that nothing else is: what `f` does to it is told from what it does to what it closes over.
-    DTypeError for an int or bool."""
+    """A tensor distinct from all others with this value, so that its uses by `f` are told from those of captured
+    tensors. DTypeError for an int or bool."""
     if isinstance(x, Variable):
         return x
     x = convert_to_tensor(x)
@@ -57,7 +57,7 @@ def _own(x: Any) -> Any:
 
 
 def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
-    """The arguments, those to differentiate by as tensors of their own; and these, alone or as a tuple."""
+    """The arguments, with those to differentiate by as distinct tensors; and these, a single one or a tuple."""
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     made = list(args)
     for i in numbers:
@@ -68,13 +68,13 @@ def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives `f(...)`, a floating scalar, and its gradient (`jax.value_and_grad`).
+    """The function that returns `f(...)`, a floating scalar, and its gradient (`jax.value_and_grad`).
 
-    argnums  by which positional arguments: an int, or several; arguments are floating tensors or structures of these,
-             and the gradient has their structure
-    has_aux  `f` gives a pair, of which the second part is only handed on: `((value, aux), gradient)`
+        argnums  by which positional arguments: an int, or several; arguments are floating tensors, or structures
+                 of them, and the gradient has their structure
+        has_aux  `f` returns a pair, whose second part is passed on: `((value, aux), gradient)`
 
-    ShapeError if the value is not a scalar; DTypeError for ints. A `TypeError` of `f` is its own.
+    ShapeError if the value is not a scalar; DTypeError for ints.
     """
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -107,7 +107,7 @@ def _scalar(f: Function, value: Any) -> Any:
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of `f`; with `has_aux` `(gradient, aux)` (`jax.grad`). See
+    """The function that returns the gradient of `f`; with `has_aux` `(gradient, aux)` (`jax.grad`). See
     `value_and_grad`."""
     both = value_and_grad(f, argnums, has_aux)
 
@@ -120,9 +120,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """`f(*primals)`, and the function from cotangents of that to a tuple of cotangents of `primals` (`jax.vjp`).
+    """`f(*primals)`, and the function from its cotangents to a tuple of cotangents of `primals` (`jax.vjp`).
 
-    With `has_aux` `f` gives a pair, of which the second part comes third.
+    With `has_aux` `f` returns a pair, whose second part is the third result.
     """
     made, sources = _placed(primals, tuple(range(len(primals))))
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
@@ -140,10 +140,10 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
-    """`f(*primals)` and its tangent for `tangents`, which fit `primals` (`jax.jvp`).
+    """`f(*primals)` and its tangent for `tangents`, which have the structure of `primals` (`jax.jvp`).
 
-    With `has_aux` `f` gives a pair, of which the second part comes third. TypeError if `primals` or `tangents` is not
-    a list or tuple.
+    With `has_aux` `f` returns a pair, whose second part is the third result. TypeError if `primals` or `tangents` is
+    not a list or tuple.
     """
     if not isinstance(primals, (list, tuple)) or not isinstance(tangents, (list, tuple)):
         raise _located(TypeError("primals and tangents are tuples or lists, with one item for each argument of the "
@@ -158,9 +158,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def jacrev(f: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the Jacobian of `f`, in reverse mode: for few results (`jax.jacrev`).
+    """The function that returns the Jacobian of `f`, by reverse mode, efficient for few results (`jax.jacrev`).
 
-    For each tensor of what `f` gives, in its structure, it has the structure of the arguments, with tensors of shape
+    For each tensor in the result of `f`, in its structure, it has the structure of the arguments, with tensors of shape
     `result.shape + argument.shape`.
     """
     @functools.wraps(f, updated=())
@@ -176,8 +176,8 @@ def jacrev(f: Function, argnums: Argnums = 0) -> Function:
 
 
 def jacfwd(f: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the Jacobian of `f`, in forward mode: for few arguments (`jax.jacfwd`). As `jacrev`
-    otherwise."""
+    """The function that returns the Jacobian of `f`, by forward mode, efficient for few arguments (`jax.jacfwd`). See
+    `jacrev`."""
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         made, sources = _placed(args, argnums)
@@ -224,6 +224,6 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
 
 
 def hessian(f: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the Hessian of `f`, by forward over reverse mode (`jax.hessian`). For arguments in
+    """The function that returns the Hessian of `f`, by forward over reverse mode (`jax.hessian`). For arguments in
     structures it has their structure twice."""
     return jacfwd(jacrev(f, argnums), argnums)

@@ -1,4 +1,4 @@
-"""Derivatives of `py_function`: of what its function computes eagerly, which runs once more for that."""
+"""Derivatives of `py_function`: its function runs once more, eagerly, and is differentiated."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _results(node: Applied) -> Callable[..., list[Any]]:
-    """The function of the user's, whose results are a list of tensors."""
+    """The user's function, with a list of tensors as its result."""
     func, single, types = node.params["func"], node.params["single"], node.params["types"]
 
     def call(*args: Any) -> list[Any]:

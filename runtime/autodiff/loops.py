@@ -1,9 +1,8 @@
-"""Reverse mode through loops: a counted loop that goes back from the last iteration.
+"""Reverse mode through loops: a counted loop over the iterations in reverse order.
 
-Its state is the cotangents of the state of the first loop, and sums of those of what the body captures. What the rules
-touch of an iteration, the first loop appends to lists, one for each value; a loop whose rules touch nothing saves
-nothing. In a loop within a loop these lists go on from one iteration of the outer loop to the next, and where an
-iteration starts in them is one of the values that the outer loop saves.
+Its state consists of the cotangents of the forward loop's state, and sums of those of the body's captures. The forward
+loop appends the values that the rules use to lists, one for each value; if the rules use none, nothing is saved. In a
+nested loop these lists are carried through the outer loop, which saves where each of its iterations starts in them.
 """
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ def _pull(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity)
 
 
 class _Loop:
-    """A loop, pulled back into the graph that is open."""
+    """The reverse mode of a loop, in the current graph."""
 
     def __init__(self, node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
         self.node, self.given, self.cts, self.activity = node, given, cts, activity
@@ -90,7 +89,8 @@ class _Loop:
                 self.cts.add(self.init[k], ct, None)
 
     def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
-        """The cotangents of the state before an iteration, and sums for what the body captures, where it adds to it."""
+        """The cotangents of the state before an iteration, and the sums for the body's captures, where it adds to
+        them."""
         inner = Cotangents()
         body, back = self.body, self.back
         with tracing(back):
@@ -114,7 +114,7 @@ class _Loop:
         return results, changed
 
     def _attach(self) -> GraphTensor:
-        """Close the backward body: it reads what the forward loop saves. Gives the number of iterations."""
+        """Close the backward body, which reads what the forward loop saves. Returns the number of iterations."""
         node, body, back = self.node, self.body, self.back
         stable = _stable_reads(node)
         available: dict[Value, Any] = {inner: wrap(outer) for outer, inner in body.captures}
@@ -153,7 +153,7 @@ class _Loop:
         return count
 
     def _count(self) -> GraphTensor:
-        """How many iterations the loop has made."""
+        """The number of iterations that the loop has made."""
         node = self.node
         if node.op.name == "reduce" and node.params.get("stream") is None and node.params.get("test") is None:
             counted: GraphTensor = _as(wrap(node.operands[0]), _COUNT)
@@ -161,7 +161,8 @@ class _Loop:
         return _scalar(_counter(node))
 
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
-        """The list to which the loop appends `value` in each iteration, and where that starts; None: at 0."""
+        """The list to which the loop appends `value` in each iteration, and the offset at which that starts; None:
+        0."""
         node, body = self.node, self.body
         graph = body.parent
         assert graph is not None
@@ -184,7 +185,7 @@ class _Loop:
 
 
 def add_state(loop: Node, start: Value, after: Value) -> Value:
-    """Add a state to a loop, whose body has an input for it and makes `after` of it in each iteration; gives the
+    """Add a state to a loop, whose body has an input for it and computes `after` from it in each iteration; returns the
     result."""
     body: Graph = loop.params["body"]
     test: Graph | None = loop.params.get("test")
@@ -238,7 +239,7 @@ def _counter(loop: Node) -> Value:
 
 
 def _stack_of(loop: Node, value: Value) -> int | None:
-    """Which state is the list of all that `value` has been, if there is one."""
+    """The state that is the list of all values that `value` has had, if there is one."""
     body: Graph = loop.params["body"]
     operands = loop.operands
     init = operands[len(operands) - len(loop.outputs):]
@@ -251,13 +252,13 @@ def _stack_of(loop: Node, value: Value) -> int | None:
 
 
 def _is_new(value: Value) -> bool:
-    """Whether a list has just been made, and nothing is in it."""
+    """Whether a list was just created, and is empty."""
     node = value.node
     return node is not None and node.op.name == "list_new" and not node.inputs
 
 
 def _base(graph: Graph, node: Node, start: Value) -> Value:
-    """The length of the list with which a loop starts."""
+    """The initial length of the list of a loop."""
     for other in graph.nodes:
         if other.op.name == "list_length" and other.inputs[0] is start:
             return other.outputs[0]
@@ -267,8 +268,7 @@ def _base(graph: Graph, node: Node, start: Value) -> Value:
 
 
 def _threaded(loop: Node, value: Value) -> Value:
-    """The list `value`, to which a loop in the body of `loop` appends, as a state of `loop`: it goes on from iteration
-    to iteration."""
+    """The list `value`, to which a loop in the body of `loop` appends, as a state that is carried through `loop`."""
     body: Graph = loop.params["body"]
     graph = body.parent
     assert graph is not None and isinstance(value.type, ListType)
@@ -290,7 +290,7 @@ def _threaded(loop: Node, value: Value) -> Value:
 
 
 def _continue(value: Value, graph: Graph, start: Value) -> bool:
-    """Let the list `value`, which starts empty in `graph`, start as `start`. False if it is no such list."""
+    """Let the list `value`, which starts empty in `graph`, start as `start`. False if that is impossible."""
     node = value.node
     if node is None or value.graph is not graph:
         return False
@@ -305,7 +305,7 @@ def _continue(value: Value, graph: Graph, start: Value) -> bool:
         for other in graph.nodes:
             if other.op.name == "list_length" and other.inputs[0] is old:
                 other.inputs[0] = start
-                graph.nodes.remove(other)  # which is as early as `start` is
+                graph.nodes.remove(other)  # it is as early as `start`
                 graph.nodes.insert(0, other)
                 break
         recaptured(node, operands)
@@ -325,7 +325,7 @@ def _continue(value: Value, graph: Graph, start: Value) -> bool:
 
 
 def _stable_reads(loop: Node) -> set[Value]:
-    """What the body of a loop reads of variables that the loop does not change."""
+    """Reads, in the body of a loop, of variables that the loop does not change."""
     nodes = [node for graph in loop.subgraphs.values() for node in graph.walk()]
     if any(node.op.foreign and node.op.name not in ("raise", "raise_unless", "reraise") for node in nodes):
         return set()
@@ -336,7 +336,7 @@ def _stable_reads(loop: Node) -> set[Value]:
 
 
 def _read_before(loop: Node, read: Value) -> Value:
-    """The value of a variable, read before the loop that only reads it."""
+    """The value of a variable that the loop only reads, read before the loop."""
     graph: Graph | None = loop.params["body"].parent
     assert graph is not None and read.node is not None
     before = graph.nodes[graph.nodes.index(loop) - 1]

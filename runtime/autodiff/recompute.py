@@ -1,4 +1,4 @@
-"""`recompute_grad`: memory for time."""
+"""`recompute_grad`: recomputation in place of saving."""
 from __future__ import annotations
 
 import functools
@@ -18,9 +18,10 @@ __all__ = ["recompute_grad"]
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that saves nothing but its arguments for its gradient, which runs `f` again (`tf.recompute_grad`).
+    """A function that saves only its arguments for its gradient, and runs `f` again in the backward pass
+    (`tf.recompute_grad`).
 
-    The arguments are tensors, positional ones to differentiate by; `f` gives a tensor or a structure of tensors.
+    The arguments to differentiate by are positional tensors; `f` returns a tensor or a structure of tensors.
     """
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
-"""Reverse mode as a transformation of graphs: a forward graph, which also gives what must be saved, and a backward
-graph. Both are graphs like others: they print, are rewritten, run on any executor and can be differentiated again."""
+"""Reverse mode as a transformation of graphs: a forward graph, which also returns what must be saved, and a backward
+graph. Both are ordinary graphs: they can be printed, rewritten, run by any executor and differentiated again."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ __all__ = ["Derivative", "derivative", "prepared"]
 class Derivative:
     """The derivative of a graph.
 
-    forward   the graph, whose outputs are followed by what it saves
-    backward  its inputs are some inputs of the graph (`given`: which), what `forward` saves, and a cotangent for each
-              of the outputs asked for; its outputs are the cotangents of what was asked for and depends on it
-    found     for each input, capture and variable asked for, which output of `backward` it is; None: zero
+        forward   the graph, with what it saves as additional outputs
+        backward  its inputs are some inputs of the graph (`given`: which), what `forward` saves, and a cotangent for each
+                  requested output; its outputs are the cotangents of the requested inputs that they depend on
+        found     for each requested input, capture and variable, which output of `backward` it is; None: zero
     """
 
     forward: Graph
@@ -45,13 +45,13 @@ _BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
 
 
 def prepared(graph: Graph) -> Graph:
-    """The graph of a function as it runs, but for what only derivatives see: the less it does, the less is saved."""
+    """The graph of a function as it runs, except for what only derivatives see: less computation means less to save."""
     return rewrite(with_python_numbers(graph), _BEFORE)
 
 
 def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], outputs: Sequence[int]) -> Derivative:
     """The derivative of the outputs with the numbers `outputs` by the parameters (inputs, then captures) with the
-    numbers `wanted`, and by variables as they are read."""
+    numbers `wanted`, and by variables at their reads."""
     forward = copied(graph)
     forward.name = f"{graph.name}_forward"
     parameters = forward.parameters
@@ -77,7 +77,7 @@ def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], ou
 
 
 def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
-    """Make what a backward graph captures its inputs. Gives which inputs of the forward graph it takes first."""
+    """Make the captures of a backward graph its inputs. Returns which inputs of the forward graph come first."""
     captured = {inner: outer for outer, inner in forward.captures}
     given: list[tuple[int, Value]] = []
     saved: list[Value] = []
@@ -98,7 +98,7 @@ def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
 
 
 def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None:
-    """Let the forward graph give a value; a list whose elements have one shape as one tensor."""
+    """Let the forward graph return a value; a list whose elements have one shape as one tensor."""
     type = value.type
     if not isinstance(type, ListType) or not type.known or None in type.element.shape:
         forward.outputs.append(value)
@@ -117,7 +117,7 @@ def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None
 
 
 def _reads(graph: Graph, items: Value) -> list[tuple[Graph, Value, list[Node]]] | None:
-    """Where a list is read, here and in graphs that capture it; None if something else is done with it."""
+    """Where a list is read, here and in graphs that capture it; None if it is used otherwise."""
     nodes = [node for node in graph.nodes if items in node.inputs]
     reading = [node for node in nodes if node.op.name == "list_get" and node.inputs[1] is not items]
     found = [(graph, items, reading)]
@@ -136,7 +136,7 @@ def _reads(graph: Graph, items: Value) -> list[tuple[Graph, Value, list[Node]]] 
 
 
 def _read_rows(back: Graph, items: Value, type: TensorType) -> None:
-    """Let a list that is only read be a tensor of its elements."""
+    """Replace a list that is only read by a tensor of its elements."""
     for _, value, nodes in _reads(back, items) or ():
         value.type = type
         for node in nodes:

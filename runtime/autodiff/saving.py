@@ -1,7 +1,7 @@
-"""What a backward graph needs of the forward pass: saved, or computed again where that is cheaper.
+"""What a backward graph needs of the forward pass: saved, or recomputed where that is cheaper.
 
-A backward graph is traced inside the forward graph that it is for, and captures what its rules touch. `settle` leaves
-it with captures of values that are there anyway, and of those that have to be saved.
+A backward graph is traced inside its forward graph, and captures what its rules use. `settle` leaves only captures of
+values that are available anyway, and of those that have to be saved.
 """
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ CHEAP: Final = frozenset((
     "maximum", "minimum", "multiply", "negative", "not_equal", "real", "relu", "right_shift", "rint", "sign",
     "stop_gradient", "subtract", "undefined", "where",
     "dim", "expand_dims", "getitem", "range", "reshape", "size", "slice", "split", "squeeze", "stack", "transpose"))
-"""Ops that cost about as much as a load from memory, for each element; and views."""
+"""Ops that cost about as much as a load per element; and views."""
 MEASURES: Final = frozenset(("dim", "list_length", "size"))
 MOST_VALUES: Final = 500
 _ENDLESS: Final = 1 << 60
 
 
 def drop_dead(graph: Graph) -> None:
-    """Drop the nodes of a backward graph that nobody uses, and unused captures. What only may raise does not, since the
-    forward pass has come to its end."""
+    """Remove dead nodes of a backward graph, and unused captures. Checks are dead, too, since the forward pass has
+    ended without an error."""
     used = set(graph.outputs)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
@@ -48,12 +48,12 @@ def drop_dead(graph: Graph) -> None:
 
 
 def recaptured(node: Node, operands: Sequence[Value]) -> None:
-    """Let the inputs of a node be these operands and what its sub-graphs capture now."""
+    """Set the inputs of a node to these operands and the current captures of its sub-graphs."""
     node.inputs = [*operands, *(outer for graph in node.subgraphs.values() for outer, _ in graph.captures)]
 
 
 def define(value: Value, made: Value) -> None:
-    """Let `value`, which no node makes yet, be the result `made` of a node."""
+    """Let `value`, which has no node yet, be the result `made` of a node."""
     node = made.node
     assert node is not None and value.node is None
     node.outputs = tuple([value if out is made else out for out in node.outputs])
@@ -61,7 +61,7 @@ def define(value: Value, made: Value) -> None:
 
 
 class inserted:
-    """The nodes that are added to a graph inside come before another node, or before all."""
+    """Nodes that are added to a graph inside are inserted before another node, or before all."""
 
     def __init__(self, graph: Graph, before: Node | None = None) -> None:
         self.graph, self.before = graph, before
@@ -78,7 +78,7 @@ class inserted:
 
 
 def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Value]:
-    """Let `back`, which was traced inside `source`, compute again what is cheap; gives what has to be saved.
+    """Let `back`, which was traced inside `source`, recompute what is cheap; returns what has to be saved.
 
     Afterwards `back` captures that and values that are `available`.
     """
@@ -118,8 +118,8 @@ def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Valu
 
 
 def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available: Container[Value]) -> None:
-    """Take sizes where what they are of is made, not in `graph`, which captures it from `around`; `holder` is the node
-    of `around` that it belongs to. So a value of which only the size is needed is not saved."""
+    """Query sizes in the graph that defines the value, not in `graph`, which captures it from `around`; `holder` is the
+    node of `around` that `graph` belongs to. So a value of which only the size is needed is not saved."""
     for node in graph.nodes:
         if node.subgraphs:
             operands = node.operands
@@ -149,8 +149,8 @@ def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available
 
 
 def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -> tuple[list[Value], set[Node]]:
-    """What of the needed values, or of what they are made of, to save so that as little as possible is: a minimum cut.
-    And the nodes to run again."""
+    """The smallest set of values to save from which the needed ones can be recomputed, by a minimum cut; and the nodes
+    to recompute."""
     needed = list(needed)
     flow = _Flow()
     seen: set[Value] = set()
@@ -194,7 +194,7 @@ def _is_cheap(value: Value, source: Graph) -> bool:
 
 
 def _cost(value: Value) -> int:
-    """Bytes, about."""
+    """The cost of saving in bytes, approximately."""
     type = value.type
     if isinstance(type, ListType):
         return 1 << 40
@@ -202,13 +202,13 @@ def _cost(value: Value) -> int:
 
 
 class _Flow:
-    """A network of pipes, whose ends are values before (0) and after (1) they are saved."""
+    """A flow network, whose nodes are values before (0) and after (1) they are saved."""
 
     SOURCE: Final = "source"
     SINK: Final = "sink"
 
     def __init__(self) -> None:
-        self.room: dict[Any, dict[Any, int]] = {}  # what may flow on from one end to another
+        self.room: dict[Any, dict[Any, int]] = {}  # residual capacities
 
     def add(self, start: Any, end: Any, room: int) -> None:
         self.room.setdefault(start, {})[end] = room
@@ -221,7 +221,7 @@ class _Flow:
             for a, b in path:
                 self.room[a][b] -= flow
                 self.room[b][a] += flow
-        reaches: set[Any] = {self.SINK}  # what has room left on the way to the sink
+        reaches: set[Any] = {self.SINK}  # nodes with a residual path to the sink
         pending: list[Any] = [self.SINK]
         while pending:
             end = pending.pop()

@@ -15,7 +15,7 @@ __all__ = ["StagedRecord", "chain_of", "origin", "place_after"]
 
 
 def origin(value: Value) -> Value:
-    """The value that a capture, of a capture and so on, is."""
+    """The original value of a chain of captures."""
     while value.node is None and value.graph.parent is not None:
         outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
         if outer is None:
@@ -25,7 +25,7 @@ def origin(value: Value) -> Value:
 
 
 def chain_of(graph: Graph | None) -> list[Graph]:
-    """The graph and those around it, the outermost first."""
+    """The graph and those that enclose it, the outermost first."""
     found: list[Graph] = []
     while graph is not None:
         found.append(graph)
@@ -34,9 +34,9 @@ def chain_of(graph: Graph | None) -> list[Graph]:
 
 
 class StagedRecord:
-    """Where a tape began and ended to record, by graph; what it watches; and what was added while it did not record.
+    """The intervals of each graph that a tape recorded, what it watches, and what was added while it did not record.
 
-    A place in a graph is the last node before it, since nodes may be put between others.
+    A position in a graph is the last node before it, since nodes may be inserted between others.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class StagedRecord:
         self._skipped: set[Node] = set()
 
     def start(self, graph: Graph | None) -> None:
-        """Record from here on, in this graph, those around it and those in it."""
+        """Begin to record, in this graph, those that enclose it and those nested in it."""
         for each in chain_of(graph):
             if each in self._begin:
                 self._skipped.update(_after(each, self._end.get(each)))
@@ -56,11 +56,11 @@ class StagedRecord:
         self._end = {}
 
     def stop(self, graph: Graph | None) -> None:
-        """Do not record from here on."""
+        """Stop recording."""
         self._end = {each: each.nodes[-1] if each.nodes else None for each in chain_of(graph)}
 
     def watch(self, x: Any) -> None:
-        """What is made of a tensor from here on counts."""
+        """Watch a tensor from here on."""
         if isinstance(x, (EagerTensor, EagerList)):
             self.eager.add(id(x))
             return
@@ -93,8 +93,8 @@ class StagedRecord:
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], wants: Callable[[Any], bool],
         recording: bool,
     ) -> list[Any]:
-        """The cotangents of `sources` for the cotangents `seeds` of `targets`; None where there is none. `wants` says
-        which variables are watched."""
+        """The cotangents of `sources` for the cotangents `seeds` of `targets`; None where there is none. `wants`:
+        whether a variable is watched."""
         chain = self._nodes(current_graph(), recording)
         activity, keys = self._activity(chain, sources, wants)
         cts = Cotangents()
@@ -118,7 +118,7 @@ class StagedRecord:
     def _activity(
         self, chain: Sequence[tuple[Graph, list[Node]]], sources: Sequence[Any], wants: Callable[[Any], bool]
     ) -> tuple[Activity, list[Any]]:
-        """What depends on the sources that the tape knows, and the keys of these; None for others."""
+        """The activity of the sources that the tape knows, and their keys; None for others."""
         root = chain[0][0] if chain else None
         captured = {} if root is None else {id(outer): inner for outer, inner in root.captures}
         watched = Activity([*self.values, *(v for key, v in captured.items() if key in self.eager)],
@@ -144,7 +144,7 @@ class StagedRecord:
 
 
 def place_after(graph: Graph, node: Node | None) -> int:
-    """The number of the node after a node; 0 for None, and if it is not there any more."""
+    """The index of the node after a node; 0 for None, and if it no longer exists."""
     return graph.nodes.index(node) + 1 if node is not None and node in graph.nodes else 0
 
 

@@ -1,7 +1,7 @@
-"""`GradientTape`: what was computed, so that it can be differentiated (`tf.GradientTape`).
+"""`GradientTape`: records computations so that they can be differentiated (`tf.GradientTape`).
 
-What is computed eagerly is recorded op by op. In a function that is traced the graph is the record: a tape only knows
-which nodes were added while it did not record.
+Eager computations are recorded op by op. In a traced function the graph is the record: a tape only notes which nodes
+were added while it did not record.
 """
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients"]
 
 
 class UnconnectedGradients(Enum):
-    """What the gradient is of a source that the target does not depend on (`tf.UnconnectedGradients`)."""
+    """The gradient by a source that the target does not depend on (`tf.UnconnectedGradients`)."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class GradientWarning(UserWarning):
-    """A gradient was asked for that is None, since an int or bool has none. TF2 logs a warning."""
+    """A gradient was requested that is None, because it is by an int or bool. TF2 logs a warning."""
 
 
 class EagerRecord:
-    """What was computed eagerly of what is watched."""
+    """The eager computations that depend on something watched."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.tracked: dict[int, Any] = {}  # by id, what is watched or made of that
+        self.tracked: dict[int, Any] = {}  # by id, what is watched or depends on that
 
     def watch(self, x: Any) -> None:
         self.tracked[id(x)] = x
 
     def take(self, entry: Entry) -> None:
-        """Keep what was computed, if it depends on what is watched."""
+        """Record a computation, if it depends on something watched."""
         if any(id(x) in self.tracked for x in entry.inputs):
             self.entries.append(entry)
             for x in entry.outputs:
@@ -69,7 +69,7 @@ class EagerRecord:
                     self.tracked[id(x)] = x
 
     def pull(self, cts: Cotangents, sources: Sequence[Any]) -> None:
-        """Add to `cts`, from the cotangents of targets, those of `sources`."""
+        """Add to `cts`, which has cotangents of targets, those of `sources`."""
         wanted = {id(x) for x in sources}
         reached = set(wanted)
         needed: list[Entry] = []
@@ -87,12 +87,12 @@ class EagerRecord:
 
 
 class GradientTape:
-    """Records what is computed inside `with`, for `gradient` (`tf.GradientTape`).
+    """Records the computations inside `with`, for `gradient` (`tf.GradientTape`).
 
-    persistent                gradients can be asked for more than once
-    watch_accessed_variables  watch trainable variables when they are read; else `watch` says what to watch
+        persistent                gradients can be computed more than once
+        watch_accessed_variables  watch trainable variables when they are read; if false, only what `watch` is given
 
-    Tapes nest: what a tape inside computes, gradients too, those outside record. Inside an `rt.function` a tape
+    Tapes nest: an outer tape records what an inner one computes, gradients included. Inside an `rt.function` a tape
     records what is traced. A call of an `rt.function` counts as one op.
     """
 
@@ -173,7 +173,7 @@ class GradientTape:
         return list(entry.outputs)[:len(call.types)]
 
     def take(self, entry: Entry) -> None:
-        """Keep what was computed, and watch the variables that were read for it."""
+        """Record a computation, and watch the variables that were read for it."""
         for x in entry.inputs:
             if isinstance(x, Variable) and self.wants(x):
                 self._variables.setdefault(id(x), x)
@@ -181,15 +181,15 @@ class GradientTape:
         self._eager.take(entry)
 
     def wants(self, x: Any) -> bool:
-        """Whether a tensor or variable is watched, or made of what is."""
+        """Whether a tensor or variable is watched, or depends on something watched."""
         if isinstance(x, Variable):
             return id(x) in self._variables or (self._watches_variables and x.trainable and differentiable(x.type))
         return id(x) in self._eager.tracked
 
     def watch(self, tensor: Any) -> None:
-        """Record what is made of a tensor or variable, or a structure of these, from now on.
+        """Record what depends on a tensor or variable, or a structure of these, from now on.
 
-        TypeError for what is no tensor or variable. Of ints and bools there is a GradientWarning, and no gradient.
+        TypeError for other values. Ints and bools cause a GradientWarning, and have no gradient.
         """
         for x in pytree.flatten(tensor):
             if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
@@ -216,7 +216,7 @@ class GradientTape:
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Do not record what is computed inside. ValueError if the tape does not record."""
+        """Suspend recording. ValueError if the tape does not record."""
         if not self._recording:
             raise _located(ValueError("Cannot pause recording: the tape does not record"))
         self._stop()
@@ -226,7 +226,7 @@ class GradientTape:
             self._start()
 
     def reset(self) -> None:
-        """Forget what was recorded, and go on."""
+        """Discard what was recorded, and go on."""
         recording = self._recording
         if recording:
             self._stop()
@@ -242,13 +242,13 @@ class GradientTape:
     ) -> Any:
         """The gradient of the sum of `target` by `sources`, in the structure of `sources`.
 
-        target                 a tensor, or a structure of tensors
-        sources                tensors and variables, or a structure of these, that the tape watched
-        output_gradients       cotangents for `target`, in its structure, instead of 1
-        unconnected_gradients  what a source has that `target` does not depend on: None ("none") or zeros ("zero")
+            target                 a tensor, or a structure of tensors
+            sources                tensors and variables, or a structure of these, that the tape watched
+            output_gradients       cotangents for `target`, in its structure, instead of 1
+            unconnected_gradients  the gradient by an unconnected source: None ("none") or zeros ("zero")
 
         RuntimeError if a tape that is not persistent was used before; ShapeError for `output_gradients` that do not
-        fit; NoGradientError (a LookupError) for an op on the way that has no derivative.
+        fit; NoGradientError (a LookupError) for an op on the path that has no derivative.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
@@ -263,7 +263,7 @@ class GradientTape:
     ) -> Any:
         """The Jacobian of the tensor `target` by `sources`, in their structure: of shape `target.shape + source.shape`.
 
-        As `gradient` otherwise. `parallel_iterations` and `experimental_use_pfor` change nothing.
+        See `gradient`. `parallel_iterations` and `experimental_use_pfor` have no effect.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
@@ -281,9 +281,9 @@ class GradientTape:
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:
         """For each row of `target` its Jacobian by that row of `source`: of shape `[rows, *target.shape[1:],
-        *source.shape[1:]]`, where row i of `target` depends on row i of `source` alone.
+        *source.shape[1:]]`, where row i of `target` depends on row i of `source` only.
 
-        ShapeError if they have no rows, or not equally many.
+        ShapeError if they have no rows, or different numbers of rows.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
@@ -332,7 +332,7 @@ class GradientTape:
 
     @contextmanager
     def _last(self) -> Iterator[None]:
-        """What was recorded is not needed afterwards, unless the tape is persistent."""
+        """Discard what was recorded afterwards, unless the tape is persistent."""
         yield
         if not self._persistent:
             self._eager = EagerRecord()
@@ -419,7 +419,8 @@ def _sources(sources: Any) -> list[Any]:
 def _connected(
     sources: Sequence[Any], found: Sequence[Any], unconnected: UnconnectedGradients, target: Any = None
 ) -> list[Any]:
-    """What was found, or for sources without it None or zeros: for a Jacobian, of the shape of `target` and theirs."""
+    """The results, with None or zeros for unconnected sources; for a Jacobian zeros have the shape of `target` and
+    theirs."""
     if unconnected is UnconnectedGradients.NONE:
         return list(found)
     made = []

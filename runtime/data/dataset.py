@@ -48,8 +48,8 @@ class Dataset(Staged):
     It can be iterated over any number of times. In converted code that is being traced a `for` over it becomes one
     `reduce` node, which streams the elements when the graph runs.
 
-    element_spec   the structure of an element, with a TensorSpec for each tensor
-    sources        the tensors that it is made from: eager ones, or such of the graph that is being traced
+        element_spec   the structure of an element, with a TensorSpec for each tensor
+        sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
     """
 
     def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int) -> None:
@@ -58,11 +58,11 @@ class Dataset(Staged):
         self._elements = elements
         self._cardinality = cardinality
 
-    # Where datasets come from.
+    # Sources.
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element: the structure `tensors` (`tf.data.Dataset.from_tensors`)."""
+        """A dataset with one element: the structure `tensors` (`tf.data.Dataset.from_tensors`)."""
         tensors = as_tensors(tensors)
         return Dataset(flatten(tensors), map_structure(TensorSpec.from_tensor, tensors),
                        lambda arrays: iter((tuple(arrays),)), 1)
@@ -112,11 +112,11 @@ class Dataset(Staged):
         generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None, args: Sequence[Any] = (),
         output_signature: Any = None, name: str | None = None,
     ) -> Dataset:
-        """What the iterator that `generator(*args)` returns yields; it is called for each iteration over the dataset
-        (`tf.data.Dataset.from_generator`).
+        """The elements of the iterator that `generator(*args)` returns; it is called for each iteration over the
+        dataset (`tf.data.Dataset.from_generator`).
 
-        `output_signature` is a structure of TensorSpecs; or `output_types` and `output_shapes` are structures of
-        dtypes and shapes. An element that does not fit raises DTypeError or ShapeError when it is reached.
+        `output_signature` is a structure of TensorSpecs; or `output_types` and `output_shapes` are structures of dtypes
+        and shapes. An element that does not fit raises DTypeError or ShapeError when it is reached.
         """
         if not callable(generator):
             raise TypeError(f"generator must be callable, not {generator!r}: pass the function, not its result")
@@ -144,9 +144,8 @@ class Dataset(Staged):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of several datasets side by side, as long as all last: `zip(a, b)`, or for a structure of datasets
-        `zip({"x": a, "y": b})` (`tf.data.Dataset.zip`).
-        """
+        """Tuples of the elements of several datasets, up to the end of the shortest: `zip(a, b)`, or for a structure of
+        datasets `zip({"x": a, "y": b})` (`tf.data.Dataset.zip`)."""
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = flatten(structure)
         for part in parts:
@@ -162,16 +161,17 @@ class Dataset(Staged):
         return Dataset([x for part in parts for x in part.sources], map_structure(lambda d: d.element_spec, structure),
                        elements, min(sizes, default=INFINITE_CARDINALITY))
 
-    # What becomes of them.
+    # Transformations.
 
     def map(
         self, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """`map_func` of each element; an element that is a tuple is several arguments (`tf.data.Dataset.map`).
+        """`map_func` of each element; an element that is a tuple is passed as several arguments
+        (`tf.data.Dataset.map`).
 
-        The function is converted and traced once, here. Elements come one after another: `num_parallel_calls` and
-        `deterministic` change nothing.
+        The function is converted and traced once, here. Elements are computed one after another: `num_parallel_calls`
+        and `deterministic` have no effect.
         """
         step = ElementFunction(map_func, self.element_spec)
 
@@ -182,9 +182,8 @@ class Dataset(Staged):
         return Dataset((*self.sources, *step.captures), step.result_spec(), elements, self._cardinality)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which `predicate` gives true; it is traced like the function of `map`
-        (`tf.data.Dataset.filter`). DTypeError if it does not give a bool scalar.
-        """
+        """The elements for which `predicate` is true; it is traced like the function of `map`
+        (`tf.data.Dataset.filter`). DTypeError if its result is not a bool scalar."""
         step = ElementFunction(predicate, self.element_spec)
         step.check_predicate()
 
@@ -195,7 +194,7 @@ class Dataset(Staged):
         return Dataset((*self.sources, *step.captures), self.element_spec, elements, UNKNOWN_CARDINALITY)
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` gives false (`tf.data.Dataset.take_while`)."""
+        """The elements before the first for which `predicate` is false (`tf.data.Dataset.take_while`)."""
         step = ElementFunction(predicate, self.element_spec)
         step.check_predicate()
 
@@ -209,9 +208,8 @@ class Dataset(Staged):
         self, batch_size: Any, drop_remainder: bool = False, num_parallel_calls: Any = None, deterministic: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """`batch_size` elements at a time, stacked; the last may be of fewer unless `drop_remainder`
-        (`tf.data.Dataset.batch`). ShapeError, when it is reached, for elements that do not stack.
-        """
+        """Groups of `batch_size` elements, stacked; the last may be smaller unless `drop_remainder`
+        (`tf.data.Dataset.batch`). ShapeError, when it is reached, for elements that cannot be stacked."""
         size = as_count(batch_size)
         known = get_static_value(size)
         if known is not None and known < 1:
@@ -248,7 +246,7 @@ class Dataset(Staged):
                        elements, self._cardinality * lengths.pop() if known else UNKNOWN_CARDINALITY)
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first `count` elements; all of them for -1 (`tf.data.Dataset.take`)."""
+        """The first `count` elements; all for -1 (`tf.data.Dataset.take`)."""
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             n = int(arrays[-1])
             return itertools.islice(self._elements(arrays[:-1]), None if n < 0 else n)
@@ -261,7 +259,7 @@ class Dataset(Staged):
         return self._counted(count, elements, size)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """All but the first `count` elements; none of them for -1 (`tf.data.Dataset.skip`)."""
+        """All but the first `count` elements; none for -1 (`tf.data.Dataset.skip`)."""
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             n = int(arrays[-1])
             return iter(()) if n < 0 else itertools.islice(self._elements(arrays[:-1]), n, None)
@@ -272,7 +270,7 @@ class Dataset(Staged):
         return self._counted(count, elements, size)
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """All elements `count` times over, without end for None or -1 (`tf.data.Dataset.repeat`)."""
+        """All elements repeated `count` times, endlessly for None or -1 (`tf.data.Dataset.repeat`)."""
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             n = int(arrays[-1])
             for _ in itertools.count() if n < 0 else range(n):
@@ -300,10 +298,10 @@ class Dataset(Staged):
         self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order, each drawn from the next `buffer_size` (`tf.data.Dataset.shuffle`).
+        """The elements in random order, each drawn from a buffer of the next `buffer_size` (`tf.data.Dataset.shuffle`).
 
-        Each iteration over it has another order, unless `reshuffle_each_iteration` is False; with a `seed` the orders
-        are the same in every run of the program.
+        Each iteration has another order, unless `reshuffle_each_iteration` is False; with a `seed` the orders are the
+        same in every run of the program.
         """
         base = int(np.random.default_rng().integers(1 << 62)) if seed is None else abs(int(seed))
         rounds = itertools.count()
@@ -344,9 +342,9 @@ class Dataset(Staged):
         return Dataset((*self.sources, *dataset.sources), spec, elements, total)
 
     def cache(self, filename: str = "", name: str | None = None) -> Dataset:
-        """Keep the elements in memory once they were all read (`tf.data.Dataset.cache`). Files are not supported.
+        """Keep the elements in memory once all were read (`tf.data.Dataset.cache`). Files are not supported.
 
-        A dataset that is made of tensors of a graph is read anew in each run.
+        A dataset made from tensors of a graph is read anew in each run.
         """
         if filename:
             raise ValueError("Dataset.cache keeps elements in memory only: leave filename out")
@@ -367,14 +365,14 @@ class Dataset(Staged):
         return Dataset(self.sources, self.element_spec, elements, self._cardinality)
 
     def prefetch(self, buffer_size: Any = AUTOTUNE, name: str | None = None) -> Dataset:
-        """The same elements (`tf.data.Dataset.prefetch`): elements are made when they are asked for."""
+        """The same elements (`tf.data.Dataset.prefetch`): elements are computed on demand."""
         return Dataset(self.sources, self.element_spec, self._elements, self._cardinality)
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Any:
         """`transformation_func(self)` (`tf.data.Dataset.apply`)."""
         return transformation_func(self)
 
-    # How they are read.
+    # Reading.
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
         """The state after `state = reduce_func(state, element)` for each element (`tf.data.Dataset.reduce`).

@@ -70,7 +70,7 @@ class ElementFunction:
                                       "but a predicate gives a bool scalar"))
 
     def bind(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Callable[..., Sequence[Any]]]:
-        """The sources of the dataset before, and the function from arrays to arrays."""
+        """The values of the preceding dataset's sources, and the function from arrays to arrays."""
         count = len(arrays) - len(self.captures)
         return arrays[:count], compile_graph(self._optimized).bind(arrays[count:])
 
@@ -104,7 +104,7 @@ def as_count(value: Any) -> Tensor:
 
 
 def splitter(parts: Sequence[Any]) -> Callable[[Sequence[Any]], list[Sequence[Any]]]:
-    """What splits the arrays of the sources of several datasets."""
+    """A function that splits the arrays of the sources of several datasets."""
     ends = list(itertools.accumulate(len(part.sources) for part in parts))
     return lambda arrays: [arrays[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -143,7 +143,7 @@ def checked_spec(spec: Any) -> TensorSpec:
 
 
 def shapes_like(types: Any, shapes: Any) -> list[Any]:
-    """The shape for each dtype of a structure: shapes are lists or tuples themselves, so `flatten` is of no use."""
+    """The shape for each dtype of a structure. (`flatten` does not help: shapes are lists or tuples themselves.)"""
     if isinstance(types, (list, tuple)):
         return [x for t, s in zip(types, shapes, strict=True) for x in shapes_like(t, s)]
     if isinstance(types, Mapping):
@@ -152,7 +152,7 @@ def shapes_like(types: Any, shapes: Any) -> list[Any]:
 
 
 def fit(element: Any, spec: Any, types: Sequence[TensorType]) -> Element:
-    """The arrays of what a generator yielded."""
+    """The arrays of an element that a generator yielded."""
     flat = [element] if isinstance(spec, TensorSpec) else _flatten_like(element, spec)
     return tuple([_fit_one(x, type) for x, type in zip(flat, types, strict=True)])
 

@@ -20,10 +20,10 @@ __all__ = ["DatasetIterator"]
 
 
 class DatasetIterator(Staged):
-    """Gives the elements of a dataset one after another; what `iter(dataset)` makes (`tf.data.Iterator`).
+    """An iterator over the elements of a dataset: the result of `iter(dataset)` (`tf.data.Iterator`).
 
-    In a graph that is being traced `next` is an effect, which takes an element each time the run gets there; after
-    the last it raises OutOfRangeError.
+    In a graph that is being traced `next` is an effect, which takes an element each time the run gets there; after the
+    last it raises OutOfRangeError.
     """
 
     def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements) -> None:
@@ -32,7 +32,7 @@ class DatasetIterator(Staged):
         self._elements = elements
         self.name = "iterator"
         self._of_graph = current_graph() is not None
-        self._thread = threading.local()  # where an iterator of a graph is, for each thread that runs it
+        self._thread = threading.local()  # the position of a graph's iterator, for each thread that runs it
         self._stream: Iterator[Element] = iter(())
         if self._of_graph:
             apply(START, *sources, iterator=self)
@@ -40,7 +40,7 @@ class DatasetIterator(Staged):
             self.start(*[source._array for source in map(convert_to_tensor, sources)])  # type: ignore[attr-defined]
 
     def start(self, *sources: Any) -> None:
-        """For the op `iterator_start`."""
+        """Implements the op `iterator_start`."""
         if self._of_graph:
             self._thread.stream = self._elements(sources)
         else:
@@ -50,7 +50,7 @@ class DatasetIterator(Staged):
         return self._thread.stream if self._of_graph else self._stream
 
     def advance(self) -> Element:
-        """For the op `iterator_next`: the arrays of the next element."""
+        """Implements the op `iterator_next`: the arrays of the next element."""
         try:
             return tuple([np.asarray(x) for x in next(self._current())])
         except StopIteration:

@@ -1,1 +1,1 @@
-"""Python's ints and floats in graphs."""
+"""Python's ints and floats in graphs: 64 bits, and overflow checks."""

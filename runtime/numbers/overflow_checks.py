@@ -1,8 +1,8 @@
-"""What Python raises, or goes beyond 64 bits for, is an error of the graph: no number that Python made is a wrong one.
+"""Overflow checks: where Python raises, or exceeds 64 bits, the graph raises, so no Python number is silently wrong.
 
-Tensors wrap around, and are inf or nan, as TF's. What stands in a graph for numbers of Python's alone is checked: after
-each node whose result may not be Python's, there is a `raise_unless`, unless the bounds of its operands say that it
-holds. So what counts, adds up in counted loops or takes remainders has no checks.
+Tensors wrap around, or become inf or nan, as TF's do. Values that stand for Python's numbers alone are checked: a
+`raise_unless` follows each node whose result may differ from Python's, unless range analysis of its operands shows that
+it cannot. So counters, sums in counted loops and remainders are not checked.
 """
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _LEAST: Final = INT64[0]
 
 
 def is_checked(node: Node) -> bool:
-    """Whether a node of a traced graph may give of Python's numbers what Python does not, as its op declares."""
+    """Whether a node of a traced graph may differ from Python for Python's numbers, as its op declares."""
     return bool(node.outputs) and any(
         issubclass(error, (NumberOverflowError, InvalidNumberError)) for error in node.own_errors)
 
 
 def add_checks(graph: Graph, numbers: Mapping[Node, Position | None]) -> None:
-    """Check `numbers`, nodes of the graph and those in it, at these lines: results of Python's numbers alone, and casts
-    of Python's ints to int32."""
+    """Check `numbers`, nodes of the graph and its sub-graphs, at these lines: results from Python's numbers alone, and
+    casts of Python's ints to int32."""
     if not numbers:
         return
     bounds = Bounds(graph, numbers)
@@ -64,13 +64,13 @@ def node_graph(node: Node) -> Graph:
 
 
 class _Check:
-    """Adds to `nodes` what checks a node."""
+    """Adds the check of a node to `nodes`."""
 
     def __init__(self, graph: Graph, node: Node, bounds: Bounds, place: Position | None, nodes: list[Node]) -> None:
         self.graph, self.node, self.bounds, self.place, self.nodes = graph, node, bounds, place, nodes
         self.result = node.outputs[0]
 
-    # What is checked.
+    # The checks.
 
     def add(self) -> None:
         name = self.node.op.name
@@ -105,7 +105,7 @@ class _Check:
         return count * min(low, 0), count * max(high, 0)
 
     def _fits(self, name: str, *xs: Value) -> Value:
-        """Whether the result of an op is the one that it would be with more bits."""
+        """Whether the result of an op is exact."""
         if name in ("add", "subtract", "multiply"):
             return self._apply(name + "_fits", *xs)
         x, y = xs[0], xs[-1]
@@ -116,19 +116,19 @@ class _Check:
                                self._apply("not_equal", x, self._like(_LEAST, x)))
         if name == "left_shift":
             return self._apply("equal", self._apply("right_shift", self.result, y), x)
-        if name == "reduce_sum":  # of both halves of the bits
+        if name == "reduce_sum":  # of the lower and the upper bits separately
             low = self._apply("reduce_sum", self._apply("bitwise_and", x, self._like((1 << 32) - 1, x)),
                               **self.node.params)
             high = self._apply("reduce_sum", self._apply("right_shift", x, self._like(32, x)), **self.node.params)
             total = self._apply("add", high, self._apply("right_shift", low, self._like(32, low)))
             return self._inside(total, -1 << 31, 1 << 31)
-        # as floats the results are near each other, unless one wrapped around (see `multiply_fits`)
+        # as floats the results are close to each other, unless one wrapped around (see `multiply_fits`)
         near = self._apply("pow", *(self._apply("cast", v, dtype=float64) for v in xs))
         away = self._apply("abs", self._apply("subtract", near, self._apply("cast", self.result, dtype=float64)))
         return self._apply("less", away, self._like(2.0 ** 62, away))
 
     def _narrowed(self) -> None:
-        """Ints of Python's become int32."""
+        """The check for Python's ints that become int32."""
         (source,) = self.node.inputs
         several = source.type if isinstance(source.type, ListType) else None
         if several is None and within(self.bounds.of(source), int32.limits):
@@ -147,14 +147,14 @@ class _Check:
         self.nodes.append(self.node)
 
     def _converted(self) -> None:
-        """`int(x)` of what is no int64."""
+        """The check for `int(x)` of other dtypes than int64."""
         (x,) = self.node.inputs
         assert isinstance(x.type, TensorType)
         if not x.type.dtype.is_floating and within(self.bounds.of(x), INT64):
             return
         text = formatted(GraphTensor(x)) + " does not fit int64: ints that Python made have 64 bits in a graph"
         if not x.type.dtype.is_floating:
-            fits = self._apply("less_equal", x, self._like(INT64[1], x))  # of uint64
+            fits = self._apply("less_equal", x, self._like(INT64[1], x))  # for uint64
         else:
             self._unless(self._apply("equal", x, x), InvalidNumberError("cannot convert float NaN to integer"))
             fits = (self._inside(x, -2.0 ** 63, 2.0 ** 63) if x.type.dtype.size > 2
@@ -199,7 +199,7 @@ class _Check:
                                self.place)).outputs[0]
 
     def _like(self, number: float, x: Value) -> Value:
-        """A constant of the dtype of `x`."""
+        """A constant in the dtype of `x`."""
         assert isinstance(x.type, TensorType)
         params = {"value": np.array(number, x.type.dtype.np)}
         return self._node(Node(self.graph, CONST, (), params, TensorType(x.type.dtype, ()), self.place)).outputs[0]
@@ -209,7 +209,7 @@ class _Check:
         return node
 
     def _unless(self, holds: Value, error: Exception) -> None:
-        """Raise the error, at the user's line, unless it holds of all elements."""
+        """Raise the error, at the user's line, unless the condition holds for all elements."""
         assert isinstance(holds.type, TensorType)
         if holds.type.shape:
             holds = self._apply("reduce_all", holds, axis=tuple(range(len(holds.type.shape))), keepdims=False)
@@ -221,7 +221,7 @@ class _Check:
 
 
 def _zero_power() -> str:
-    """What this Python says of 0.0**-1."""
+    """The message of this Python for 0.0**-1."""
     try:
         return str(0.0 ** int("-1"))
     except ZeroDivisionError as error:

@@ -1,8 +1,8 @@
-"""Python's floats and ints in graphs have 64 bits: of floats, as in Python.
+"""Widens Python's numbers in graphs to 64 bits, the precision that floats have in Python.
 
-While a function is traced, a float that Python made is weak float32, an int weak int32: that is what it becomes where
-it is wanted as a tensor of its own, and it adapts to the dtype of a tensor that it meets. Until then the graph that
-runs computes with float64 and int64, in branches, loops and lists: what Python would compute.
+While a function is traced, a float that Python made is weak float32, an int weak int32: the dtypes that they take as
+tensors of their own; they adapt to the dtype of a tensor that they meet. Until then the graph that runs computes with
+float64 and int64, in branches, loops and lists, as Python would.
 """
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from runtime.ops.exceptions import Region
 __all__ = ["with_python_numbers"]
 
 _AS_TENSORS = frozenset(("py_function", "numpy_function"))
-"""Whose operands are handed to the user as tensors."""
+"""Ops that pass their operands to the user as tensors."""
 
 
 _WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
 
 
 def with_python_numbers(graph: Graph) -> Graph:
-    """A graph for `graph`, as it was traced, that runs: what is weak float32 is float64 in it, rounded where float32 is
-    wanted, and what is weak int32 is int64. Its inputs and outputs have the types that they had, but are not weak. An
-    int that int32 does not hold, where that is wanted, is a DTypeError of the graph; what Python does not compute, or
-    with more bits, is an error, too (`overflow_checks`)."""
+    """A graph that runs in place of `graph`, as it was traced: weak float32 is float64 in it, rounded where float32 is
+    needed, and weak int32 is int64. Its inputs and outputs have the same types, but are not weak. An int that int32
+    cannot hold, where that is needed, is a DTypeError of the graph; results that Python would not compute, or with more
+    bits, are errors, too (`overflow_checks`)."""
     if not _has_numbers(graph):
         return graph
     copy = _Copy(Graph(graph.name, graph.parent), {}, {}, {})
@@ -51,7 +51,7 @@ def _has_numbers(graph: Graph) -> bool:
 
 
 def _wide(type: Type) -> Type:
-    """What stands for a type in the graph that runs."""
+    """The type in the graph that runs."""
     if isinstance(type, ListType):
         element = _wide(type.element)
         return type if element is type.element else ListType(element, type.known)  # type: ignore[arg-type]
@@ -59,14 +59,14 @@ def _wide(type: Type) -> Type:
 
 
 def _strong(type: Type) -> Type:
-    """The type, of what is not weak."""
+    """The type without weakness."""
     if isinstance(type, ListType):
         return ListType(_strong(type.element), type.known)  # type: ignore[arg-type]
     return TensorType(type.dtype, type.shape) if type.weak and type.dtype in _WIDE else type
 
 
 def _exact(type: Type) -> Type:
-    """The type, of ints with 64 bits."""
+    """The type with 64 bits, for ints."""
     return TensorType(int64, type.shape) if isinstance(type, TensorType) and type.dtype is int32 else type
 
 
@@ -75,21 +75,21 @@ def _tensor(type: Type) -> TensorType:
 
 
 def _was_int32(value: Value) -> bool:
-    """Whether a value is what an int32 became for a while, such as a length."""
+    """Whether a value was an int32 that was widened, such as a length."""
     node = value.node
     return node is not None and node.op is CAST and _tensor(node.inputs[0].type).dtype is int32
 
 
 class _Copy:
-    """A copy of a graph and those in it, in which each value has the type that `_wide` gives for its own. `numbers`
-    takes what `add_checks` is for."""
+    """A copy of a graph and its sub-graphs, in which each value has the type that `_wide` gives for its own. `numbers`
+    gets the nodes for `add_checks`."""
 
     def __init__(
         self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region],
         numbers: dict[Node, Position | None],
     ) -> None:
         self.graph, self.made, self.regions, self.numbers = graph, made, regions, numbers
-        self.place: Position | None = None  # of what is copied
+        self.place: Position | None = None  # of the node being copied
 
     def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
         for value in inputs:
@@ -105,14 +105,14 @@ class _Copy:
             self._visit(node)
 
     def take_outputs(self, outputs: Iterable[Value], types: Iterable[Type]) -> None:
-        """The outputs, with the dtypes of `types`."""
+        """Set the outputs, with the dtypes of `types`."""
         self.graph.outputs = []
         for value, type in zip(outputs, types, strict=True):
             self.place = self.place if value.node is None else value.node.position
             self.graph.outputs.append(self.fit(self.made[value], type))
 
     def _take(self, new: Value, old: Value) -> None:
-        """Let `new`, which may have another dtype, stand for `old`."""
+        """Let `new`, which may have another dtype, replace `old`."""
         self.made[old] = self.fit(new, _wide(old.type))
 
     def fit(self, value: Value, type: Type) -> Value:
@@ -157,7 +157,7 @@ class _Copy:
             self._apply(node, wide)
 
     def _add(self, node: Node, inputs: Sequence[Value], params: dict[str, Any], types: Sequence[Type]) -> None:
-        """Add what stands for a node, whose results may still have another dtype."""
+        """Add the copy of a node, whose results may still have another dtype."""
         new = self.graph.add_node(node.op, inputs, params, types[0] if node.single else tuple(types), node.position)
         if is_checked(node):
             self.numbers[new] = node.position
@@ -166,8 +166,8 @@ class _Copy:
             self._take(value, old)
 
     def _apply(self, node: Node, wide: Sequence[Type]) -> None:
-        """With operands in 64 bits, if the op takes them so and gives what is wanted (or that in 32 bits: a length);
-        else in 32 bits. Where they are compared, tensors of ints have 64 bits, too."""
+        """Add the node with operands in 64 bits, if the op accepts them and gives the wanted type (or that in 32 bits:
+        a length); else in 32 bits. In comparisons tensors of ints have 64 bits, too."""
         inputs = [self.made[value] for value in node.inputs]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         if node.op.name == "keep":
@@ -184,7 +184,7 @@ class _Copy:
     def _results(
         self, node: Node, types: Sequence[Type], params: dict[str, Any], wide: Sequence[Type]
     ) -> Sequence[Type] | None:
-        """What the op gives of operands of these types, if it takes them and that will do."""
+        """The result types of the op for operands of these types, if it accepts them and the results are usable."""
         olds = [value.type for value in node.inputs]
         if all(new is old for new, old in zip(types, olds)) and all(
                 type is value.type for type, value in zip(wide, node.outputs)):
@@ -216,7 +216,7 @@ class _Copy:
         return param
 
     def _control(self, node: Node) -> None:
-        """State has 64 bits on all ways; what a stream or the user's code gives or takes has the dtype it had."""
+        """State has 64 bits on all paths; the values of streams and user code keep their dtypes."""
         operands = [self.made[value] for value in node.operands]
         results = [_wide(value.type) for value in node.outputs]
         bodies = node.subgraphs

@@ -1,4 +1,4 @@
-"""From a traced graph to one that means the same and runs faster."""
+"""Rewrites a traced graph into an equivalent one that runs faster."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from runtime.optimize.rules import FAST, RULES, Fired, Rule, named
 
 __all__ = ["FAST", "RULES", "Fired", "Rule", "rewrite"]
 
-MOST_WALKS: Final = 3  # what is swept away can make more of the rest simple
+MOST_WALKS: Final = 3  # sweeping dead code can enable further rules
 LATE: Final = named("reduce last", "A reduction that only is returned, such as a loss, comes last: by then what it is "
                                    "made of may have been stored for something else.")
 _REDUCTIONS: Final = frozenset(("reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"))
@@ -24,11 +24,11 @@ def rewrite(
     graph: Graph, rules: Iterable[Rule] | None = None, log: list[Fired] | None = None, keep_captures: bool = False,
     fast_math: bool = False,
 ) -> Graph:
-    """A new graph for `graph`, with the same inputs, that gives the same bits, effects and errors.
+    """A new graph with the same inputs as `graph` and the same results bit for bit, effects and errors.
 
-    The rules are those of `RULES`, or only `rules`; with `fast_math` also those of `FAST`, which round differently.
-    What they do is appended to `log`. `graph` stays as it is. `keep_captures`: its captures stay the same, in their
-    order, also those that nobody uses.
+    The rules are those of `RULES`, or only `rules`; with `fast_math` also those of `FAST`, which round differently. The
+    rules that fired are appended to `log`. `graph` is not changed. `keep_captures`: keep all captures, in their order,
+    also unused ones.
     """
     tables = (RULES, FAST) if fast_math else (RULES,)
     context = Context([rule for table in tables for rule in table.values()] if rules is None else rules, log, visit)

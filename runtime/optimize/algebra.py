@@ -1,7 +1,7 @@
 """Rules for values: constants, arithmetic, comparison, logic and dtypes.
 
-Each is exact: the same bits as before, also for nan, infinities and -0.0. So none is here that only holds for real
-numbers, and what holds for integers alone says so. (A signalling nan may stay one; arithmetic would quieten it.)
+Each is exact: the same bits, also for nan, infinities and -0.0. So identities that hold only for real numbers are not
+used, and rules for integers say so. (A signalling nan may stay one; arithmetic would quieten it.)
 """
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from runtime.optimize.rules import Result, rule
 
 __all__ = ["made_by", "uniform"]
 
-MOST_FOLDED: Final = 4096  # elements of a constant that is computed
+MOST_FOLDED: Final = 4096  # maximal number of elements of a folded constant
 
 
 def made_by(value: Value, *ops: str) -> Node | None:
-    """The node of one of `ops` that makes the value, if there is one."""
+    """The node that defines the value, if it applies one of `ops`."""
     node = value.node
     return node if node is not None and node.op.name in ops else None
 
 
 def uniform(value: Value) -> Any:
-    """The number that all elements of a value are known to be, or None."""
+    """The number that all elements of a value equal, or None."""
     node = made_by(value, "broadcast_to")
     constant = (value if node is None else node.inputs[0]).constant
     if constant is None or not constant.size:
@@ -42,20 +42,20 @@ def dtype_of(value: Value) -> DType:
 
 
 def _is(value: Value, number: float) -> bool:
-    """Whether all elements are `number`, of just this sign if it is 0."""
+    """Whether all elements equal `number`, with the same sign if it is 0."""
     found = uniform(value)
     return found is not None and found == number and (
         bool(np.signbit(found)) is bool(np.signbit(number)) if dtype_of(value).is_floating else True)
 
 
 def _all_bits(value: Value) -> bool:
-    """Whether all elements are True, or the integer of which all bits are set."""
+    """Whether all elements are True, or the integer with all bits set."""
     found = uniform(value)
     return found is not None and bool(np.invert(found) == 0)
 
 
 def _filled(b: Builder, node: Node, number: Any) -> Result:
-    """A number in place of the result of the node, if its shape is known."""
+    """A constant in place of the result of the node, if its shape is known."""
     type = node.outputs[0].type
     assert isinstance(type, TensorType)
     if None in type.shape:
@@ -64,7 +64,7 @@ def _filled(b: Builder, node: Node, number: Any) -> Result:
     return b.apply("broadcast_to", value, dims=type.shape) if type.shape else value
 
 
-# Of every op.
+# For all ops.
 
 @rule("fold", sees=True)
 def fold(b: Builder, node: Node) -> Result:

@@ -1,4 +1,4 @@
-"""Rules for shapes: what only moves elements, and what asks for sizes."""
+"""Rules for shapes: ops that only move elements, and sizes."""
 from __future__ import annotations
 
 from typing import Final
@@ -15,7 +15,7 @@ __all__ = ["BROADCASTING"]
 
 
 def _known(value: Value) -> Shape | None:
-    """The shape, if all of it is known."""
+    """The shape, if all of its dimensions are known."""
     type = value.type
     return type.shape if isinstance(type, TensorType) and None not in type.shape else None
 
@@ -107,7 +107,7 @@ BROADCASTING: Final = (
     "less_equal", "greater", "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
     "where",
 )
-"""Ops whose operands broadcast, and that do with each element the same whatever the strides are."""
+"""Ops whose operands broadcast, and that treat each element the same for any strides."""
 
 
 @rule("broadcast of an operand", *BROADCASTING)

@@ -1,8 +1,8 @@
-"""Building the rewritten graph: one walk over the old one, in which each node is simplified before it is added.
+"""Building the rewritten graph: one walk over the old graph, in which each node is simplified before it is added.
 
-A value of the new graphs has one home: the graph that makes it. While graphs are built, nodes refer to homes, also
-across graphs; a graph that is finished captures what comes from outside. So a node of a loop's body of which all
-inputs have homes outside can be made outside. Constants belong to no graph, and are made where they are used.
+A value of the new graphs has one home: the graph that defines it. While graphs are built, nodes refer to homes, also
+across graphs; a finished graph captures values from outside. So a node of a loop's body whose inputs all have homes
+outside can be hoisted. Constants belong to no graph, and are defined where they are used.
 """
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LEARN: Final = named("learn", "After a check of a condition, and in the branches
 Visit = Callable[["Builder", Node, list[Value]], Sequence[Value]]
 
 
-_by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by those that are given, and by op
+_by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by the set of rules, and by op
 
 
 class Context:
-    """What the builders of one rewrite share."""
+    """The state that the builders of one rewrite share."""
 
     def __init__(self, rules: Iterable[Rule], log: list[Fired] | None, visit: Visit) -> None:
         self.log = log
@@ -54,7 +54,7 @@ class Context:
             self.log.append(Fired(rule, op, position))
 
     def constant(self, array: Any, type: TensorType | None = None, position: Position | None = None) -> Value:
-        """The home of a constant: one value for all of the same dtype, shape and bits."""
+        """The home of a constant: one value for each dtype, shape and bit pattern."""
         key: Any = (array.dtype.char, array.shape, array.tobytes()) if array.size <= 64 else id(array)
         value = self.constants.get(key)
         if value is None:
@@ -67,10 +67,10 @@ class Context:
 class Builder:
     """Builds one graph.
 
-    loop     it is the body or test of a loop: what does not depend on the state may move out
-    certain  it runs at least once whenever the node does that it belongs to
-    index    of a counted loop's body: what counts its iterations, from 0
-    counter  that, and how many there are, where it is known
+        loop     it is the body or test of a loop: loop invariants may be hoisted
+        certain  it runs at least once whenever its node runs
+        index    of a counted loop's body: the iteration counter, from 0
+        counter  that, and the number of iterations, where it is known
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class Builder:
         self.certain = certain
         self.index: Value | None = None
         self.counter: tuple[Value, int] | None = None
-        self.position: Position | None = None  # of the node that is being simplified
-        self.values: dict[Value, Value] = {}  # of the old graphs: their homes
+        self.position: Position | None = None  # of the node being simplified
+        self.values: dict[Value, Value] = {}  # from values of the old graphs to their homes
         self.shared: dict[Any, tuple[Value, ...]] = {}  # results by op, inputs and params
-        self.known: dict[Value, Value] = {}  # constants that values have from here on
-        self._inner: dict[Value, Value] = {}  # values of this graph by home outside
-        self._homes: dict[Value, Value] = {}  # homes by value of this graph: the other way round
+        self.known: dict[Value, Value] = {}  # values known to be constants from here on
+        self._inner: dict[Value, Value] = {}  # values of this graph by their home outside
+        self._homes: dict[Value, Value] = {}  # the inverse: homes by value of this graph
 
     # Reading the old graph.
 
     def home(self, old: Value) -> Value:
-        """Where the value of an old graph, or of one that is finished, is made; or the constant that it is."""
+        """The home of a value of an old or finished graph; or the constant that it is."""
         value = self.values.get(old) or self._homes.get(old)
         if value is None:
             value = old if self.parent is None or old.graph is self.graph else self.parent.home(old)
@@ -105,11 +105,11 @@ class Builder:
         return value
 
     def counts(self, home: Value) -> bool:
-        """Whether a value counts the iterations of a loop around."""
+        """Whether a value is the iteration counter of an enclosing loop."""
         return self.index is home or (self.parent is not None and self.parent.counts(home))
 
     def count_of(self, home: Value) -> int | None:
-        """How many values, from 0 on, one has that counts the iterations of a loop around; None for other values."""
+        """The number of values, from 0 on, of the iteration counter of an enclosing loop; None for other values."""
         builder: Builder | None = self
         while builder is not None:
             if builder.counter is not None and builder.counter[0] is home:
@@ -118,7 +118,7 @@ class Builder:
         return None
 
     def visit(self, old: Node) -> None:
-        """Add what a node of the old graph becomes."""
+        """Add the rewritten form of a node of the old graph."""
         if old.op is CONST:
             value = old.outputs[0]
             assert isinstance(value.type, TensorType)
@@ -133,7 +133,7 @@ class Builder:
             if any(new.type is not v.type for new, v in zip(inputs, old.inputs)):
                 try:
                     types = _refined(types, old.op.rule(*[v.type for v in inputs], **old.params))
-                except OpError:  # it raises when it is reached, as it would have without what is known by now
+                except OpError:  # it raises when it is reached, as it would have without what is known now
                     inputs = [self._forget(new, v.type) for new, v in zip(inputs, old.inputs)]
             node = Node(self.graph, old.op, inputs, old.params, types[0] if old.single else types, old.position)
             for old_value, value in zip(old.outputs, node.outputs):
@@ -144,7 +144,7 @@ class Builder:
         self.values.update(zip(old.outputs, results, strict=True))
 
     def _forget(self, home: Value, type: Type) -> Value:
-        """The value with no more known of its type than `type`."""
+        """The value with no more static type information than `type`."""
         if home.type == type:
             return home
         if isinstance(type, ListType):
@@ -155,7 +155,7 @@ class Builder:
         return node.outputs[0]
 
     def inline(self, graph: Graph, inputs: Sequence[Value] = ()) -> list[Value]:
-        """Add what the nodes of a sub-graph become; gives its outputs."""
+        """Add the rewritten nodes of a sub-graph; returns its outputs."""
         self.values.update(zip(graph.inputs, inputs, strict=True))
         for outer, inner in graph.captures:
             self.values[inner] = self.home(outer)
@@ -176,7 +176,7 @@ class Builder:
         return result
 
     def place(self, node: Node) -> Sequence[Value]:
-        """What to use as the results of a node whose inputs are homes: simpler values, or else it is added."""
+        """The results to use for a node whose inputs are homes: simpler values, or those of the added node."""
         self.position = node.position
         for rule in self.context.rules(node.op):
             result = rule.function(self, node)  # type: ignore[misc]
@@ -191,7 +191,7 @@ class Builder:
         return node.outputs
 
     def learn(self, condition: Value, truth: bool) -> None:
-        """From here on a bool scalar is known."""
+        """Record that a bool scalar is known from here on."""
         if LEARN in self.context.enabled:
             for value, holds in implied(condition, truth):
                 if value.constant is None:
@@ -200,7 +200,7 @@ class Builder:
     # Finishing.
 
     def local(self, home: Value) -> Value:
-        """The value of this graph for one that may be made outside: captured, or a constant made again."""
+        """The value of this graph for a home that may be outside: a capture, or a copy of a constant."""
         if home.graph is self.graph:
             return home
         inner = self._inner.get(home)
@@ -216,7 +216,7 @@ class Builder:
         return inner
 
     def finish(self, outputs: Iterable[Value]) -> Graph:
-        """The graph, closed. Constants are made at its start."""
+        """The finished graph. Constants are defined at its start."""
         graph = self.graph
         graph.outputs = [self.local(v) for v in outputs]
         for node in graph.nodes:
@@ -230,11 +230,11 @@ class Builder:
         return graph
 
 
-_CHECKS: Final = frozenset(("check_bound", "raise_unless"))  # they raise unless their first operand holds
+_CHECKS: Final = frozenset(("check_bound", "raise_unless"))  # they raise unless their first operand is true
 
 
 def _refined(old: tuple[Type, ...], inferred: Type | tuple[Type, ...]) -> tuple[Type, ...]:
-    """The inferred types where they say more."""
+    """The inferred types where they are more specific."""
     new = inferred if isinstance(inferred, tuple) else (inferred,)
     return tuple([_refine(a, b) for a, b in zip(old, new, strict=True)])
 
@@ -246,7 +246,7 @@ def _refine(old: Type, new: Type) -> Type:
 
 
 def implied(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
-    """What is known of bools where `condition` is known: it, and what it is made of. Not all of that, if it is much."""
+    """Bools that are known if `condition` is: it, and its components, up to a limit."""
     pending = [(condition, truth)]
     for _ in range(MOST_IMPLIED):
         if not pending:
@@ -261,12 +261,12 @@ def implied(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
 
 
 def certainly_raises(graph: Graph) -> bool:
-    """Whether a graph ends in an error each time that it runs."""
+    """Whether a graph always ends in an error."""
     return any(node.op.name in ("raise", "reraise") for node in graph.nodes)
 
 
 def is_removable(node: Node) -> bool:
-    """Whether nobody could tell that a node did not run, if its results are not used: it raises nothing, and ends."""
+    """Whether a node can be dropped if its results are unused: it raises nothing, and terminates."""
     if node.effect or node.errors:
         return False
     return node.op.name != "while_loop" and all(

@@ -1,4 +1,4 @@
-"""Rules for control flow: `cond`, `while_loop` and `reduce`. Other ops with sub-graphs have these simplified inside."""
+"""Rules for control flow: `cond`, `while_loop` and `reduce`. The sub-graphs of other ops are simplified inside."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,21 +25,21 @@ FIXED: Final = named("fixed state", "State that no iteration changes is what it 
 CUSTOM: Final = named("custom gradient", "What has a gradient of its own is what it is. Gradients are taken before.")
 TWINS: Final = named("twins", "Two variables of a loop that start alike and change alike are one.")
 
-MOST_SPECULATED: Final = 8  # nodes of both branches that a select computes
-MOST_COMPARED: Final = 8  # flags with one, and nodes of a flag one after another
+MOST_SPECULATED: Final = 8  # maximal number of nodes of both branches that a select computes
+MOST_COMPARED: Final = 8  # maximal number of flags compared with one, and of dependent nodes of a flag
 CHEAP: Final = frozenset((
     "add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floordiv", "mod", "cast", "where",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "invert", "bitwise_and", "bitwise_or",
     "bitwise_xor", "left_shift", "right_shift", "const", "undefined", "stop_gradient", "relu", "floor", "ceil", "rint",
     "add_fits", "subtract_fits", "multiply_fits",
 ))
-"""Ops that on scalars cost about as much as a branch."""
+"""Ops that cost about as much as a branch on scalars."""
 CHECKS: Final = frozenset(("raise_unless", "add_fits", "subtract_fits", "multiply_fits"))
-"""What costs nothing beside what it checks."""
+"""Ops that cost nothing next to what they check."""
 
 
 def visit(b: Builder, old: Node, operands: list[Value]) -> Sequence[Value]:
-    """What to use as the results of a node with sub-graphs, whose operands have the homes `operands`."""
+    """The results to use for a node with sub-graphs, whose operands have the homes `operands`."""
     if old.op.name == "cond":
         return _cond(b, old, operands[0])
     if old.op.name in ("while_loop", "reduce"):
@@ -60,7 +60,7 @@ def _add(
     b: Builder, old: Node, operands: Sequence[Value], graphs: dict[str, Graph], types: Type | tuple[Type, ...],
     hints: Sequence[Value],
 ) -> Node:
-    """Add the node with other graphs, which are finished."""
+    """Add the node with other, finished graphs."""
     params = {**old.params, **graphs}
     captured = [outer for graph in params.values() if isinstance(graph, Graph) for outer, _ in graph.captures]
     node = Node(b.graph, old.op, [*operands, *captured], params, types, old.position)
@@ -90,7 +90,7 @@ def _is_zero(value: Value) -> bool:
 
 
 def _least(b: Builder, value: Value, depth: int = 8) -> int | None:
-    """1 or 0 if a scalar is surely not less than that: what counts iterations, and sums of it."""
+    """1 or 0 if a scalar is surely at least that: iteration counters, and sums of them."""
     value = b.home(value)
     constant = value.constant
     if constant is not None:
@@ -161,7 +161,7 @@ def _tells(x: Value, y: Value) -> bool:
 
 
 def _selectable(graphs: Sequence[Graph]) -> bool:
-    """Whether both branches can be computed, and cost so little that it is better to."""
+    """Whether both branches can be speculated, at a lower cost than a branch."""
     nodes = [node for graph in graphs for node in graph.nodes]
     if sum(node.op.name != "const" and node.op.name not in CHECKS for node in nodes) > MOST_SPECULATED:
         return False
@@ -175,8 +175,8 @@ def _checks(graph: Graph) -> bool:
 
 
 def _speculated(b: Builder, graph: Graph, other: Value | None) -> list[Value]:
-    """The outputs of a branch that is computed though it may not be taken. What it checks may fail where `other` holds:
-    then it is not."""
+    """The outputs of a branch that is speculated. Its checks must not fail where `other` is true: then they are not
+    needed."""
     for outer, inner in graph.captures:
         b.values[inner] = b.home(outer)
     for node in graph.nodes:
@@ -204,8 +204,8 @@ def _is_flag(value: Value) -> bool:
 class _Loop:
     """A `while_loop` or `reduce`: `results` has the homes of its results.
 
-    State k of the old loop is `kept`, or it is `fixed` to a home outside, or it is what its twin is. What is fixed can
-    make the body simpler, and so more of it fixed: then the body is built again, from what it has become.
+    State k of the old loop is `kept`, or `fixed` to a home outside, or equal to another state, its twin. Fixed state
+    can make the body simpler, and so more of the state fixed: then the body is built again, from its current form.
     """
 
     def __init__(self, b: Builder, old: Node, operands: list[Value]) -> None:
@@ -219,7 +219,7 @@ class _Loop:
         self.fixed: dict[int, Value] = {}
         self.twins: dict[int, int] = {}
         count = self.lead[0].constant if self.lead and old.params.get("stream") is None else None
-        self.length = None if count is None else int(count)  # of a counted loop, or at most
+        self.length = None if count is None else int(count)  # of a counted loop, or an upper bound
         self.first = self._first()
         self.results = self._results()
 
@@ -242,7 +242,7 @@ class _Loop:
         return bool(holds.constant)
 
     def _may(self, rule: str) -> bool:
-        """Note that a rule fires, if it is enabled."""
+        """Record that a rule fires, if it is enabled."""
         if rule not in self.b.context.enabled:
             return False
         self.b.context.fired(rule, self.old.op.name, self.old.position)
@@ -268,7 +268,7 @@ class _Loop:
         return [found[self.twins.get(k, k)] for k in range(len(old.outputs))]
 
     def _attempt(self) -> dict[str, Graph] | None:
-        """Build the graphs. None if more is known of the state than before, so that it is worth doing again."""
+        """Build the graphs. None if more is known of the state than before, so that another attempt is worthwhile."""
         b, before = self.b, self.kept
         self.kept = [k for k in before if k not in self.fixed and k not in self.twins]
         tested = self.old.op.name == "while_loop" and (
@@ -281,7 +281,7 @@ class _Loop:
                 continue
             certain = bool(self.first) or (tested and name == "test")
             sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=certain)
-            own = len(graph.inputs) - len(before)  # inputs that are no state
+            own = len(graph.inputs) - len(before)  # inputs that are not state
             given = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
             if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:
                 sub.index = given[0]
@@ -305,7 +305,7 @@ class _Loop:
         return None
 
     def _learn_from_test(self, holds: Value, states: dict[str, dict[int, Value]], body: Builder) -> None:
-        """What the state is in the body because the test has held. A reduce does not ask before the first iteration."""
+        """Use in the body that the test was true. A reduce has no test before the first iteration."""
         positions = {value: k for k, value in states["test"].items()}
         for value, truth in implied(holds, True):
             k = positions.get(value)
@@ -316,9 +316,10 @@ class _Loop:
                 body.learn(states["body"][k], truth)
 
     def _compare(self, body: Builder, made: dict[int, Value], after: dict[int, Value]) -> bool:
-        """Find state that is fixed, or has a twin: `made` is it before an iteration, `after` is it after that."""
+        """Find state that is fixed, or has a twin: `made` is the state before an iteration, `after` the state after
+        it."""
         again = False
-        alike: dict[tuple[Value, Type], list[int]] = {}  # states that start alike, and are no twins
+        alike: dict[tuple[Value, Type], list[int]] = {}  # states with equal initial values that are not twins
         for k in self.kept:
             if self._is_fixed(body, made[k], after[k], self.init[k]) and self._may(FIXED):
                 self.fixed[k] = self.init[k]
@@ -334,13 +335,14 @@ class _Loop:
         return again
 
     def _is_fixed(self, body: Builder, made: Value, after: Value, init: Value) -> bool:
-        """Whether an iteration leaves a state as it is at the start; of a flag, given that it was so before."""
+        """Whether an iteration leaves a state at its initial value; for a flag, given that it had it before."""
         if after is made or after is init:
             return True
         return init.constant is not None and _is_flag(made) and _with(body, after, {made: init}, MOST_COMPARED) is init
 
     def _are_twins(self, body: Builder, made: dict[int, Value], after: dict[int, Value], j: int, k: int) -> bool:
-        """Whether two states that start alike are alike after each iteration; of flags, given that they are before."""
+        """Whether two states with equal initial values are equal after each iteration; for flags, given that they were
+        before."""
         if after[j] is after[k]:
             return True
         if not _is_flag(made[k]):
@@ -350,7 +352,7 @@ class _Loop:
 
 
 def _with(b: Builder, value: Value, new: dict[Value, Value], depth: int) -> Value:
-    """What a bool of the builder's graph is with other values in place of some."""
+    """A bool of the builder's graph with some values replaced by others."""
     if value in new or value.node is None or value.graph is not b.graph or not depth:
         return new.get(value, value)
     node = value.node

@@ -1,4 +1,4 @@
-"""Dropping what nobody uses: nodes, captures, results of branches, and state of loops."""
+"""Dead code elimination: nodes, captures, results of branches, and state of loops."""
 from __future__ import annotations
 
 from typing import Final
@@ -14,7 +14,8 @@ RESULTS: Final = named("dead results", "Results of a cond, and state of a loop, 
 
 
 def sweep(graph: Graph, context: Context, keep_captures: bool = False) -> bool:
-    """Drop what nobody uses, in place. Gives whether results of control flow went, so that more can be simplified."""
+    """Remove dead code, in place. Returns whether results of control flow were removed, which may enable further
+    rules."""
     if DEAD not in context.enabled:
         return False
     changed = False
@@ -43,7 +44,7 @@ def sweep(graph: Graph, context: Context, keep_captures: bool = False) -> bool:
 
 
 def _trim(node: Node, used: set[Value]) -> bool:
-    """Drop results of a cond or loop that are not used. Gives whether there were any."""
+    """Remove unused results of a cond or loop. Returns whether there were any."""
     unused = [k for k, value in enumerate(node.outputs) if value not in used]
     if not unused or node.op.name not in ("cond", "while_loop", "reduce"):
         return False
@@ -69,7 +70,7 @@ def _trim(node: Node, used: set[Value]) -> bool:
 
 
 def _live_state(node: Node, unused: list[int]) -> list[int]:
-    """The state of a loop that its results, its test, its effects and what may raise depend on."""
+    """The state of a loop on which its used results, its test, its effects and its possible errors depend."""
     body, test, count = node.params["body"], node.params.get("test"), len(node.outputs)
     live = set(range(count)) - set(unused)
     state = {value: k for k, value in enumerate(body.inputs[len(body.inputs) - count:])}

@@ -1,4 +1,4 @@
-"""Rules that change results by rounding: for `fast_math` alone. They are in a table of their own, `FAST`."""
+"""Rules that change rounding, for `fast_math` only. They have a table of their own, `FAST`."""
 from __future__ import annotations
 
 from typing import Final
@@ -10,8 +10,8 @@ from runtime.optimize.rules import Result, rule
 
 __all__: list[str] = []
 
-_CYCLES: Final = {"add": 4, "subtract": 4, "multiply": 4, "divide": 13, "sqrt": 18}  # from operands to the result
-_MOST: Final = 32  # nodes that are looked at
+_CYCLES: Final = {"add": 4, "subtract": 4, "multiply": 4, "divide": 13, "sqrt": 18}  # latency
+_MOST: Final = 32  # maximal number of nodes to inspect
 
 
 @rule("divide early", "divide", fast=True)
@@ -37,8 +37,8 @@ def divide_early(b: Builder, node: Node) -> Result:
 
 
 def _ready(b: Builder, value: Value, seen: dict[Value, int]) -> int:
-    """After about how many cycles of an iteration a value is there: what comes from outside, or from the last one, is
-    at once."""
+    """The number of cycles of an iteration after which a value is available, approximately: 0 for values from outside
+    or from the previous iteration."""
     if value in seen:
         return seen[value]
     node = value.node

@@ -1,4 +1,4 @@
-"""Rules for where a node is: out of a loop where that is the same, and once where it was there twice."""
+"""Loop-invariant code motion and common subexpression elimination."""
 from __future__ import annotations
 
 from typing import Final
@@ -9,7 +9,7 @@ from runtime.optimize.builder import Builder
 from runtime.optimize.rules import Result, rule
 
 VIEWS: Final = frozenset(("dim", "expand_dims", "getitem", "reshape", "split", "squeeze", "transpose"))
-"""Ops that cost the same however large their operand is."""
+"""Ops whose cost does not depend on the size of their operand."""
 
 
 @rule("hoist", sees=True)
@@ -57,7 +57,7 @@ def _inflates(node: Node) -> bool:
 def share(b: Builder, node: Node) -> Result:
     """A node that is equal to one that ran before, here or in a graph around, gives what that gave."""
     if any(isinstance(v.type, ListType) for v in node.outputs):
-        return None  # lists are updated in place where nobody else holds them
+        return None  # lists are updated in place if nothing else refers to them
     inputs: tuple[Value, ...] = tuple(node.inputs)
     if node.op.name in _SYMMETRIC and id(inputs[0]) > id(inputs[1]):
         type = inputs[0].type
@@ -66,7 +66,7 @@ def share(b: Builder, node: Node) -> Result:
     key = node.op, inputs, tuple(node.params.items())
     try:
         found = b.shared.get(key)
-    except TypeError:  # a param that does not hash
+    except TypeError:  # a param that is not hashable
         return None
     outer = b.parent
     if found is None and outer is not None and not any(v.graph is b.graph for v in inputs):
@@ -78,4 +78,4 @@ def share(b: Builder, node: Node) -> Result:
 
 
 _SYMMETRIC: Final = frozenset(("add", "multiply", "equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"))
-"""Ops whose operands may be swapped; of floats only comparisons, as of two nans a sum keeps the first."""
+"""Commutative ops; for floats only comparisons, as a sum of two nans keeps the first."""

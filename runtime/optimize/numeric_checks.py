@@ -1,4 +1,4 @@
-"""Checks of every result for infinities and NaN, for `rt.debugging.enable_check_numerics`."""
+"""Checks of all results for infinities and NaN, for `rt.debugging.enable_check_numerics`."""
 from __future__ import annotations
 
 from runtime.core.graph import Graph, Node, Value
@@ -9,11 +9,11 @@ from runtime.core.types import TensorType
 __all__ = ["with_numeric_checks"]
 
 _UNSEEN = frozenset(("const", "undefined", "check_numerics", "list_get", "list_pop"))
-"""Ops whose results nobody computes there."""
+"""Ops that compute no new result."""
 
 
 def with_numeric_checks(graph: Graph) -> Graph:
-    """A copy of a graph that raises where a result is the first that is infinite or NaN."""
+    """A copy of a graph that raises at the first result that is infinite or NaN."""
     made = copied(graph)
     _check(made)
     return made

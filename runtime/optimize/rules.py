@@ -1,4 +1,4 @@
-"""What a rule is, and the table that all of them are in."""
+"""Rewrite rules, and the tables of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ Function = Callable[["Builder", Node], Result]
 class Rule:
     """One rewrite.
 
-    ops       the ops that it is tried on; empty: all without effect and without sub-graphs
-    function  what to use in place of the results of a node, or None. The inputs of the node are simplified already.
-              None in place of the function: a rule of control flow, or for whole graphs, which asks by its name.
-    sees      it sees itself to errors and shapes. Else it is not tried on a node that may raise: such a node stays, and
-              where shapes decide whether it raises, they may also decide the shape of the result.
+        ops       the ops that it is tried on; empty: all without effect and without sub-graphs
+        function  returns what to use in place of the results of a node, or None. The inputs of the node are simplified
+                  already. If it is None: a rule of control flow, or for whole graphs, which asks by name.
+        sees      it handles errors and shapes itself. Else it is not tried on a node that may raise, which stays;
+                  where shapes decide whether it raises, they may also decide the shape of the result.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Rule:
 
 
 class Fired(NamedTuple):
-    """A rule that changed something: its name, the op of the node that it changed, and where that came from."""
+    """A rule that fired: its name, the op of the node that it changed, and the position of that."""
 
     rule: str
     op: str
@@ -46,13 +46,13 @@ class Fired(NamedTuple):
 
 
 RULES: Final[dict[str, Rule]] = {}
-"""Every rule that gives the same bits by name, in the order in which they are tried."""
+"""All exact rules by name, in the order in which they are tried."""
 FAST: Final[dict[str, Rule]] = {}
-"""Those that round differently, for `fast_math` alone; they are tried after the others."""
+"""Rules that round differently, for `fast_math` only; they are tried after the others."""
 
 
 def rule(name: str, *ops: str, sees: bool = False, fast: bool = False) -> Callable[[Function], Function]:
-    """Add the decorated function to the table, to `FAST` if so; what it does is its docstring."""
+    """Add the decorated function, whose docstring describes the rule, to `RULES`, or to `FAST`."""
 
     def add(function: Function) -> Function:
         _add(Rule(name, " ".join((function.__doc__ or "").split()), ops, function, sees), FAST if fast else RULES)

@@ -38,7 +38,7 @@ exit status: 0 ok, 1 the function cannot be traced, 2 bad input or usage
 
 
 class _UsageError(Exception):
-    """The input or the call is at fault."""
+    """The input or the arguments are invalid."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,12 +53,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(2, str(error))
     except (FailedPreconditionError, OSError) as error:
         return _fail(2, str(error))
-    except Exception as error:  # of the function that is traced: the user's own too
+    except Exception as error:  # of the function that is traced, including the user's own
         return _fail(1, _located(error))
     try:
         print(text, end="" if text.endswith("\n") else "\n")
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has finished
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _drawn(options: argparse.Namespace) -> str:
-    """What to print, after files are written."""
+    """The text to print, after files are written."""
     specs = [parse_spec(text) for text in options.specs]
     fn = _load(options.function)
     if not isinstance(fn, (Function, Method)):
@@ -124,7 +124,7 @@ def parse_spec(text: str) -> TensorSpec:
 
 
 def _load(target: str) -> Any:
-    """The function that `FILE:FUNCTION` or `MODULE:FUNCTION` names."""
+    """The function named by `FILE:FUNCTION` or `MODULE:FUNCTION`."""
     source, colon, name = target.rpartition(":")
     if not colon or not source or not name:
         raise _UsageError(f"{target!r} does not name a function: write FILE:FUNCTION, such as model.py:step")
@@ -174,7 +174,7 @@ def _load_module(name: str) -> Any:
 
 
 def _write(filename: str, text: str) -> str:
-    """Write a file in one step; gives what to print."""
+    """Write a file atomically; returns the text to print."""
     if filename == "-":
         return text
     folder = os.path.dirname(os.path.abspath(filename))

@@ -29,7 +29,7 @@ def to_dot(graph: Any) -> str:
 def to_svg(graph: Any) -> str:
     """A graph, or the graph of a ConcreteFunction, as SVG text.
 
-    FailedPreconditionError if Graphviz's program `dot` is not there, or fails.
+    FailedPreconditionError if Graphviz's program `dot` is missing, or fails.
     """
     program = shutil.which("dot")
     if program is None:
@@ -63,7 +63,7 @@ def _quoted(text: str) -> str:
 
 class _Drawing:
     def __init__(self) -> None:
-        self.ids: dict[Value, str] = {}  # of the box that makes a value
+        self.ids: dict[Value, str] = {}  # of the box that defines a value
         self.edges: list[str] = []
         self.count = 0
 

@@ -1,4 +1,4 @@
-"""The derivatives of ops, one module for each family as in `runtime.ops`."""
+"""The derivatives of ops, one module per family as in `runtime.ops`."""
 from __future__ import annotations
 
 from runtime.autodiff.rules import (  # noqa: F401  they fill the tables

@@ -1,4 +1,4 @@
-"""Cotangents of operands that broadcast, and tangents of results to which operands broadcast."""
+"""Cotangents of operands that broadcast, and tangents of broadcast results."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
@@ -20,10 +20,10 @@ __all__ = ["broadcast_like", "filled", "reshape_like", "sum_to"]
 
 
 def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] = ()) -> Any:
-    """The cotangent of `x`, of which `ct` is that of `x` broadcast: summed to the shape of `x`.
+    """The cotangent of `x`, where `ct` is that of `x` broadcast: summed to the shape of `x`.
 
-    Broadcasting was together with the tensors `others`: without them it may have been to any shape. The axes `fixed`
-    did not broadcast. Where only a run knows which axes did, they are cut into two: what repeats is summed.
+    It was broadcast together with the tensors `others`; without them, to any shape. The axes `fixed` did not broadcast.
+    Where only a run knows which axes did, each is split into two, of which the repeated one is summed.
     """
     lead = ct.ndim - x.ndim
     have, want = ct.type.shape[lead:], x.type.shape
@@ -39,7 +39,7 @@ def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] =
 
 
 def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
-    """Along each of the axes either all elements summed, or none: as many as `x` has are left, or one."""
+    """Along each of the axes the sum of all elements, or of none: the result has the size of `x`, or 1."""
     parts: list[Any] = []
     repeated = []
     for a in range(ct.ndim):
@@ -55,14 +55,14 @@ def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
 
 
 def _sets_size(x: Any, axis: int, others: Sequence[Any]) -> bool:
-    """Whether what `x` broadcasts to together with `others` has surely its size along an axis, counted from the end."""
+    """Whether the broadcast of `x` and `others` surely has the size of `x` along an axis, counted from the end."""
     if not others:
         return False
     return all(other.ndim < -axis or other.type.shape[axis] == 1 or same_size(x, other, axis) for other in others)
 
 
 def same_size(x: Any, y: Any, axis: int) -> bool:
-    """Whether two tensors have surely the same size along an axis, counted from the end."""
+    """Whether two tensors surely have the same size along an axis, counted from the end."""
     if x is y:
         return True
     if not isinstance(x, GraphTensor) or not isinstance(y, GraphTensor):
@@ -74,13 +74,13 @@ ELEMENTWISE: Final[set[str]] = {
     "abs", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "complex", "conj", "equal", "floor", "floordiv",
     "greater", "greater_equal", "imag", "invert", "less", "less_equal", "not_equal", "real", "rint", "sign",
     "stop_gradient"}
-"""Ops whose results have the shape that their operands broadcast to: these, and those of `elementwise`."""
+"""Ops whose results have the broadcast shape of their operands: these, and those of `elementwise`."""
 _origins: Final[dict[int, tuple[dict[int, int | ref[Value]], object]]] = {}
-"""By the id of a value, as long as that lives: what `_origin` has found for it, by axis."""
+"""By the id of a value, for its lifetime: the results of `_origin`, by axis."""
 
 
 def _origin(value: Value, axis: int) -> Value | int:
-    """The size along an axis if it is known, or the first value to have it: of what is element-wise, an operand."""
+    """The size along an axis if it is known, or the first value that has it: for an element-wise op, an operand."""
     pending = [value]
     while pending:
         top = pending[-1]
@@ -110,7 +110,7 @@ def _found(value: Value, axis: int) -> Value | int | None:
 
 
 def _operands(value: Value, axis: int) -> list[Value]:
-    """The operands that decide about a size."""
+    """The operands that determine a size."""
     node = value.node
     if node is None or node.op.name not in ELEMENTWISE or value.type.shape[axis] is not None:  # type: ignore[union-attr]
         return []
@@ -125,7 +125,7 @@ def broadcast_like(x: Any, like: Any) -> Any:
 
 
 def reshape_like(ct: Any, x: Any) -> Any:
-    """`ct` in the shape of `x`, of which it asks only for what is not known of it and does not follow from the rest."""
+    """`ct` in the shape of `x`; it uses only those sizes of `x` that are unknown and do not follow from the others."""
     shape = x.type.shape
     if shape.count(None) == 1 and 0 not in shape:
         return apply_one(RESHAPE, ct, dims=tuple([-1 if size is None else size for size in shape]))
@@ -133,5 +133,5 @@ def reshape_like(ct: Any, x: Any) -> Any:
 
 
 def filled(x: Any, like: Any) -> Any:
-    """A tangent or cotangent of `like` for an op that needs one: zeros for None."""
+    """A tangent or cotangent of `like` for an op that requires one: zeros for None."""
     return zeros_like(like) if x is None else x

@@ -1,4 +1,4 @@
-"""Rules of the parts of complex numbers. As in TF2, the cotangent of z = x + iy is ct_x + i·ct_y."""
+"""Rules for parts of complex numbers. As in TF2, the cotangent of z = x + iy is ct_x + i·ct_y."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rules of putting tensors together and taking them apart."""
+"""Rules of concatenating, splitting, padding and repeating tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def _starts(node: Applied) -> Sequence[Any]:
 
 
 def _reflected(node: Applied, ct: Any) -> Any:
-    """Along one axis after the other, what was added goes to the elements that it is a copy of."""
+    """For each axis, the cotangents of added elements are added to those of the elements they copy."""
     x, _, *paddings = node.inputs
     pairs, mode = node.params["pairs"], node.params["mode"]
     for axis in range(x.ndim):

@@ -1,4 +1,4 @@
-"""Rules of convolutions, of which each is the derivative of another one, and of pooling."""
+"""Rules of convolutions, each of whose derivatives is another one, and of pooling."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def _filters(x: Any, y: Any, like: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _sizes(x: Any) -> Sequence[Any]:
-    """The operand with the shape of x, where it is not known."""
+    """The operand that gives the shape of x, where it is not known."""
     return [shape(x, int64)] if None in x.type.shape else []
 
 
@@ -71,7 +71,7 @@ def _bilinear(node: Applied, t: Any, u: Any, *_: Any) -> Sequence[Any]:
 
 @vjp("max_pool")
 def _max_pool(node: Applied, ct: Any) -> Sequence[Any]:
-    """To the first greatest element of each window."""
+    """Cotangents go to the first maximum of each window."""
     x = node.inputs[0]
     flat = zeros([product(dims(x))], ct.dtype)
     return [reshape_like(scatter(flat, reshape(_places(node), [-1, 1]), reshape(ct, [-1]), "add"), x)]
@@ -83,7 +83,7 @@ def _max_pool_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 
 def _places(node: Applied) -> Any:
-    """Where the elements of the result are in the images, in C order."""
+    """The positions of the result's elements in the images, in C order."""
     x = node.inputs[0]
     within = apply_one(MAX_POOL_ARGMAX, x, **node.params)
     count, *sizes = dims(x)

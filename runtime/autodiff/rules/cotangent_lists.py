@@ -16,7 +16,7 @@ __all__ = ["add_lists", "for_each", "zero_list"]
 
 
 def zero_list(list: Any) -> Any:
-    """The cotangent of a list, which is zero: as many elements, not written, or zeros where shapes are not known."""
+    """The zero cotangent of a list: as many elements, unwritten, or zeros where shapes are unknown."""
     type: ListType = list.type
     if not type.known or None not in type.element.shape:
         return list_reserve(list_length(list), type.element, type.known)
@@ -28,7 +28,7 @@ def zero_list(list: Any) -> Any:
 
 
 def add_lists(a: Any, b: Any) -> Any:
-    """The sums of the elements of two lists of the same length."""
+    """The element-wise sums of two lists of the same length."""
     if not a.type.known or not b.type.known:
         return a if a.type.known else b
 

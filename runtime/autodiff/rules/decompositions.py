@@ -3,8 +3,9 @@
 J. Townsend, "Differentiating the singular value decomposition" (2016); M. Giles, "Collected matrix derivative results
 for forward and reverse mode algorithmic differentiation" (2008).
 
-Each writes dA in the basis that the decomposition gives. Vectors turn into each other at rates that have differences of
-eigenvalues in the denominator, which count as 0 where these are equal; the phases of complex ones do not turn.
+Each rule expresses dA in the basis of the decomposition. The rates at which vectors rotate into each other have
+differences of eigenvalues as denominators; they count as 0 where these are equal. The phases of complex vectors are
+fixed.
 """
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _reciprocal(x: Any) -> Any:
 
 
 def _scaled(x: Any, s: Any) -> Any:
-    """Matrices with their columns times the elements of s, which are real."""
+    """Matrices whose columns are multiplied by the real elements of s."""
     return x * cast(expand_dims(s, -2), x.dtype)
 
 
@@ -49,7 +50,7 @@ def _rates(values: Any, dtype: Any) -> Any:
 
 
 def _need(node: Applied, holds: bool) -> None:
-    """UnimplementedError for what only `full_matrices` gives."""
+    """UnimplementedError for vectors that only `full_matrices` adds."""
     if node.params["full_matrices"] and not holds:
         error = UnimplementedError(
             f"{node.name} with full_matrices=True has a derivative only where this adds no vectors, not for "
@@ -58,7 +59,7 @@ def _need(node: Applied, holds: bool) -> None:
         raise error
 
 
-# Eigenvalues. The op reads the lower triangle, so that has the cotangent, as in TF2.
+# Eigenvalues. The op reads the lower triangle, which therefore gets the cotangent, as in TF2.
 
 @vjp("eigh")
 def _eigh(node: Applied, of_values: Any, of_vectors: Any) -> Sequence[Any]:
@@ -81,7 +82,7 @@ def _eigh_tangent(node: Applied, t: Any) -> Sequence[Any]:
 # Singular values.
 
 def _thin(node: Applied) -> Sequence[Any]:
-    """s, and the vectors that it belongs to."""
+    """s, and the vectors that belong to it."""
     s, u, v = node.outputs
     if not node.params["full_matrices"]:
         return s, u, v
@@ -138,10 +139,10 @@ def _imaginary(x: Any) -> Any:
     return complex(zeros_like(x), x)
 
 
-# Orthogonal factors. What a wide matrix has beyond its first square one is only multiplied.
+# Orthogonal factors. The columns of a wide matrix beyond its first square block are only multiplied.
 
 def _columns(node: Applied, x: Any) -> tuple[Any, Any]:
-    """The columns that make q, and the rest if there may be one."""
+    """The columns that determine q, and the others if there may be any."""
     q, r = node.outputs
     rows, columns = r.type.shape[-2:]
     if rows == columns is not None:
@@ -188,7 +189,7 @@ def _qr_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 
 def _turning(x: Any) -> Any:
-    """The skew-Hermitian matrix with the same lower triangle, whose diagonal is imaginary."""
+    """The skew-Hermitian matrix with the same lower triangle, and an imaginary diagonal."""
     lower = band_part(x, -1, 0) - band_part(x, 0, 0)
     turn = lower - _adjoint(lower)
     return turn + diag(_imaginary(imag(diag_part(x)))) if x.dtype.is_complex else turn
@@ -201,7 +202,7 @@ def _skewed(x: Any) -> Any:
     return lower + diag(_imaginary(imag(diag_part(x)))) if x.dtype.is_complex else lower
 
 
-# Determinants. With z the trace of A^-1 dA, the logarithm grows by z's real part, and the sign turns by its imaginary.
+# Determinants. With z the trace of A^-1 dA, the logarithm changes by Re z, and the sign's phase by Im z.
 
 @vjp("slogdet")
 def _slogdet(node: Applied, of_sign: Any, of_log: Any) -> Sequence[Any]:

@@ -1,4 +1,5 @@
-"""Rules of effects, and the ops whose results are constants for derivatives. Values that pass a check keep theirs."""
+"""Rules of effects, and the ops whose results are constants for differentiation. Checks pass cotangents of their
+values."""
 from __future__ import annotations
 
 from collections.abc import Sequence

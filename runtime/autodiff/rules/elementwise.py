@@ -1,4 +1,4 @@
-"""Rules of element-wise ops, made of their partial derivatives."""
+"""Rules of element-wise ops, from their partial derivatives."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ from runtime.ops.math import add
 __all__ = ["Partial", "adjoint", "elementwise", "total"]
 
 Partial = Callable[..., Any]
-"""`partial(t, *operands, out)`: `t`, a tensor, times the derivative of the op's result by one of its operands. Where
-these are complex, the op is holomorphic."""
+"""`partial(t, *operands, out)`: the tensor `t` times the derivative of the op's result by one of its operands. For
+complex operands the op is holomorphic."""
 
 
 def elementwise(name: str, *partials: Partial | None) -> None:
-    """Register both rules of an element-wise op, given its partial derivatives by the operands (None: there is none).
+    """Register both rules of an element-wise op, given its partial derivatives by the operands (None for a zero one).
 
     The cotangent of a complex operand is that of TF2: ct times the conjugate of the derivative.
     """
@@ -43,7 +43,7 @@ def _pull(node: Applied, i: int, partial: Partial, ct: Any) -> Any:
 
 
 def adjoint(linear: Callable[[Any], Any], ct: Any) -> Any:
-    """The cotangent by a map that multiplies with complex or real numbers, or adds: with the conjugate numbers."""
+    """The cotangent by the adjoint of a complex-linear map: with conjugate coefficients."""
     if not ct.dtype.is_complex:
         return linear(ct)
     turned = conj(ct)
@@ -52,7 +52,7 @@ def adjoint(linear: Callable[[Any], Any], ct: Any) -> Any:
 
 
 def total(terms: Sequence[Any]) -> Any:
-    """The sum of terms, of which those that are None are zero; None if all are."""
+    """The sum of terms, where None is zero; None if all are."""
     result = None
     for term in terms:
         if term is not None:

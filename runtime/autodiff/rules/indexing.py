@@ -35,14 +35,14 @@ def _getitem(node: Applied, ct: Any) -> Sequence[Any]:
 
 
 def added(total: Any, ct: Any, index: Any, operands: Sequence[Any]) -> Any:
-    """`total` with `ct` added to its part total[index]."""
+    """`total` with `ct` added to its part `total[index]`."""
     part = apply(GETITEM, total, *operands, index=index)
     return apply(SETITEM, total, add(part, ct), *operands, index=index)
 
 
 def _margins(shape: Sequence[int | None], index: Any) -> tuple[tuple[int, int], ...] | None:
-    """How many elements an index leaves out before and after each axis, if it takes at least a quarter of a tensor: of
-    less, the cotangent is better added where it belongs."""
+    """How many elements an index omits before and after each axis, if it selects at least a quarter of a tensor; for
+    smaller parts it is cheaper to add the cotangent in place."""
     pairs = []
     share = 1.0
     for size, entry in zip(shape, (*index, *(ALL,) * (len(shape) - len(index))), strict=False):

@@ -1,4 +1,4 @@
-"""Rules of ops on lists: what one does to a list, its adjoint undoes on the cotangents."""
+"""Rules of ops on lists: the adjoint of an update undoes it on the cotangents."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ constant("its elements are not written yet", "list_reserve")
 
 
 def _list(t: Any, x: Any) -> Any:
-    """A tangent or cotangent of the list x; None is zero."""
+    """A tangent or cotangent of the list x; zeros for None."""
     return zero_list(x) if t is None else t
 
 
@@ -56,7 +56,7 @@ def _static(x: Any) -> bool:
     return None not in x.type.element.shape
 
 
-# Tangents of ops that read from one list, or make one of a tensor.
+# Tangents of ops that read from one list, or make one from a tensor.
 
 @jvp("list_get", "list_pop", "list_slice", "list_stack", "list_concat", "list_gather", "list_from_tensor", "list_split",
      "list_cast")
@@ -139,7 +139,7 @@ def _set(node: Applied, ct: Any) -> Sequence[Any]:
     if node.wanted[0] and x.type.known:
         if _static(x):
             nothing = zeros(x.type.element.shape, item.dtype)
-        else:  # an element of a TensorArray is written once, so none of another shape was there before
+        else:  # an element of a TensorArray is written once, so no other shape was there before
             nothing = zeros_like(item if strict or grow else list_get(x, index))
         rest = list_set(ct, index, nothing)
         rest = list_slice(rest, None, _count(x)) if grow else rest
@@ -216,7 +216,7 @@ def _stack(node: Applied, ct: Any) -> Sequence[Any]:
 def _joined(node: Applied, ct: Any) -> Sequence[Any]:
     x = node.inputs[0]
     rows = list_stack(ct) if node.name == "list_from_tensor" else list_concat(ct)
-    # no rows do not say how long they would be
+    # without rows their length is unknown
     return [rows if None not in x.type.shape[1:] else reshape_like(rows, x), *[None] * len(node.inputs[1:])]
 
 

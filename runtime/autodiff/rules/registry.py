@@ -1,23 +1,23 @@
-"""Where the derivatives of ops are registered, by the name of the op.
+"""The registry of the derivatives of ops, by the name of the op.
 
-A rule is written in ops of the runtime, so it is traced or computed at once, and can be differentiated again.
+A rule is written in ops of the runtime, so it can be traced or computed at once, and differentiated again.
 
 `vjp(*names)` registers a vector-Jacobian product (reverse mode): `rule(node, *cotangents)` gets the cotangent of each
 output (None: zero) and returns a sequence with the cotangent of each operand, in its type's shape and dtype (None:
-zero, or not asked for). `jvp(*names)` registers a Jacobian-vector product (forward mode): `rule(node, *tangents)` gets
+zero, or not requested). `jvp(*names)` registers a Jacobian-vector product (forward mode): `rule(node, *tangents)` gets
 the tangent of each operand (None: zero) and returns a sequence with the tangent of each output.
 
-A rule should touch only what it needs of `node.inputs` and `node.outputs`: what the rules touch is what a forward pass
-saves for the backward pass. Asking for a dtype or a static shape touches nothing.
+A rule should use only what it needs of `node.inputs` and `node.outputs`: the values that rules use are what a forward
+pass saves for the backward pass. Dtypes and static shapes are free.
 
-Rows and elements. Where an op reads a part of a large operand (`x[i]`, a gather, `list_get`), its rule returns
-`Update(add)` in place of that operand's cotangent: `add(total)` gives `total`, the operand's cotangent so far, with
+Rows and elements. If an op reads a part of a large operand (`x[i]`, a gather, `list_get`), its rule returns
+`Update(add)` in place of that operand's cotangent: `add(total)` returns `total`, the operand's cotangent so far, with
 this one added, such as `setitem(total, i, total[i] + ct)`. So a loop that reads n rows adds n rows, not n tensors.
 
-Lists. The cotangent of a list of tensors is a list of the same length and element type, so that of `list_append` pops
-and that of `list_pop` appends. Elements that were not written are zero, as everywhere. `zero_list(list)` makes the
-cotangent that `Update` starts with, where there is none yet; `add_lists(a, b)` adds two (`cotangent_lists.py`). The
-tangent of a list is a list, too, and that of an op on lists mostly the same op on the tangents.
+Lists. The cotangent of a list of tensors is a list of the same length and element type: that of `list_append` pops, and
+that of `list_pop` appends. Unwritten elements are zero. `zero_list(list)` makes the cotangent with which `Update`
+starts, if there is none yet; `add_lists(a, b)` adds two (`cotangent_lists.py`). The tangent of a list is a list, too,
+and that of an op on lists is mostly the same op on the tangents.
 """
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "Update", "constant", "j
 class Applied:
     """One application of an op, as its rules see it.
 
-    name     of the op
-    inputs   its operands: tensors or lists
-    outputs  its results
-    params   its params
-    wanted   for each operand whether its cotangent is asked for; a rule may compute others, in vain
+        name     of the op
+        inputs   its operands: tensors or lists
+        outputs  its results
+        params   its params
+        wanted   for each operand whether its cotangent is requested; computing others has no effect
     """
 
     name: str
@@ -48,7 +48,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Update:
-    """A cotangent that is zero but for a part: `add(total)` adds it to the rest of the operand's cotangent."""
+    """A cotangent that is zero except for a part: `add(total)` adds it to the rest of the operand's cotangent."""
 
     add: Callable[[Any], Any]
 
@@ -79,7 +79,7 @@ def jvp(*names: str) -> Callable[[R], R]:
 
 
 def constant(reason: str, *names: str) -> None:
-    """Register ops whose results do not depend on their operands smoothly."""
+    """Register ops whose results do not depend differentiably on their operands."""
     _add(CONSTANT, names, reason)
 
 

@@ -1,4 +1,4 @@
-"""Rules of sorting and telling apart. What is sorted is gathered, which has the derivative."""
+"""Rules of sorting and unique elements. Sorted elements are gathered, which has the derivative."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ constant("its result is an index", "argsort", "searchsorted")
 
 @vjp("unique")
 def _unique(node: Applied, ct: Any, *_: Any) -> Sequence[Any]:
-    """Of equal elements the first one has the derivative, as it is the one that is given."""
+    """Of equal elements the first has the derivative, as it is the one returned."""
     return [None if ct is None else where(_is_first(node), gather(ct, node.outputs[1]), 0)]
 
 
@@ -29,7 +29,7 @@ def _unique_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 
 def _is_first(node: Applied) -> Any:
-    """Whether an element is the first of those that are equal."""
+    """Whether an element is the first among equal ones."""
     x, (values, groups, _) = node.inputs[0], node.outputs
     count = cast(dim(x, 0, int64), int64)
     order = range_(count)

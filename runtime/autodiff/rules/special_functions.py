@@ -1,4 +1,4 @@
-"""Rules of special functions, and of those of Python's `math`, which take scalars."""
+"""Rules of special functions, and of functions of Python's `math`, which take scalars."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
     return [multiply(t, apply_one(POLYGAMMA, node.inputs[0], order=node.params["order"] + 1))]
 
 
-# Functions of Python's `math`. Their results may have more bits than operands.
+# Functions of Python's `math`. Their results may have more bits than their operands.
 
 def _of_first(partial: Callable[..., Any], *names: str) -> None:
-    """Register functions with a derivative by the first operand alone: `partial(t, x, out, *others)`, t times that."""
+    """Register functions with a derivative by the first operand only: `partial(t, x, out, *others)`, t times that."""
     @vjp(*names)
     def pull(node: Applied, ct: Any) -> Sequence[Any]:
         x, *others = node.inputs
@@ -114,7 +114,7 @@ def _flat(xs: Sequence[Any], dtype: Any) -> Any:
 
 
 def _parts(whole: Any, xs: Sequence[Any]) -> Sequence[Any]:
-    """The parts of a vector that are for each of the operands."""
+    """The parts of a vector that belong to the operands."""
     ends = list(accumulate([size(x, int64) for x in xs], add))
     starts = [0, *ends[:-1]]
     return [cast(reshape_like(getitem(whole, slice(start, end)), x), x.dtype)
