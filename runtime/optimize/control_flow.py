@@ -110,16 +110,15 @@ def _least(b: Builder, value: Value, depth: int = 8) -> int | None:
 
 
 def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
-    enabled, fired = b.context.enabled, b.context.fired
     true: Graph = old.params["true"]
     false: Graph = old.params["false"]
-    if BRANCH in enabled:
+    if BRANCH in b.context.enabled:
         constant = pred.constant
         if constant is not None:
-            fired(BRANCH, "cond", old.position)
+            b.context.fired(BRANCH, "cond", old.position)
             return b.inline(true if constant else false)
         while pred.node is not None and pred.node.op.name == "invert":
-            fired(BRANCH, "cond", old.position)
+            b.context.fired(BRANCH, "cond", old.position)
             pred, true, false = pred.node.inputs[0], false, true
     branches: list[Builder] = []
     outputs: list[list[Value]] = []
@@ -129,6 +128,21 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
         branches.append(sub)
         outputs.append(sub.inline(graph))
     b.position = old.position
+    results = _without_choice(b, old, pred, outputs)
+    chosen = [i for i in range(len(old.outputs)) if i not in results]
+    graphs = [sub.finish([homes[i] for i in chosen]) for sub, homes in zip(branches, outputs)]
+    if chosen and SELECT in b.context.enabled and _selectable(graphs):
+        b.context.fired(SELECT, "cond", old.position)
+        results.update(zip(chosen, _selected(b, old, pred, graphs)))
+    elif chosen or not all(is_removable(node) for graph in graphs for node in graph.nodes):
+        results.update(zip(chosen, _branched(b, old, pred, graphs, chosen)))
+    return [results[i] for i in range(len(old.outputs))]
+
+
+def _without_choice(b: Builder, old: Node, pred: Value, outputs: Sequence[Sequence[Value]]) -> dict[int, Value]:
+    """By place, the results for which nothing is to be chosen: both branches give the same, or the truth of the
+    predicate."""
+    enabled, fired = b.context.enabled, b.context.fired
     results: dict[int, Value] = {}
     for i, (value, x, y) in enumerate(zip(old.outputs, *outputs, strict=True)):
         if x is y and EQUAL in enabled:
@@ -137,22 +151,27 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
         elif TOLD in enabled and _tells(x, y) and isinstance(value.type, TensorType) and not value.type.shape:
             results[i] = pred if x.constant else b.apply("invert", pred)
             fired(TOLD, "cond", old.position)
-    kept = [i for i in range(len(old.outputs)) if i not in results]
-    graphs = [sub.finish([homes[i] for i in kept]) for sub, homes in zip(branches, outputs)]
-    if kept and SELECT in enabled and _selectable(graphs):
-        fired(SELECT, "cond", old.position)
-        chosen = [_speculated(b, graph, other) for graph, other in zip(
-            graphs, (b.apply("invert", pred), pred) if any(map(_checks, graphs)) else (None, None))]
-        b.position = old.position
-        results.update((i, b.apply("where", pred, x, y)) for i, x, y in zip(kept, *chosen))
-    elif kept or not all(is_removable(node) for graph in graphs for node in graph.nodes):
-        node = _add(b, old, [pred], dict(zip(("true", "false"), graphs)),
-                    tuple([old.outputs[i].type for i in kept]), [old.outputs[i] for i in kept])
-        results.update(zip(kept, node.outputs))
-        for graph, truth in zip(graphs, (True, False)):
-            if certainly_raises(graph):
-                b.learn(pred, not truth)
-    return [results[i] for i in range(len(old.outputs))]
+    return results
+
+
+def _selected(b: Builder, old: Node, pred: Value, graphs: Sequence[Graph]) -> list[Value]:
+    """Compute both branches, and select by the predicate."""
+    negated = (b.apply("invert", pred), pred) if any(map(_checks, graphs)) else (None, None)
+    computed = [_speculated(b, graph, other) for graph, other in zip(graphs, negated)]
+    b.position = old.position
+    return [b.apply("where", pred, x, y) for x, y in zip(*computed)]
+
+
+def _branched(
+    b: Builder, old: Node, pred: Value, graphs: Sequence[Graph], places: Sequence[int]
+) -> Sequence[Value]:
+    """A `cond` of these branches. Where one always raises, the other has run after it."""
+    outputs = [old.outputs[i] for i in places]
+    node = _add(b, old, [pred], dict(zip(("true", "false"), graphs)), tuple([v.type for v in outputs]), outputs)
+    for graph, truth in zip(graphs, (True, False)):
+        if certainly_raises(graph):
+            b.learn(pred, not truth)
+    return node.outputs
 
 
 def _tells(x: Value, y: Value) -> bool:
@@ -271,30 +290,17 @@ class _Loop:
         """Build the graphs. None if more is known of the state than before, so that another attempt is worthwhile."""
         b, before = self.b, self.kept
         self.kept = [k for k in before if k not in self.fixed and k not in self.twins]
-        tested = self.old.op.name == "while_loop" and (
-            not self.old.params.get("limited") or (self.length is not None and self.length > 0))
         subs: dict[str, Builder] = {}
         outputs: dict[str, list[Value]] = {}
         states: dict[str, dict[int, Value]] = {}
         for name, graph in (("test", self.test), ("body", self.body)):
             if graph is None:
                 continue
-            certain = bool(self.first) or (tested and name == "test")
-            sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=certain)
-            own = len(graph.inputs) - len(before)  # inputs that are not state
-            given = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
-            if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:
-                sub.index = given[0]
-                sub.counter = None if self.length is None else (given[0], self.length)
-            made = states[name] = dict(self.fixed)
-            for k, value in zip(before, graph.inputs[own:], strict=True):
-                k = self.twins.get(k, k)
-                if k not in made:
-                    made[k] = sub.graph.add_input(value.type, value.hint)
-                given.append(made[k])
+            sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=self._certainly_runs(name))
+            operands, states[name] = self._inputs(sub, graph, name, before)
             if name == "body" and self.test is not None:
                 self._learn_from_test(outputs["test"][0], states, sub)
-            outputs[name] = sub.inline(graph, given)
+            outputs[name] = sub.inline(graph, operands)
         after = dict(zip(before, outputs["body"], strict=True))
         again = self._compare(subs["body"], states["body"], after)
         outputs["body"] = [after[k] for k in self.kept]
@@ -303,6 +309,30 @@ class _Loop:
             return graphs
         self.body, self.test = graphs["body"], graphs.get("test")
         return None
+
+    def _certainly_runs(self, name: str) -> bool:
+        """Whether the test or the body surely runs at least once."""
+        if self.first or name != "test" or self.old.op.name != "while_loop":
+            return bool(self.first)
+        return not self.old.params.get("limited") or (self.length is not None and self.length > 0)
+
+    def _inputs(
+        self, sub: Builder, graph: Graph, name: str, before: Sequence[int]
+    ) -> tuple[list[Value], dict[int, Value]]:
+        """What a test or body is inlined with: new inputs, or what the state at their place is fixed to or is twin of.
+        And by place, the state among it."""
+        own = len(graph.inputs) - len(before)  # inputs that are not state
+        operands = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
+        if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:
+            sub.index = operands[0]
+            sub.counter = None if self.length is None else (operands[0], self.length)
+        state = dict(self.fixed)
+        for k, value in zip(before, graph.inputs[own:], strict=True):
+            k = self.twins.get(k, k)
+            if k not in state:
+                state[k] = sub.graph.add_input(value.type, value.hint)
+            operands.append(state[k])
+        return operands, state
 
     def _learn_from_test(self, holds: Value, states: dict[str, dict[int, Value]], body: Builder) -> None:
         """Use in the body that the test was true. A reduce has no test before the first iteration."""

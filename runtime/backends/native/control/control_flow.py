@@ -431,75 +431,125 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
     return _reduce(w, node, [*values[:sources], *state], envs, index)
 
 
+Exit = tuple[list[list[Val]], str]  # what a loop's phis would take, and the block from which the loop is left
+
+
 def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
             first: Val | None = None) -> list[Value]:
     """`first`: the index that it goes on from; None: 0."""
-    b = w.b
-    body, test, stream = node.params["body"], node.params.get("test"), node.params.get("stream")
-    sources = node.params.get("sources", 1)
-    count = len(node.operands) - sources
-    items = len(body.inputs) - count
-    types = [v.type for v in body.inputs[items:]]
-    length: Val | None = None
-    place = 0
-    if stream is None:
-        length = integer(w, values[0])
-    else:
+    return (_Counted if node.params.get("stream") is None else _Streamed)(w, node, values, envs).write(first)
+
+
+class _Reduce:
+    """The code of a `reduce` as a loop: the phis of what it carries, the source of its items, and its body."""
+
+    def __init__(self, w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+                 ) -> None:
+        self.w, self.node, self.envs = w, node, envs
+        self.body, self.test = node.params["body"], node.params.get("test")
+        sources = node.params.get("sources", 1)
+        count = len(node.operands) - sources
+        self.items = len(self.body.inputs) - count
+        types = [v.type for v in self.body.inputs[self.items:]]
+        self.count = len(types)
+        self.open_source(values[:sources])
+        graphs = [self.body] if self.test is None else [self.test, self.body]
+        self.carried, self.storages = _start(w, node, types, values[sources:sources + count], sources, graphs,
+                                             self.body, self.items)
+        packed_operands.keep(w, self.body, envs["body"])
+        self.batches = self.batched_products()
+        self.exits: list[Exit] = []
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        """Before the loop, which takes its items of these values."""
+        raise NotImplementedError
+
+    def batched_products(self) -> gemm_batching.Ahead | None:
+        """The products that are computed ahead, many steps at once."""
+        return None
+
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        """Whether there is another item, and what gives it, in the block that follows."""
+        raise NotImplementedError
+
+    def write(self, first: Val | None) -> list[Value]:
+        """Write the loop: the state after it."""
+        w, b, carried = self.w, self.w.b, self.carried
+        head, inside, after = b.label("for"), b.label("do"), b.label("end")
+        before = b.block
+        b.start(head)
+        index, close_index = b.open_phi("i64", first or const("i64", 0), before)
+        carried.open(before)
+        with _inside(w):
+            _see(w, self.storages, carried.current[self.count:])
+            more, take = self.next_item(index)
+            b.branch(more, inside, after)
+            b.start(inside)
+            items = take()
+            with w.scope():
+                taken = self.iteration(index, items, after)
+                if taken is not None:
+                    w.poll(cost_of(w, self.test, self.body))
+                    carried.close(taken, b.block)
+                    close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
+                    b.jump(head)
+        return _left(w, carried, self.storages, self.exits, after)
+
+    def iteration(self, index: Val, items: Sequence[Value], after: str) -> list[list[Val]] | None:
+        """The body, and the test if there is one: what the phis take. None if the body always raises."""
+        w, b, carried, n = self.w, self.w.b, self.carried, self.count
+        env = {**self.envs["body"], **dict(zip(self.body.inputs, [*items, *carried.current[:n]], strict=True))}
+        if self.batches is not None:
+            env.update(self.batches.enter(index))
+        carried.store_ahead(self.body)
+        results = w.run(self.body, env)
+        if b.done:
+            return None
+        taken = carried.advance([*results, *[w.variables[s] for s in self.storages]])
+        if self.test is not None:
+            state = carried.rebuilt(taken)[:n]
+            (go,) = w.run(self.test, {**self.envs["test"], **dict(zip(self.test.inputs, state, strict=True))})
+            self.exits.append((taken, b.block))
+            following = b.label("next")
+            b.branch(w.element(go), following, after)
+            b.start(following)
+        return taken
+
+
+class _Counted(_Reduce):
+    """A loop whose items are the numbers below a length."""
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        self.length = integer(self.w, values[0])
+
+    def batched_products(self) -> gemm_batching.Ahead | None:
+        return gemm_batching.planned(self.w, self.node, self.length, self.envs["body"])
+
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        b = self.w.b
+        self.exits.append((self.carried.vals(), b.block))
+        dtype = type_of(self.body.inputs[0]).dtype
+        ty = llvm_type(dtype)
+        return b.icmp("slt", index, self.length), lambda: [
+            Scalar(dtype, index if ty == "i64" else b.convert("trunc", index, ty))]
+
+
+class _Streamed(_Reduce):
+    """A loop whose items Python gives one by one."""
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        w = self.w
         w.flush()
-        place = w.new_object()
-        words, specs = w.described(values[:sources])
-        w.call_python(StreamSite(stream, place, specs, ()), words)
+        self.place = w.new_object()
+        words, specs = w.described(values)
+        w.call_python(StreamSite(self.node.params["stream"], self.place, specs, ()), words)
         w.reload()
-    graphs = [body] if test is None else [test, body]
-    carried, storages = _start(w, node, types, values[sources:sources + count], sources, graphs, body, items)
-    packed_operands.keep(w, body, envs["body"])
-    ahead = None if length is None else gemm_batching.planned(w, node, length, envs["body"])
-    cost = cost_of(w, test, body)
-    head, inside, after = b.label("for"), b.label("do"), b.label("end")
-    before = b.block
-    b.start(head)
-    index, close_index = b.open_phi("i64", first or const("i64", 0), before)
-    carried.open(before)
-    n = len(types)
-    exits: list[Exit] = []
-    with _inside(w):
-        _see(w, storages, carried.current[n:])
-        given: list[Value] = []
-        if length is not None:
-            exits.append((carried.vals(), b.block))
-            b.branch(b.icmp("slt", index, length), inside, after)
-            b.start(inside)
-            dtype = type_of(body.inputs[0]).dtype
-            ty = llvm_type(dtype)
-            given = [Scalar(dtype, index if ty == "i64" else b.convert("trunc", index, ty))]
-        else:
-            found, given = _next_item(w, stream, place, [v.type for v in body.inputs[:items]])
-            exits.append((_as_now(w, carried, storages), b.block))
-            b.branch(found, inside, after)
-            b.start(inside)
-        with w.scope():
-            env = {**envs["body"], **dict(zip(body.inputs, [*given, *carried.current[:n]], strict=True))}
-            if ahead is not None:
-                env.update(ahead.enter(index))
-            carried.store_ahead(body)
-            results = w.run(body, env)
-            if not b.done:
-                taken = carried.advance([*results, *[w.variables[s] for s in storages]])
-                if test is not None:
-                    news = carried.rebuilt(taken)
-                    (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, news[:n], strict=True))})
-                    exits.append((taken, b.block))
-                    following = b.label("next")
-                    b.branch(w.element(go), following, after)
-                    b.start(following)
-                w.poll(cost)
-                carried.close(taken, b.block)
-                close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
-                b.jump(head)
-    return _left(w, carried, storages, exits, after)
 
-
-Exit = tuple[list[list[Val]], str]  # what a loop's phis would take, and the block from which the loop is left
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        types = [v.type for v in self.body.inputs[:self.items]]
+        found, items = _next_item(self.w, self.node.params["stream"], self.place, types)
+        self.exits.append((_as_now(self.w, self.carried, self.storages), self.w.b.block))
+        return found, lambda: items
 
 
 def _as_now(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:

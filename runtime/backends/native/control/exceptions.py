@@ -8,6 +8,7 @@ with is in memory of the region's own, into which each `keep` copies it. While a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from runtime.backends.native.abi.callbacks import Call, Refusal, Site, words_at
 from runtime.backends.native.abi.interrupts import INTERRUPTED, RAISE
@@ -204,76 +205,113 @@ class Exit:
 
 @lowers("try_")
 def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
-    b = w.b
-    region: Region = node.params["region"]
-    body, *handlers = node.subgraphs.values()
-    envs = captured(w, node, values)
-    storages = changed(w, body, *handlers)
-    before = dict(w.variables)
-    types: list[Type] = [v.type for v in node.outputs] + [s.type for s in storages]
-    places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None for type in types]
-    kept = w.regions[region] = Kept(w, region)
-    after = b.label("tried")
-    ends: list[tuple[list[Val], str, list[Value], dict[Variable, None]]] = []
+    return _Try(w, node, values).write()
 
-    def part(graph: Graph, env: dict[GraphValue, Value], finish: Callable[[], None]) -> None:
+
+class _End(NamedTuple):
+    """Where the body or a handler of a `try` ends."""
+
+    packed: list[Val]
+    block: str
+    results: list[Value]
+    dirty: dict[Variable, None]
+
+
+class _Try:
+    """The code of a `try_`: the body, what asks Python which handler there is for an error, the handlers, and where all
+    of these meet."""
+
+    def __init__(self, w: Lowering, node: Node, values: Sequence[Value]) -> None:
+        self.w, self.node = w, node
+        self.region: Region = node.params["region"]
+        self.body, *self.handlers = node.subgraphs.values()
+        self.envs = captured(w, node, values)
+        self.storages = changed(w, self.body, *self.handlers)
+        self.before = dict(w.variables)
+        self.types: list[Type] = [v.type for v in node.outputs] + [s.type for s in self.storages]
+        self.places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None
+                       for type in self.types]
+        self.kept = w.regions[self.region] = Kept(w, self.region)
+        self.after = w.b.label("tried")
+        self.ends: list[_End] = []
+        self.caught, self.failed = Exit(w, "caught"), Exit(w, "failed")
+
+    def write(self) -> list[Value]:
+        """Write it all; the results."""
+        w = self.w
+        w.exits.append(self.caught)
+        self.part(self.body, self.envs[0], lambda: None)
+        w.exits.pop()
+        if self.caught.used:
+            w.b.start(self.caught.label)
+            self.dispatch()
+            if self.failed.used:
+                w.b.start(self.failed.label)
+                self.leave_handler()
+                w.fail(1)
+        del w.regions[self.region]
+        w.variables = self.before
+        w.b.lines.append(f"{self.after}:")
+        w.b.block, w.b.done = self.after, False
+        return self.merge()
+
+    def part(self, graph: Graph, env: dict[GraphValue, Value], finish: Callable[[], None]) -> None:
+        """The body, or a handler, which `finish` ends."""
+        w, b = self.w, self.w.b
         with w.scope():
             results = w.run(graph, env)
             if not b.done:
-                results += [w.variables[s] for s in storages]
-                results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
+                results += [w.variables[s] for s in self.storages]
+                results = [w.as_type(x, type) for x, type in zip(results, self.types, strict=True)]
                 results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
-                vals = pack(w, types, places, results)
+                packed = pack(w, self.types, self.places, results)
                 finish()
-                ends.append((vals, b.block, results, dict(w.dirty)))
-                b.jump(after)
+                self.ends.append(_End(packed, b.block, results, dict(w.dirty)))
+                b.jump(self.after)
 
-    def over() -> Val:
-        return w.insist(EndSite(region), ())[0]
-
-    def ended() -> None:
-        interrupted = b.icmp("ne", over(), const("i32", 1))
-        w.exits.pop()
-        with b.when(interrupted):
-            w.leave(1)
-        w.exits.append(failed)
-
-    caught, failed = Exit(w, "caught"), Exit(w, "failed")
-    w.exits.append(caught)
-    part(body, envs[0], lambda: None)
-    w.exits.pop()
-    if caught.used:
-        b.start(caught.label)
-        w.variables, w.dirty = dict(before), {}  # Python has them
+    def dispatch(self) -> None:
+        """Ask Python which handler takes the error, and run it; none does: the error goes on."""
+        w, b, kept = self.w, self.w.b, self.kept
+        w.variables, w.dirty = dict(self.before), {}  # Python has them
         there = b.convert("zext", b.load("i8", kept.there), "i64")
-        _, space = w.insist(CatchSite(region, node.params["kinds"]), [there], 2)
+        _, space = w.insist(CatchSite(self.region, self.node.params["kinds"]), [there], 2)
         number = b.load("i64", b.offset(space, 1, "i64"))
         with b.when(b.icmp("slt", number, const("i64", 0))):
             w.fail(1)
-        w.exits.append(failed)
+        w.exits.append(self.failed)
         w.reload()
-        here = dict(w.variables)
-        for k, (graph, env) in enumerate(zip(handlers, envs[1:], strict=True)):
+        variables = dict(w.variables)
+        for k, (graph, env) in enumerate(zip(self.handlers, self.envs[1:], strict=True)):
             with b.when(b.icmp("eq", number, const("i64", k))):
-                w.variables, w.dirty = dict(here), {}
-                part(graph, {**env, **dict(zip(graph.inputs, kept.values(w), strict=True))},
-                     ended)
+                w.variables, w.dirty = dict(variables), {}
+                inputs = dict(zip(graph.inputs, kept.values(w), strict=True))
+                self.part(graph, {**env, **inputs}, self.end_handler)
         w.exits.pop()
         b.line("unreachable")
-        if failed.used:
-            b.start(failed.label)
-            over()
-            w.fail(1)
-    del w.regions[region]
-    w.variables = before
-    b.lines.append(f"{after}:")
-    b.block, b.done = after, False
-    if not ends:
-        b.line("unreachable")
-        return [w.undefined(v.type) for v in node.outputs]
-    w.dirty = {s: None for *_, dirty in ends for s in dirty}
-    merged = [found[0] if len(ends) == 1 else b.phi(found[0].ty, *zip(found, [end[1] for end in ends], strict=True))
-              for found in zip(*[end[0] for end in ends], strict=True)]
-    results = joined(w, types, places, merged, [end[2] for end in ends])
-    w.variables.update(zip(storages, results[len(node.outputs):], strict=True))
-    return results[:len(node.outputs)]
+
+    def leave_handler(self) -> Val:
+        """Tell Python that no error is being handled any more: 1, or another number if a signal has come."""
+        return self.w.insist(EndSite(self.region), ())[0]
+
+    def end_handler(self) -> None:
+        """The end of a handler: the error is gone, and signals that have come meanwhile are handled."""
+        w, b = self.w, self.w.b
+        interrupted = b.icmp("ne", self.leave_handler(), const("i32", 1))
+        w.exits.pop()
+        with b.when(interrupted):
+            w.leave(1)
+        w.exits.append(self.failed)
+
+    def merge(self) -> list[Value]:
+        """The results, where the ends of the body and of the handlers meet."""
+        w, b, ends, count = self.w, self.w.b, self.ends, len(self.node.outputs)
+        if not ends:
+            b.line("unreachable")
+            return [w.undefined(v.type) for v in self.node.outputs]
+        w.dirty = {s: None for end in ends for s in end.dirty}
+        blocks = [end.block for end in ends]
+        merged = [vals[0] if len(ends) == 1 else b.phi(vals[0].ty, *zip(vals, blocks, strict=True))
+                  for vals in zip(*[end.packed for end in ends], strict=True)]
+        results = joined(w, self.types, self.places, merged, [end.results for end in ends])
+        w.variables.update(zip(self.storages, results[count:], strict=True))
+        return results[:count]

@@ -129,13 +129,7 @@ def write(w: Lowering, plan: Foreseen, first: Sequence[Val], captured: Env, leng
     vals = [value for value, _ in phis]
     state, index, credit, reciprocals = vals[:n], vals[n], vals[n + 1], vals[n + 2:]
 
-    goes = None if length is None else b.icmp("slt", index, length)
-    if plan.test is not None:
-        values = _run(w, plan.test, {**outer, **dict(zip(plan.test.inputs, state, strict=True))})
-        goes = values[plan.test.outputs[0]]
-        if length is not None:  # it is asked after each step
-            goes = b.and_(b.icmp("slt", index, length), b.or_(goes, b.icmp("eq", index, zero)))
-    assert goes is not None
+    goes = _continues(w, plan, outer, state, index, length)
     exits = [b.block]
     b.branch(goes, goes_on, after)
     b.start(goes_on)
@@ -172,6 +166,20 @@ def write(w: Lowering, plan: Foreseen, first: Sequence[Val], captured: Env, leng
     w.foreseen.append(plan.node)
     w.long = True
     return state, index
+
+
+def _continues(w: Lowering, plan: Foreseen, outer: Env, state: Sequence[Val], index: Val, length: Val | None) -> Val:
+    """Whether there is another step."""
+    b = w.b
+    within = None if length is None else b.icmp("slt", index, length)
+    if plan.test is None:
+        assert within is not None
+        return within
+    values = _run(w, plan.test, {**outer, **dict(zip(plan.test.inputs, state, strict=True))})
+    holds = values[plan.test.outputs[0]]
+    if within is None:
+        return holds
+    return b.and_(within, b.or_(holds, b.icmp("eq", index, const("i64", 0))))  # a counted loop asks after each step
 
 
 def _run(w: Lowering, graph: Graph, env: Env, reciprocals: Mapping[Node, Val] | None = None) -> Env:

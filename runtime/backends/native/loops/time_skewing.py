@@ -79,71 +79,87 @@ class _Trial(Lowering):
 
 def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Sweep | None:
     """Whether passes may make several steps, and are worth it. `items`: inputs of the body before the state."""
-    if w.inside or not all(isinstance(v.type, TensorType) for v in body.inputs):
-        return None
-    if any(n.op.effect or n.subgraphs for g in (body, test) if g is not None for n in g.nodes):
-        return None
     state = body.inputs[items:]
     carried = [k for k, v in enumerate(state) if body.outputs[k] is not v]
+    if w.inside or not _is_stencil_loop(body, test, items, carried):
+        return None
     arrays = [k for k in carried if _type(state[k]).shape]
-    shapes = [_type(state[k]).shape for k in arrays]
-    flat = any(len(shape) == 1 for shape in shapes)
-    if not arrays or not all((len(shape) == 1) is flat and None not in shape and shape[0] == shapes[0][0]
-                             for shape in shapes):
-        return None
-    if not all(_type(body.outputs[k]).shape == _type(state[k]).shape for k in carried):
-        return None
-    if 2 * sum(_bytes(state[k]) for k in arrays) < _CACHE:
-        return None
     height = _dims(_type(state[arrays[0]]))[0]
+    flat = len(_type(state[arrays[0]]).shape) == 1
     try:
-        groups, seen = _tried(w, body, test, items, arrays, envs)
+        groups, offsets = _tried(w, body, test, items, arrays, envs)
     except WholeNeeded:
         return None
-    near = {(d + height // 2) % height - height // 2 for d in seen} | {0}
+    near = {(d + height // 2) % height - height // 2 for d in offsets} | {0}
     low, high = -min(near), max(near)
     row = sum(_bytes(state[k]) for k in arrays) // height
-    across = max(low + high, 1)
-    if flat:
-        rows = min(_BLOCK // row, height // 4)
-        steps = min(_STEPS, rows // (_LONG * across))
-    else:
-        rows = 2
-        while rows < low + high + 2:
-            rows *= 2
-        steps = min(_STEPS, 1 + _RINGS // (rows * row), height // (_LONG * across))
-        while rows < _ROWS and 2 * rows * row * (steps - 1) <= _RINGS:
-            rows *= 2
+    steps, rows = _blocked(low, high, row, height) if flat else _ringed(low, high, row, height)
     if steps < _FEWEST:
         return None
     for group in groups:
         w.note([x for x, _ in group])
-    return Sweep(arrays, [k for k in carried if k not in arrays], low, high, not near.issuperset(seen), steps, rows,
-                 flat)
+    scalars = [k for k in carried if k not in arrays]
+    return Sweep(arrays, scalars, low, high, not near.issuperset(offsets), steps, rows, flat)
+
+
+def _is_stencil_loop(body: Graph, test: Graph | None, items: int, carried: Sequence[int]) -> bool:
+    """Whether a loop without effects or inner control flow carries arrays of one height and of known sizes, which do
+    not fit into the cache."""
+    if not all(isinstance(v.type, TensorType) for v in body.inputs):
+        return False
+    if any(n.op.effect or n.subgraphs for g in (body, test) if g is not None for n in g.nodes):
+        return False
+    state = body.inputs[items:]
+    if not all(_type(body.outputs[k]).shape == _type(state[k]).shape for k in carried):
+        return False
+    arrays = [state[k] for k in carried if _type(state[k]).shape]
+    shapes = [_type(v).shape for v in arrays]
+    if not shapes or any(None in shape for shape in shapes):
+        return False
+    if len({(len(shape) == 1, shape[0]) for shape in shapes}) != 1:
+        return False
+    return 2 * sum(map(_bytes, arrays)) >= _CACHE
+
+
+def _blocked(low: int, high: int, row: int, height: int) -> tuple[int, int]:
+    """The steps of a pass over arrays of one dimension, and the elements of a block, of `row` bytes each."""
+    elements = min(_BLOCK // row, height // 4)
+    return min(_STEPS, elements // (_LONG * max(low + high, 1))), elements
+
+
+def _ringed(low: int, high: int, row: int, height: int) -> tuple[int, int]:
+    """The steps of a pass over arrays of rows, and the rows of a ring, of `row` bytes each."""
+    rows = 2
+    while rows < low + high + 2:
+        rows *= 2
+    steps = min(_STEPS, 1 + _RINGS // (rows * row), height // (_LONG * max(low + high, 1)))
+    while rows < _ROWS and 2 * rows * row * (steps - 1) <= _RINGS:
+        rows *= 2
+    return steps, rows
 
 
 def _tried(w: Lowering, body: Graph, test: Graph | None, items: int, arrays: Sequence[int], envs: Envs
            ) -> tuple[Groups, set[int]]:
-    """What a step stores, and how far from a row are those that it reads for it."""
+    """What a step stores, and the offsets from a row of the rows that it reads."""
     trial = _Trial(w)
     state = body.inputs[items:]
-    given: list[Value] = [_unknown(v) for v in body.inputs[:items]]
+    counters: list[Value] = [_unknown(v) for v in body.inputs[:items]]
     values = [_rows(v, Grid(f"source {k}")) if k in arrays else _unknown(v) for k, v in enumerate(state)]
     if test is not None:
         trial.run(test, {**envs["test"], **dict(zip(test.inputs, values, strict=True))})
-    results = trial.run(body, {**envs["body"], **dict(zip(body.inputs, [*given, *values], strict=True))})
+    results = trial.run(body, {**envs["body"], **dict(zip(body.inputs, [*counters, *values], strict=True))})
     for k, v in enumerate(state):
         if k not in arrays and not _type(v).shape:
             trial.element(results[k])
     targets = [_rows(state[k], Grid(f"target {k}")) for k in arrays]
     groups = _groups(trial.b, [results[k] for k in arrays], targets)
-    seen: set[int] = set()
+    offsets: set[int] = set()
     for group in groups:
         if shared([x for x, _ in group]):
             raise WholeNeeded
         for x, target in group:
-            _seen(x, -target.shift, seen)
-    return groups, seen
+            _row_offsets(x, -target.shift, offsets)
+    return groups, offsets
 
 
 def _type(value: GraphValue) -> TensorType:
@@ -195,15 +211,15 @@ def _groups(b: Builder, results: Sequence[Value], targets: Sequence[Rows]) -> Gr
     return groups
 
 
-def _seen(x: Array | Scalar, at: int, found: set[int]) -> None:
-    """How far from a row are those that `x` reads for it, if its row k is row k - at of the whole."""
+def _row_offsets(x: Array | Scalar, at: int, found: set[int]) -> None:
+    """Add the offsets from a row of the rows that `x` reads for it, if its row k is row k - at of the whole."""
     waiting: list[tuple[Array | Scalar, int]] = [(x, at)]
-    known = set()
+    visited = set()
     while waiting:
         x, at = waiting.pop()
-        if (id(x), at) in known or isinstance(x, Scalar):
+        if (id(x), at) in visited or isinstance(x, Scalar):
             continue
-        known.add((id(x), at))
+        visited.add((id(x), at))
         if isinstance(x, Rows):
             found.add(at + x.shift)
         elif isinstance(x, Map):
@@ -219,13 +235,13 @@ class _Pass:
     """The code of one pass over the arrays, within the loop over passes."""
 
     def __init__(self, w: Lowering, plan: Sweep, body: Graph, items: int, env: dict[GraphValue, Value],
-                 fixed: dict[int, Value], saved: dict[int, Val], bands: Val) -> None:
+                 invariants: dict[int, Value], saved: dict[int, Val], bands: Val) -> None:
         self.w = w
         self.plan = plan
         self.body = body
         self.items = items
         self.env = env  # of captures
-        self.fixed = fixed  # the values of the state that no step changes
+        self.invariants = invariants  # the values of the state that no step changes
         self.saved = saved  # where the scalars of each step are
         self.bands = bands
         state = body.inputs[items:]
@@ -290,14 +306,14 @@ class _Pass:
         w, b, plan, state = self.w, self.w.b, self.plan, self.body.inputs[self.items:]
         grids = {k: (Grid(f"source {k}"), Grid(f"target {k}")) for k in plan.arrays}
         before = b.isub(step, 1)
-        values = dict(self.fixed)
+        values = dict(self.invariants)
         for k in plan.scalars:
             dtype = _type(state[k]).dtype
             values[k] = Scalar(dtype, b.load(llvm_type(dtype), b.offset(self.saved[k], before, llvm_type(dtype))))
         values.update({k: _rows(state[k], grids[k][0]) for k in plan.arrays})
-        given = [_counter(b, v, b.iadd(self.turn, before)) for v in self.body.inputs[:self.items]]
+        counters = [_counter(b, v, b.iadd(self.turn, before)) for v in self.body.inputs[:self.items]]
         results = w.run(self.body, {**self.env, **dict(zip(
-            self.body.inputs, [*given, *[values[k] for k in range(len(state))]], strict=True))})
+            self.body.inputs, [*counters, *[values[k] for k in range(len(state))]], strict=True))})
         groups = _groups(b, [results[k] for k in plan.arrays], [_rows(state[k], grids[k][1]) for k in plan.arrays])
         is_first, is_last = b.icmp("eq", step, const("i64", 1)), b.icmp("eq", step, self.count)
         for k, (source, target) in grids.items():
@@ -395,78 +411,121 @@ def _counter(b: Builder, value: GraphValue, turn: Index) -> Scalar:
     return Scalar(dtype, b.i64(turn) if ty == "i64" else b.convert("trunc", b.i64(turn), ty))
 
 
+Phi = tuple[Val, Callable[[Val, str], None]]
+"""A value that a loop carries, and what gives it its next value at the end of a block."""
+
+
 def write(w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int, state: Sequence[Value], envs: Envs,
           length: Val | None) -> list[Value]:
     """The loop: the state after it. `length`: at most so many steps."""
-    b = w.b
-    types = [_type(v) for v in body.inputs[items:]]
-    firsts = {k: w.leaf(state[k]) for k in plan.arrays}
-    fixed = {k: w.settle(x) for k, x in enumerate(state) if k not in plan.arrays and k not in plan.scalars}
-    numbers = {k: w.element(state[k]) for k in plan.scalars}
-    memory = {k: [w.memory(types[k].dtype, _dims(types[k])) for _ in range(2)] for k in plan.arrays}
-    saved = {k: b.alloca("i8" if types[k].dtype.is_bool else llvm_type(types[k].dtype), plan.steps)
-             for k in plan.scalars}
-    height = _dims(types[plan.arrays[0]])[0]
-    threads = b.load("i64", w.word(THREADS_WORD))
-    most = height // (_LONG * plan.steps * max(plan.low + plan.high, 1))
-    bands = b.select(b.icmp("sgt", threads, const("i64", 1)), b.intrinsic(
-        "smin", b.mul(threads, const("i64", _BANDS)), const("i64", max(most, 1))), const("i64", 1))
-    passes = _Pass(w, plan, body, items, envs["body"], fixed, saved, bands)
+    return _Passes(w, plan, body, test, items, state, envs, length).write()
 
-    head, scan, more, inside, after = (b.label(name) for name in ("sweep", "scan", "more", "step", "end"))
-    before = b.block
-    b.start(head)
-    turn, close_turn = b.open_phi("i64", const("i64", 0), before)
-    now = {k: b.open_phi(x.ty, x, before) for k, x in numbers.items()}
-    sources = {k: b.open_phi("ptr", x.pointer, before) for k, x in firsts.items()}
-    targets, others = ({k: b.open_phi("ptr", memory[k][j].pointer, before) for k in plan.arrays} for j in range(2))
 
-    # the scalars of the steps to come
-    b.start(scan)
-    count, close_count = b.open_phi("i64", const("i64", 0), head)
-    ahead = {k: b.open_phi(x.ty, x, head) for k, (x, _) in now.items()}
-    values: list[Value] = [
-        fixed[k] if k in fixed else Scalar(types[k].dtype, ahead[k][0]) if k in ahead else _rows(v, Grid("none"))
-        for k, v in enumerate(body.inputs[items:])]
-    go = b.icmp("slt", count, const("i64", plan.steps))
-    if length is not None:
-        go = b.and_(go, b.icmp("slt", b.add(turn, count), length))
-    if test is not None:
-        checked = b.label("check")
-        b.branch(go, checked, more)
-        b.start(checked)
-        go = w.element(w.run(test, {**envs["test"], **dict(zip(test.inputs, values, strict=True))})[0])
-    b.branch(go, inside, more)
-    b.start(inside)
-    for k, (x, _) in ahead.items():
-        b.store(x, b.offset(saved[k], count, llvm_type(types[k].dtype)))
-    if ahead:
-        given = [_counter(b, v, b.iadd(turn, count)) for v in body.inputs[:items]]
-        results = w.run(body, {**envs["body"], **dict(zip(body.inputs, [*given, *values], strict=True))})
-        for k, (_, close) in ahead.items():
-            close(w.element(results[k]), b.block)
-    close_count(b.op("i64", f"add nuw nsw {count}, 1"), b.block)
-    b.jump(scan)
+class _Passes:
+    """The code of the loop over passes. The scalars run ahead, for the steps of one pass."""
 
-    b.start(more)
-    some = b.label("pass")
-    b.branch(b.icmp("sgt", count, const("i64", 0)), some, after)
-    b.start(some)
-    passes.write(turn, count, {k: x for k, (x, _) in sources.items()}, {k: x for k, (x, _) in targets.items()})
-    close_turn(b.add(turn, count), b.block)
-    for k, (_, close) in now.items():
-        close(ahead[k][0], b.block)
-    for k in plan.arrays:
-        target = targets[k][0]
-        sources[k][1](target, b.block)
-        targets[k][1](others[k][0], b.block)
-        others[k][1](target, b.block)
-    b.jump(head)
-    b.start(after)
-    made: list[Value] = list(state)
-    for k, (x, _) in now.items():
-        made[k] = Scalar(types[k].dtype, x)
-    for k, (pointer, _) in sources.items():
-        bases = firsts[k].bases.union([pointer.ref, *[x.pointer.ref for x in memory[k]]])
-        made[k] = Leaf(types[k].dtype, firsts[k].dims, pointer, bases=bases)
-    return made
+    def __init__(self, w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
+                 envs: Envs, length: Val | None) -> None:
+        self.w, self.plan, self.body, self.test, self.items = w, plan, body, test, items
+        self.state, self.envs, self.length = state, envs, length
+        self.types = [_type(v) for v in body.inputs[items:]]
+        self.initial = {k: w.leaf(state[k]) for k in plan.arrays}
+        self.invariants = {
+            k: w.settle(x) for k, x in enumerate(state) if k not in plan.arrays and k not in plan.scalars}
+        self.scalars = {k: w.element(state[k]) for k in plan.scalars}
+        self.memory = {k: [w.memory(self.types[k].dtype, _dims(self.types[k])) for _ in range(2)]
+                       for k in plan.arrays}
+        self.saved = {
+            k: w.b.alloca("i8" if self.types[k].dtype.is_bool else llvm_type(self.types[k].dtype), plan.steps)
+            for k in plan.scalars}
+
+    def write(self) -> list[Value]:
+        """Write the loop; the state after it."""
+        b, plan = self.w.b, self.plan
+        one_pass = _Pass(self.w, plan, self.body, self.items, self.envs["body"], self.invariants, self.saved,
+                         self.bands())
+        head, after = b.label("sweep"), b.label("end")
+        before = b.block
+        b.start(head)
+        turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+        now = {k: b.open_phi(x.ty, x, before) for k, x in self.scalars.items()}
+        sources = {k: b.open_phi("ptr", x.pointer, before) for k, x in self.initial.items()}
+        targets, others = ({k: b.open_phi("ptr", self.memory[k][j].pointer, before) for k in plan.arrays}
+                           for j in range(2))
+        count, ahead = self.run_ahead(turn, now, head)
+        some = b.label("pass")
+        b.branch(b.icmp("sgt", count, const("i64", 0)), some, after)
+        b.start(some)
+        one_pass.write(turn, count, {k: x for k, (x, _) in sources.items()}, {k: x for k, (x, _) in targets.items()})
+        close_turn(b.add(turn, count), b.block)
+        for k, (_, close) in now.items():
+            close(ahead[k], b.block)
+        for k in plan.arrays:  # the memories change places
+            target = targets[k][0]
+            sources[k][1](target, b.block)
+            targets[k][1](others[k][0], b.block)
+            others[k][1](target, b.block)
+        b.jump(head)
+        b.start(after)
+        return self.final(now, sources)
+
+    def bands(self) -> Val:
+        """How many bands of rows there are: one, or several for each thread."""
+        b, plan = self.w.b, self.plan
+        threads = b.load("i64", self.w.word(THREADS_WORD))
+        height = _dims(self.types[plan.arrays[0]])[0]
+        most = height // (_LONG * plan.steps * max(plan.low + plan.high, 1))
+        several = b.intrinsic("smin", b.mul(threads, const("i64", _BANDS)), const("i64", max(most, 1)))
+        return b.select(b.icmp("sgt", threads, const("i64", 1)), several, const("i64", 1))
+
+    def run_ahead(self, turn: Val, now: dict[int, Phi], head: str) -> tuple[Val, dict[int, Val]]:
+        """Compute and save the scalars of the steps of the next pass: how many steps these are, and the scalars after
+        them."""
+        w, b, plan = self.w, self.w.b, self.plan
+        scan, more, inside = (b.label(name) for name in ("scan", "more", "step"))
+        b.start(scan)
+        count, close_count = b.open_phi("i64", const("i64", 0), head)
+        ahead = {k: b.open_phi(x.ty, x, head) for k, (x, _) in now.items()}
+        values = [self.value_ahead(k, ahead) for k in range(len(self.types))]
+        go = b.icmp("slt", count, const("i64", plan.steps))
+        if self.length is not None:
+            go = b.and_(go, b.icmp("slt", b.add(turn, count), self.length))
+        if self.test is not None:
+            checked = b.label("check")
+            b.branch(go, checked, more)
+            b.start(checked)
+            inputs = dict(zip(self.test.inputs, values, strict=True))
+            go = w.element(w.run(self.test, {**self.envs["test"], **inputs})[0])
+        b.branch(go, inside, more)
+        b.start(inside)
+        for k, (x, _) in ahead.items():
+            b.store(x, b.offset(self.saved[k], count, llvm_type(self.types[k].dtype)))
+        if ahead:
+            counters = [_counter(b, v, b.iadd(turn, count)) for v in self.body.inputs[:self.items]]
+            results = w.run(self.body, {
+                **self.envs["body"], **dict(zip(self.body.inputs, [*counters, *values], strict=True))})
+            for k, (_, close) in ahead.items():
+                close(w.element(results[k]), b.block)
+        close_count(b.op("i64", f"add nuw nsw {count}, 1"), b.block)
+        b.jump(scan)
+        b.start(more)
+        return count, {k: x for k, (x, _) in ahead.items()}
+
+    def value_ahead(self, place: int, ahead: dict[int, Phi]) -> Value:
+        """A value of the state where only the scalars are known."""
+        if place in self.invariants:
+            return self.invariants[place]
+        if place in ahead:
+            return Scalar(self.types[place].dtype, ahead[place][0])
+        return _rows(self.body.inputs[self.items + place], Grid("none"))
+
+    def final(self, now: dict[int, Phi], sources: dict[int, Phi]) -> list[Value]:
+        """The state after the loop."""
+        made: list[Value] = list(self.state)
+        for k, (x, _) in now.items():
+            made[k] = Scalar(self.types[k].dtype, x)
+        for k, (pointer, _) in sources.items():
+            first = self.initial[k]
+            bases = first.bases.union([pointer.ref, *[x.pointer.ref for x in self.memory[k]]])
+            made[k] = Leaf(self.types[k].dtype, first.dims, pointer, bases=bases)
+        return made

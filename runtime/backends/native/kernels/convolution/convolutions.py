@@ -14,7 +14,7 @@ from runtime.backends.native.codegen import folds, fusion
 from runtime.backends.native.codegen.context import Lowering, Value, lowers
 from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Map
 from runtime.backends.native.codegen.scalar_ops import cast, llvm_type
-from runtime.backends.native.kernels.convolution.direct import convolve, fits, packed, weigh
+from runtime.backends.native.kernels.convolution.direct import convolve, filter_gradients, fits, packed
 from runtime.backends.native.kernels.convolution.windows import Windows, any_of, differs, element, lines
 from runtime.backends.native.kernels.matmul import gemm
 from runtime.backends.native.kernels.matmul.products import multiply
@@ -168,7 +168,7 @@ def conv_filters(w: Lowering, node: Node, x: Value, y: Value, *sizes: Value) -> 
     target = w.memory(sums, [*dims[:-1], y.dims[-1] if isinstance(dims[-1], Val) else dims[-1]])
     x, y = _wide(w, x), _wide(w, y)
     if _single(x.dims[-1], target) and isinstance(target.dims[-1], int):
-        weigh(w, s, s.pad(x), y, target)
+        filter_gradients(w, s, s.pad(x), y, target)
     else:
         _grouped_filters(w, s, x, target, y)
     return _narrow(target, dtype)

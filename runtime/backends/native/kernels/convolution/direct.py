@@ -18,7 +18,7 @@ from runtime.backends.native.kernels.convolution.windows import Windows
 from runtime.backends.native.llvm.builder import Builder, Index, Val, bits_of, const, element, lanes
 from runtime.core.types import DType
 
-__all__ = ["convolve", "fits", "packed", "weigh"]
+__all__ = ["convolve", "filter_gradients", "fits", "packed"]
 
 _PANEL: Final = 1 << 18  # bytes of a panel that stay in the cache
 _BLOCK: Final = 1 << 16  # bytes of images and of what they are multiplied with, which stay nearer
@@ -169,78 +169,100 @@ def _products(b: Builder, ones: Sequence[Val], factors: Sequence[Val], sums: Seq
     return found
 
 
-def weigh(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) -> None:
+def filter_gradients(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) -> None:
     """Each element of the windows of padded images `x` times the features of `y` [n, *counts, f], added up over all
     windows: into `target` [*window, c, f]."""
-    b, ty = w.b, llvm_type(x.dtype)
     features = target.dims[-1]
     assert isinstance(features, int)
     found = panels(w, x.dtype, features)
-    if not found:
-        return
-    b.call("void", "llvm.memset.p0.i64", target.pointer, const("i8", 0),
-           b.i64(b.imul(b.product(target.dims), x.dtype.size)), Val("i1", "false"))
-    tile = min(_tile(w, panel, s.run) for panel in found)
-    taken = b.imul(b.iadd(b.imul(s.strides[-1], s.channels), features), b.imul(s.counts[-1], x.dtype.size))
-    lines: Index
-    if isinstance(taken, int):
-        lines = max(_BLOCK // max(taken, 1), 1)
-    else:
-        most = b.idiv(_BLOCK, b.intrinsic("smax", taken, const("i64", 1)))
-        lines = b.intrinsic("smax", b.i64(most), const("i64", 1))
-    pieces = b.idiv(b.iadd(s.run, tile - 1), tile)  # of a run
+    if found:
+        _FilterGradients(w, s, x, y, target, features, found).write()
 
-    def block(start: Index, stop: Index, run: Index, offset: Index, first: Index, many: int) -> None:
-        """The elements `first` to `first + many` of a run, in the windows of some lines."""
-        b = w.b
-        row = b.imul(b.iadd(b.imul(run, s.run), first), features)
-        for panel in found:
-            at = b.offset(target.pointer, b.iadd(row, panel.start), ty)
 
-            def add_line(line: Index, sums: Sequence[Val], panel: Panel = panel) -> Sequence[Val]:
-                where = s.place(line)
-                source = b.offset(x.pointer, b.iadd(b.iadd(s.origin(x, where), offset), first), ty)
-                others = b.offset(y.pointer, b.iadd(
-                    b.imul(b.imul(line, s.counts[-1]), features), panel.start), ty)
+class _FilterGradients:
+    """Sums over windows, in tiles of some elements of a run of the filter by a panel of features."""
 
-                def one(p: Index, sums: Sequence[Val]) -> Sequence[Val]:
-                    pixel = b.offset(source, b.imul(p, b.imul(s.strides[-1], s.channels)), ty)
-                    return _products(b, [b.load(ty, b.offset(pixel, r, ty)) for r in range(many)],
-                                     _line(b, b.offset(others, b.imul(p, features), ty), panel), sums)
+    def __init__(self, w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf, features: int,
+                 panels: Sequence[Panel]) -> None:
+        self.w, self.s, self.x, self.y, self.target = w, s, x, y, target
+        self.features, self.panels = features, panels
+        self.ty = llvm_type(x.dtype)
+        self.tile = min(_tile(w, panel, s.run) for panel in panels)
+        self.tiles = w.b.idiv(w.b.iadd(s.run, self.tile - 1), self.tile)  # of a run
 
-                return b.folded(0, s.counts[-1], sums, one)
+    def write(self) -> None:
+        b, s, size = self.w.b, self.s, self.x.dtype.size
+        b.call("void", "llvm.memset.p0.i64", self.target.pointer, const("i8", 0),
+               b.i64(b.imul(b.product(self.target.dims), size)), Val("i1", "false"))
+        lines = self.lines_of_a_block()
 
-            sums = b.folded(start, stop, [const(vector, 0) for _ in range(many) for vector in panel.types], add_line)
-            for r in range(many):
-                for k, lane in enumerate(panel.places):
-                    to = b.offset(at, b.iadd(b.imul(r, features), lane), ty)
-                    total = sums[r * len(panel.types) + k]
-                    b.store(b.fadd(b.load(total.ty, to, x.dtype.size), total), to, x.dtype.size)
+        def part(first: Index, last: Index) -> None:
+            b = self.w.b
+            with b.loop(0, b.idiv(b.isub(b.iadd(s.lines, lines), 1), lines)) as k:
+                start = b.imul(k, lines)
+                stop = b.intrinsic("smin", b.i64(b.iadd(start, lines)), b.i64(s.lines))
+                with b.loop(first, last) as number:
+                    self.one_tile(number, start, stop)
 
-    def piece(number: Index, start: Index, stop: Index) -> None:
-        b = w.b
-        run, k = b.idiv(number, pieces), b.imod(number, pieces)
-        offset = s.run_offset(x, run)
+        s.divide(b.imul(b.product(s.run_axes), self.tiles), _work(self.w, s, self.features), part)
+
+    def lines_of_a_block(self) -> Index:
+        """How many lines of windows stay in the cache, with the features of them."""
+        b, s = self.w.b, self.s
+        line = b.imul(b.iadd(b.imul(s.strides[-1], s.channels), self.features),
+                      b.imul(s.counts[-1], self.x.dtype.size))
+        if isinstance(line, int):
+            return max(_BLOCK // max(line, 1), 1)
+        most = b.idiv(_BLOCK, b.intrinsic("smax", line, const("i64", 1)))
+        return b.intrinsic("smax", b.i64(most), const("i64", 1))
+
+    def one_tile(self, number: Index, start: Index, stop: Index) -> None:
+        """The tile of that number, in the lines `start` to `stop`. The last of a run may be narrower."""
+        b, s, tile = self.w.b, self.s, self.tile
+        run, k = b.idiv(number, self.tiles), b.imod(number, self.tiles)
+        offset = s.run_offset(self.x, run)
         first = b.imul(k, tile)
         if isinstance(s.run, int) and s.run % tile == 0:
-            block(start, stop, run, offset, first, tile)
+            self.add(start, stop, run, offset, first, tile)
             return
         whole = b.icmp("sle", b.i64(b.iadd(first, tile)), b.i64(s.run))
         with b.when(whole):
-            block(start, stop, run, offset, first, tile)
+            self.add(start, stop, run, offset, first, tile)
         with b.when(b.not_(whole)):
             if isinstance(s.run, int):
-                block(start, stop, run, offset, first, s.run % tile)
+                self.add(start, stop, run, offset, first, s.run % tile)
             else:
                 with b.loop(first, s.run) as j:
-                    block(start, stop, run, offset, j, 1)
+                    self.add(start, stop, run, offset, j, 1)
 
-    def part(first: Index, last: Index) -> None:
-        b = w.b
-        with b.loop(0, b.idiv(b.isub(b.iadd(s.lines, lines), 1), lines)) as k:
-            start = b.imul(k, lines)
-            stop = b.intrinsic("smin", b.i64(b.iadd(start, lines)), b.i64(s.lines))
-            with b.loop(first, last) as number:
-                piece(number, start, stop)
+    def add(self, start: Index, stop: Index, run: Index, offset: Index, first: Index, many: int) -> None:
+        """Add to the elements `first` to `first + many` of a run what the windows of some lines give."""
+        b, size = self.w.b, self.x.dtype.size
+        row = b.imul(b.iadd(b.imul(run, self.s.run), first), self.features)
+        for panel in self.panels:
+            at = b.offset(self.target.pointer, b.iadd(row, panel.start), self.ty)
+            sums = self.sums(panel, start, stop, b.iadd(offset, first), many)
+            for r in range(many):
+                for k, lane in enumerate(panel.places):
+                    to = b.offset(at, b.iadd(b.imul(r, self.features), lane), self.ty)
+                    total = sums[r * len(panel.types) + k]
+                    b.store(b.fadd(b.load(total.ty, to, size), total), to, size)
 
-    s.divide(b.imul(b.product(s.run_axes), pieces), _work(w, s, features), part)
+    def sums(self, panel: Panel, start: Index, stop: Index, offset: Index, many: int) -> Sequence[Val]:
+        """In registers, the sums over the windows of some lines: of `many` elements, at `offset` in a window, by a
+        panel."""
+        b, s, ty = self.w.b, self.s, self.ty
+
+        def add_line(line: Index, sums: Sequence[Val]) -> Sequence[Val]:
+            source = b.offset(self.x.pointer, b.iadd(s.origin(self.x, s.place(line)), offset), ty)
+            others = b.offset(self.y.pointer, b.iadd(
+                b.imul(b.imul(line, s.counts[-1]), self.features), panel.start), ty)
+
+            def one(p: Index, sums: Sequence[Val]) -> Sequence[Val]:
+                pixel = b.offset(source, b.imul(p, b.imul(s.strides[-1], s.channels)), ty)
+                return _products(b, [b.load(ty, b.offset(pixel, r, ty)) for r in range(many)],
+                                 _line(b, b.offset(others, b.imul(p, self.features), ty), panel), sums)
+
+            return b.folded(0, s.counts[-1], sums, one)
+
+        return b.folded(start, stop, [const(vector, 0) for _ in range(many) for vector in panel.types], add_line)
