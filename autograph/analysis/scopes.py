@@ -1,8 +1,8 @@
 """The names that code reads, binds and captures, and the scopes of functions. The tree is not changed."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import gast
 
@@ -124,57 +124,70 @@ def _scan(root: Any, names: Names) -> None:
     stack = [root]
     while stack:
         node = stack.pop()
-        cls = type(node)
-        if cls is gast.Name:
-            if isinstance(node.ctx, gast.Load):
-                names.reads.add(node.id)
-            else:
-                names.binds.add(node.id)
-                if isinstance(node.ctx, gast.Del):
-                    names.reads.add(node.id)
-            continue
-        if cls is gast.Constant:
-            continue
-        if cls is gast.Attribute or cls is gast.Subscript:
-            if not isinstance(node.ctx, gast.Load):
-                _record(node, names)
-        elif cls is gast.Call:
-            names.calls = True
-            function = node.func
-            bound = getattr(node, "binds", None)
-            if bound is not None:  # a walrus that may not run
-                names.binds.add(bound)
-                names.reads.add(bound)
-            if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
-                function = function.args[0]
-            if isinstance(function, gast.Attribute) and function.attr in MUTATORS:
-                _record(function.value, names)
-        elif cls is gast.AugAssign:
-            target = node.target
-            if isinstance(target, gast.Name):
-                names.reads.add(target.id)
-        elif cls is gast.AnnAssign and node.value is None and isinstance(node.target, gast.Name):
-            continue
-        elif cls in FUNCTIONS:
-            _scan_function(node, names)
-            continue
-        elif cls is gast.ClassDef:
-            _scan_class(node, names)
-            continue
-        elif cls in COMPREHENSIONS:
-            _scan_comprehension(node, names)
-            continue
-        elif cls is gast.MatchAs or cls is gast.MatchStar:
-            if node.name:
-                names.binds.add(node.name)
-        elif cls is gast.MatchMapping:
-            if node.rest:
-                names.binds.add(node.rest)
-        elif cls is gast.alias:
-            names.binds.add((node.asname or node.name).split(".")[0])
-        elif cls is gast.ExceptHandler and node.name is not None:
-            names.reads.add(node.name.id)  # it is deleted at the end of the handler
+        visit = _VISITORS.get(type(node))
+        if visit is None:
+            stack += children(node)
+        else:
+            visit(node, names, stack)
+
+
+def _scan_name(node: Any, names: Names, _: list[Any]) -> None:
+    if isinstance(node.ctx, gast.Load):
+        names.reads.add(node.id)
+    else:
+        names.binds.add(node.id)
+        if isinstance(node.ctx, gast.Del):
+            names.reads.add(node.id)
+
+
+def _scan_place(node: Any, names: Names, stack: list[Any]) -> None:
+    """An attribute or item, which may be assigned."""
+    if not isinstance(node.ctx, gast.Load):
+        _record(node, names)
+    stack += children(node)
+
+
+def _scan_call(node: Any, names: Names, stack: list[Any]) -> None:
+    names.calls = True
+    function = node.func
+    bound = getattr(node, "binds", None)
+    if bound is not None:  # a walrus that may not run
+        names.binds.add(bound)
+        names.reads.add(bound)
+    if isinstance(function, gast.Call) and len(function.args) == 1:  # ag__.call(x.append)(...)
+        function = function.args[0]
+    if isinstance(function, gast.Attribute) and function.attr in MUTATORS:
+        _record(function.value, names)
+    stack += children(node)
+
+
+def _scan_augmented(node: Any, names: Names, stack: list[Any]) -> None:
+    if isinstance(node.target, gast.Name):
+        names.reads.add(node.target.id)
+    stack += children(node)
+
+
+def _scan_annotated(node: Any, names: Names, stack: list[Any]) -> None:
+    if node.value is not None or not isinstance(node.target, gast.Name):
         stack += children(node)
+
+
+def _scan_capture(node: Any, names: Names, stack: list[Any]) -> None:
+    """A pattern that binds a name: `x`, `*x` or `**x`."""
+    name = node.rest if isinstance(node, gast.MatchMapping) else node.name
+    if name:
+        names.binds.add(name)
+    stack += children(node)
+
+
+def _scan_import(node: Any, names: Names, stack: list[Any]) -> None:
+    names.binds.add((node.asname or node.name).split(".")[0])
+
+
+def _scan_handler(node: Any, names: Names, stack: list[Any]) -> None:
+    if node.name is not None:
+        names.reads.add(node.name.id)  # it is deleted at the end of the handler
+    stack += children(node)
 
 
 def _record(target: Any, names: Names) -> None:
@@ -186,7 +199,7 @@ def _record(target: Any, names: Names) -> None:
         names.symbols[f"{found[0]}[:]"] = found[1:]
 
 
-def _scan_function(node: Any, names: Names) -> None:
+def _scan_function(node: Any, names: Names, _: list[Any]) -> None:
     outer = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
     if not isinstance(node, gast.Lambda):
         outer += node.decorator_list
@@ -209,7 +222,7 @@ def _scan_function(node: Any, names: Names) -> None:
         names.captured |= free
 
 
-def _scan_class(node: Any, names: Names) -> None:
+def _scan_class(node: Any, names: Names, _: list[Any]) -> None:
     names.binds.add(node.name)
     for child in (*node.decorator_list, *node.bases, *node.keywords):
         _scan(child, names)
@@ -217,7 +230,7 @@ def _scan_class(node: Any, names: Names) -> None:
     names.captured |= inner.reads | inner.captured | _declared(node, gast.Nonlocal)
 
 
-def _scan_comprehension(node: Any, names: Names) -> None:
+def _scan_comprehension(node: Any, names: Names, _: list[Any]) -> None:
     inner = Names()
     for generator in node.generators:
         for child in (generator.target, generator.iter, *generator.ifs):
@@ -233,6 +246,23 @@ def _scan_comprehension(node: Any, names: Names) -> None:
     names.calls |= inner.calls
     if isinstance(node, gast.GeneratorExp):
         names.captured |= inner.reads - targets
+
+
+_VISITORS: Final[Mapping[type, Callable[[Any, Names, list[Any]], None]]] = {
+    gast.Name: _scan_name,
+    gast.Constant: lambda node, names, stack: None,
+    **dict.fromkeys((gast.Attribute, gast.Subscript), _scan_place),
+    gast.Call: _scan_call,
+    gast.AugAssign: _scan_augmented,
+    gast.AnnAssign: _scan_annotated,
+    **dict.fromkeys(FUNCTIONS, _scan_function),
+    gast.ClassDef: _scan_class,
+    **dict.fromkeys(COMPREHENSIONS, _scan_comprehension),
+    **dict.fromkeys((gast.MatchAs, gast.MatchStar, gast.MatchMapping), _scan_capture),
+    gast.alias: _scan_import,
+    gast.ExceptHandler: _scan_handler,
+}
+"""What notes the names of a node, and puts what is to be scanned of it on the stack; else all its children are."""
 
 
 def _declared(node: Any, kind: Any) -> set[str]:

@@ -12,7 +12,8 @@ its test (a `for` has a `test`), and its `else` is an `if` on the flag.
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import gast
 
@@ -36,6 +37,7 @@ from autograph.frontend.tree import (
 __all__ = ["lower_jumps"]
 
 Body = list[Any]
+_TRIES: Final = (gast.Try, getattr(gast, "TryStar", gast.Try))
 _DEPTH = 16
 """How many jumps of a block, or links of an `elif` chain, become nested structure before a flag is used."""
 
@@ -54,12 +56,21 @@ class _Context(NamedTuple):
     ended_by_loop: frozenset[str] = frozenset()
     """The flags of the jumps that a `break` or `continue` cancels."""
 
+    def within(self, node: Any) -> _Context:
+        """What a jump sees in a statement that is no loop: in one that converts, Python cannot make the jump."""
+        return self if node.python is not None else self._replace(native_return=False, native_loop=False)
+
 
 class _End(NamedTuple):
     """How a lowered block ends: the flags that may stand for a pending jump, and whether control may fall through."""
 
     pending: frozenset[str] = frozenset()
     falls: bool = True
+
+    @staticmethod
+    def either(ends: Sequence[_End]) -> _End:
+        """The end of a statement that ends in one of these ways."""
+        return _End(frozenset().union(*(end.pending for end in ends)), any(end.falls for end in ends))
 
 
 def lower_jumps(node: Any, scope: Scope) -> None:
@@ -193,7 +204,7 @@ class _Lowering:
     def branch(self, out: Body, node: Any, rest: Body, ctx: _Context) -> tuple[Body, _End]:
         """An `if` with a jump: the rest of the block moves into the branch where it still runs, or is guarded by a
         flag."""
-        inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
+        inside = ctx.within(node)
         if rest and not _falls(node.body):
             node.orelse, rest = node.orelse + rest, []
         elif rest and node.orelse and not _falls(node.orelse):
@@ -215,96 +226,74 @@ class _Lowering:
             return [node], _End()
         if isinstance(node, LOOPS):
             return self.loop(node, ctx)
-        ends: list[_End] = []
-        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try), gast.With, gast.AsyncWith)) and (
-            node.python is None
-        ):
-            ctx = ctx._replace(native_return=False, native_loop=False)
-        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
-            leaves_guard = _leaves_guard(node.body)
-            node.body, body_end = self.block(node.body, ctx)
-            if node.orelse and body_end.pending:
-                node.orelse = [self.unless(body_end.pending, node.orelse)]
-            node.orelse, else_end = self.block(node.orelse, ctx)
-            ends += [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
-            for handler in node.handlers:
-                handler.body, handler_end = self.block(handler.body, ctx)
-                if leaves_guard and node.python is None:  # an error on the way of a jump cancels the jump
-                    flags = [self.assign(flag, False, handler.body[0]) for flag in sorted(body_end.pending)]
-                    handler.body = flags + handler.body
-                    self.tested |= body_end.pending
-                ends.append(handler_end)
-            pending = frozenset().union(*(e.pending for e in ends))
-            final_ctx = ctx if node.python is not None else ctx._replace(ended=pending, ended_by_loop=pending)
-            node.finalbody, final_end = self.block(node.finalbody, final_ctx)
-            node.jumps = sorted(final_end.pending)
-            self.tested |= final_end.pending
-            falls = any(e.falls for e in ends) and final_end.falls
-            ends.append(final_end)
+        if isinstance(node, _TRIES):
+            end = self.try_(node, ctx.within(node))
         elif isinstance(node, (gast.With, gast.AsyncWith)):
-            leaves_guard = _leaves_guard(node.body)
-            node.body, end = self.block(node.body, ctx)
-            node.jumps = sorted(end.pending) if leaves_guard else []
-            self.tested |= frozenset(node.jumps)
-            ends, falls = [end], True
-        elif type(node).__name__ == "Match":
-            inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
-            for case in node.cases:
-                case.body, end = self.block(case.body, inside)
-                ends.append(end)
-            falls = True
-        elif isinstance(node, gast.If):
-            inside = ctx._replace(native_return=False, native_loop=False) if node.python is None else ctx
-            node.body, first = self.block(node.body, inside)
-            node.orelse, second = self.block(node.orelse, inside)
-            ends, falls = [first, second], first.falls or second.falls
+            end = self.with_(node, ctx.within(node))
+        elif isinstance(node, (gast.Match, gast.If)):
+            end = self.choice(node, ctx.within(node))
         else:
             return [node], _End(falls=not isinstance(node, gast.Raise))
         node.__dict__.pop("escapes", None)
-        return [node], _End(frozenset().union(*(e.pending for e in ends)), falls)
+        return [node], end
+
+    def try_(self, node: Any, ctx: _Context) -> _End:
+        leaves_guard = _leaves_guard(node.body)
+        node.body, body_end = self.block(node.body, ctx)
+        if node.orelse and body_end.pending:
+            node.orelse = [self.unless(body_end.pending, node.orelse)]
+        node.orelse, else_end = self.block(node.orelse, ctx)
+        ends = [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
+        for handler in node.handlers:
+            handler.body, handler_end = self.block(handler.body, ctx)
+            if leaves_guard and node.python is None:  # an error on the way of a jump cancels the jump
+                flags = [self.assign(flag, False, handler.body[0]) for flag in sorted(body_end.pending)]
+                handler.body = flags + handler.body
+                self.tested |= body_end.pending
+            ends.append(handler_end)
+        end = _End.either(ends)
+        final_ctx = ctx if node.python is not None else ctx._replace(ended=end.pending, ended_by_loop=end.pending)
+        node.finalbody, final_end = self.block(node.finalbody, final_ctx)
+        node.jumps = sorted(final_end.pending)
+        self.tested |= final_end.pending
+        return _End(end.pending | final_end.pending, end.falls and final_end.falls)
+
+    def with_(self, node: Any, ctx: _Context) -> _End:
+        leaves_guard = _leaves_guard(node.body)
+        node.body, end = self.block(node.body, ctx)
+        node.jumps = sorted(end.pending) if leaves_guard else []
+        self.tested |= frozenset(node.jumps)
+        return _End(end.pending)  # the manager may swallow an error
+
+    def choice(self, node: Any, ctx: _Context) -> _End:
+        """An `if` without a jump of this function's own, or a `match`."""
+        ends: list[_End] = []
+        if isinstance(node, gast.If):
+            node.body, first = self.block(node.body, ctx)
+            node.orelse, second = self.block(node.orelse, ctx)
+            return _End.either([first, second])
+        for case in node.cases:
+            case.body, end = self.block(case.body, ctx)
+            ends.append(end)
+        return _End(_End.either(ends).pending)
 
     def loop(self, node: Any, ctx: _Context) -> tuple[Body, _End]:
         if isinstance(node, gast.While) and node.python is None and bound_to_frame(node.test) and not (
             any(escapes(s) & {"break", "continue"} for s in node.orelse)  # out of a loop around this one
         ):
-            # A test that binds a name becomes part of the body: `while True: if test: ... else: ...; break`
-            leave = at(gast.Break(), node.test)
-            leave.escapes = frozenset({"break"})
-            check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
-            node.orelse = []
-            check.python = None
-            check.body, node.body = node.body, [check]
-            node.test = at(gast.Constant(True, None), node.test)
-            node.test.holds = 0
+            _test_in_body(node)
         if node.python is not None:
             node.body, _ = self.block(node.body, ctx._replace(native_loop=True))
             node.orelse, end = self.block(node.orelse, ctx)
             node.__dict__.pop("escapes", None)
             return [node], _End(end.pending)
-        break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
-        jumps = frozenset().union(*(escapes(s) for s in node.body))
-        taken = {flag for flag, jump in ((break_, "break"), (continue_, "continue")) if jump in jumps}
-        inside = _Context(False, False, break_, continue_, ctx.taken | taken, ctx.ended)
-        original = node.body
-        node.body, end = self.block(node.body, inside)
-        pending = end.pending
-        if continue_ in self.tested:
-            node.body.insert(0, self.assign(continue_, False, original[0]))
-            self.tested.discard(continue_)
-        elif continue_ in taken:  # a loop inside may have a flag of this name
-            node.body = self.without({continue_}, node.body)
+        break_, pending = self.body_of_loop(node, ctx)
         out: Body = []
         leaves = pending & {break_, self.did_return}
         if break_ in leaves:
             out.append(self.assign(break_, False, node))
         if leaves:
-            self.tested |= leaves
-            place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
-            going = at(gast.UnaryOp(gast.Not(), self.any_of(leaves, place)), place)
-            if isinstance(node, gast.For) or (isinstance(node.test, gast.Constant) and node.test.value):
-                node.test = going
-            else:
-                node.test = at(gast.BoolOp(gast.And(), [going, node.test]), node.test)
+            self.leave_by(leaves, node)
         node.escapes = frozenset()
         out.append(node)
         orelse, node.orelse = node.orelse, []
@@ -313,6 +302,31 @@ class _Lowering:
             following, else_end = self.block([self.unless(leaves, orelse)] if leaves else orelse, ctx)
             return out + following, _End(returned | else_end.pending, else_end.falls or bool(leaves))
         return out, _End(returned)
+
+    def body_of_loop(self, node: Any, ctx: _Context) -> tuple[str, frozenset[str]]:
+        """Lower the body of a staged loop: its flag for `break`, and the flags of the jumps that leave the body."""
+        break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
+        jumps = frozenset().union(*(escapes(s) for s in node.body))
+        taken = {flag for flag, jump in ((break_, "break"), (continue_, "continue")) if jump in jumps}
+        inside = _Context(False, False, break_, continue_, ctx.taken | taken, ctx.ended)
+        original = node.body
+        node.body, end = self.block(node.body, inside)
+        if continue_ in self.tested:
+            node.body.insert(0, self.assign(continue_, False, original[0]))
+            self.tested.discard(continue_)
+        elif continue_ in taken:  # a loop inside may have a flag of this name
+            node.body = self.without({continue_}, node.body)
+        return break_, end.pending
+
+    def leave_by(self, flags: frozenset[str], node: Any) -> None:
+        """Let a loop go on only while none of the flags is set."""
+        self.tested |= flags
+        place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
+        going = at(gast.UnaryOp(gast.Not(), self.any_of(flags, place)), place)
+        if isinstance(node, gast.For) or (isinstance(node.test, gast.Constant) and node.test.value):
+            node.test = going
+        else:
+            node.test = at(gast.BoolOp(gast.And(), [going, node.test]), node.test)
 
     def unless(self, flags: frozenset[str], rest: Body) -> Any:
         """`rest`, guarded by a test that no jump is pending, at the position where `rest` begins."""
@@ -353,6 +367,18 @@ class _Lowering:
                             setattr(holder, name, self.without(flags, inner))
             kept.append(node)
         return kept
+
+
+def _test_in_body(node: Any) -> None:
+    """Make a test that binds a name part of the body: `while True: if test: ... else: ...; break`."""
+    leave = at(gast.Break(), node.test)
+    leave.escapes = frozenset({"break"})
+    check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
+    node.orelse = []
+    check.python = None
+    check.body, node.body = node.body, [check]
+    node.test = at(gast.Constant(True, None), node.test)
+    node.test.holds = 0
 
 
 def _one_line(node: Any) -> Any:

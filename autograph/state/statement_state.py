@@ -360,10 +360,7 @@ class Body:
         elif len(values) > len(state.paths):
             arguments, values = values[:1], values[1:]
         functions = (fn, *getattr(fn, "runs", ()))
-        cells = [(name, cell, _contents(cell)) for function in functions
-                 for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
-        closure = {id(cell) for _, cell, _ in cells}
-        beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in closure]
+        cells = _Cells(functions, state)
         before = state.read()
         state.write(values)
         heap = Heap(state.reach(), state.names)
@@ -387,29 +384,24 @@ class Body:
         finally:
             within.variables, within.reached = around
             state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
-            # Variables that the body assigns are state by its text, or dead.
-            assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
-            state.discovered |= {
-                name for name, cell, value in [*(c for c in cells if c[0] not in assigned), *beyond]
-                if name not in state.names and (now := _contents(cell)) is not value
-                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, self.sets_up))}
+            state.discovered |= cells.changed(self.sets_up)
             _noted.cells |= outer
             state.write(before)
-            for _, cell, value in cells + [entry for entry in beyond if entry[0] not in state.names]:
-                if value is not UNBOUND:
-                    cell.cell_contents = value
-                elif cell_is_filled(cell):
-                    del cell.cell_contents
-            changed = heap.changed()
-            if not hides:
-                _refuse_advanced(state.iterators, functions)
-            if state.discovered:  # at once: a result made of it would be in other variables, too
-                raise Restage
-            if self.changes:
-                raise Turn
-            if changed is not None and ambient.backend is not None:
-                raise ambient.backend.refusal("changed", changed[1], changed[0], self.filename, self.lineno)
+            cells.restore()
+            self.refuse_changes(heap.changed(), () if hides else functions)
         return left.values({id(held.value) for held in heap.reach.held})
+
+    def refuse_changes(self, changed: tuple[str, Any] | None, functions: tuple[Any, ...]) -> None:
+        """Raise what stages the statement again, as its bodies change more than is state, or the error for what changes
+        and cannot be state: iterators that the functions advance, and the object `changed` with its name."""
+        if functions:
+            _refuse_advanced(self.state.iterators, functions)
+        if self.state.discovered:  # at once: a result that is made of it would be in other variables, too
+            raise Restage
+        if self.changes:
+            raise Turn
+        if changed is not None and ambient.backend is not None:
+            raise ambient.backend.refusal("changed", changed[1], changed[0], self.filename, self.lineno)
 
     changes = False
     """Whether a test has changed the state."""
@@ -419,6 +411,35 @@ class Body:
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
+
+
+class _Cells:
+    """The cells of a body's functions and of the callees of these, with what is in them before the body runs."""
+
+    def __init__(self, functions: tuple[Any, ...], state: State) -> None:
+        self.state = state
+        self.assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
+        self.closure = [(name, cell, _contents(cell)) for function in functions
+                        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
+        known = {id(cell) for _, cell, _ in self.closure}
+        self.beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in known]
+
+    def changed(self, sets_up: bool) -> set[str]:
+        """The variables that are no state yet, and are to become it. What the body assigns is state by its text, or
+        nothing reads it any more."""
+        state = self.state
+        unassigned = [entry for entry in self.closure if entry[0] not in self.assigned]
+        return {name for name, cell, value in (*unassigned, *self.beyond)
+                if name not in state.names and (now := _contents(cell)) is not value
+                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, sets_up))}
+
+    def restore(self) -> None:
+        """Let the cells have again what they had, but for callees' variables that are state."""
+        for _, cell, value in self.closure + [entry for entry in self.beyond if entry[0] not in self.state.names]:
+            if value is not UNBOUND:
+                cell.cell_contents = value
+            elif cell_is_filled(cell):
+                del cell.cell_contents
 
 
 def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:

@@ -17,7 +17,7 @@ import linecache
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, Final, NoReturn
@@ -402,64 +402,78 @@ def param_text(param: Any) -> str:
 
 def verify(graph: Graph) -> None:
     """See `Graph.verify`."""
-    defined: set[Value] = set()
+    _Verifier(graph).verify()
 
-    def fail(node: Node | None, what: str) -> NoReturn:
+
+class _Verifier:
+    """Checks a graph: what is defined before it is used, the types by the rules of the ops, and what is captured."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.defined: set[Value] = set()
+
+    def verify(self) -> None:
+        graph = self.graph
+        for outer, inner in graph.captures:
+            if isinstance(outer, Value) and outer.graph is not graph.parent:
+                self.fail(None, f"it captures {outer!r} as {inner!r}, which is not of its parent")
+        for value in graph.parameters:
+            if value.graph is not graph or value.node is not None or value in self.defined:
+                self.fail(None, f"{value!r} is not a parameter of this graph alone")
+            self.defined.add(value)
+        for node in graph.nodes:
+            for value in node.inputs:
+                self.use(node, value)
+            self.check_captures(node)
+            self.check_types(node)
+            for value in node.outputs:
+                if value.node is not node or value in self.defined:
+                    self.fail(node, f"{value!r} is made twice")
+                self.defined.add(value)
+            for sub in node.subgraphs.values():
+                verify(sub)
+        for value in graph.outputs:
+            self.use(None, value)
+
+    def fail(self, node: Node | None, what: str) -> NoReturn:
         where = f"node {node.op.name} ({node.position})" if node is not None else "its interface"
-        raise GraphError(f"graph {graph.name}: {where}: {what}")
+        raise GraphError(f"graph {self.graph.name}: {where}: {what}")
 
-    def use(node: Node | None, value: Value) -> None:
-        if value.graph is not graph:
-            fail(node, f"{value!r} belongs to graph {value.graph.name}")
-        if value not in defined:
-            fail(node, f"{value!r} is not defined before it is used")
+    def use(self, node: Node | None, value: Value) -> None:
+        if value.graph is not self.graph:
+            self.fail(node, f"{value!r} belongs to graph {value.graph.name}")
+        if value not in self.defined:
+            self.fail(node, f"{value!r} is not defined before it is used")
 
-    for outer, inner in graph.captures:
-        if isinstance(outer, Value) and outer.graph is not graph.parent:
-            fail(None, f"it captures {outer!r} as {inner!r}, which is not of its parent")
-    for value in graph.parameters:
-        if value.graph is not graph or value.node is not None or value in defined:
-            fail(None, f"{value!r} is not a parameter of this graph alone")
-        defined.add(value)
-    for node in graph.nodes:
-        for value in node.inputs:
-            use(node, value)
-        _verify_captures(graph, node, fail)
+    def check_types(self, node: Node) -> None:
+        """Compare the types of a node's results with those that its rule gives."""
         try:
             types = node.infer()
         except (TypeError, ValueError) as exc:
-            fail(node, f"its rule says: {exc}")
+            self.fail(node, f"its rule says: {exc}")
         expected = types if isinstance(types, tuple) else (types,)
         found = tuple(value.type for value in node.outputs)
         if node.single is isinstance(types, tuple):
             kinds = ("a tuple", "1 result") if node.single else ("1 result", "a tuple")
-            fail(node, "its rule gives {}, but the node has {}".format(*kinds))
+            self.fail(node, "its rule gives {}, but the node has {}".format(*kinds))
         if len(expected) != len(found):
-            fail(node, f"its rule gives {len(expected)} results, but it has {len(found)}")
+            self.fail(node, f"its rule gives {len(expected)} results, but it has {len(found)}")
         for want, have in zip(expected, found, strict=True):
             if want != have and not (have.accepts(want) or want.accepts(have)):
-                fail(node, f"its rule gives {want}, but the value is {have}")
-        for value in node.outputs:
-            if value.node is not node or value in defined:
-                fail(node, f"{value!r} is made twice")
-            defined.add(value)
-        for sub in node.subgraphs.values():
-            verify(sub)
-    for value in graph.outputs:
-        use(None, value)
+                self.fail(node, f"its rule gives {want}, but the value is {have}")
 
-
-def _verify_captures(graph: Graph, node: Node, fail: Callable[[Node, str], NoReturn]) -> None:
-    feeds = iter(node.inputs[len(node.operands):])
-    for name, sub in node.subgraphs.items():
-        if sub.parent is not graph:
-            fail(node, f"its graph {name} is not nested in this graph")
-        for outer, inner in sub.captures:
-            feed = next(feeds, None)
-            if feed is None or feed is not outer:
-                fail(node, f"its graph {name} captures {outer!r}, but {feed!r} is passed")
-            if not inner.type.accepts(outer.type):
-                fail(node, f"its graph {name} captures {outer!r} as {inner.type}")
+    def check_captures(self, node: Node) -> None:
+        """Compare what a node's graphs capture with the inputs that it has for that."""
+        feeds = iter(node.inputs[len(node.operands):])
+        for name, sub in node.subgraphs.items():
+            if sub.parent is not self.graph:
+                self.fail(node, f"its graph {name} is not nested in this graph")
+            for outer, inner in sub.captures:
+                feed = next(feeds, None)
+                if feed is None or feed is not outer:
+                    self.fail(node, f"its graph {name} captures {outer!r}, but {feed!r} is passed")
+                if not inner.type.accepts(outer.type):
+                    self.fail(node, f"its graph {name} captures {outer!r} as {inner.type}")
 
 
 Rows = frozenset[tuple[Value, Value]]

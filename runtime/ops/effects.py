@@ -18,13 +18,14 @@ import numpy as np
 
 from autograph.backend import HEAP_TYPE, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
+from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.formatting import of_graph, repr_of, str_of
 from runtime.core.graph import Position
 from runtime.core.op import Op
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
-from runtime.core.trace import adapt, apply, constant_array, convert_to_tensor, current_graph, init_scope, wrap
+from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope, wrap
 from runtime.core.traceback_replay import raise_at, trail
 from runtime.core.types import (
     DType,

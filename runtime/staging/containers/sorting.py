@@ -5,7 +5,7 @@ import builtins
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from autograph.backend import operators
 from runtime.core import pytree
@@ -160,40 +160,60 @@ def _extreme(
 ) -> Callable[..., Any]:
     """`min` or `max`; `better` says whether an item, or its key, replaces an earlier one."""
 
+    rule = _Extreme(name, python, reduction, better)
+
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
-        given = {} if default is _MISSING else {"default": default}
-        if current_graph() is None or not args or (len(args) > 1 and given):
-            return python(*args, key=key, **given)
+        defaults = {} if default is _MISSING else {"default": default}
+        if current_graph() is None or not args or (len(args) > 1 and defaults):
+            return python(*args, key=key, **defaults)
         items = args[0] if len(args) == 1 else args
         if key is None:
             items = settled(items)
         if not stages(items):
-            return among(list(items), key, given)
+            return rule.of_known(list(items), key, defaults)
         if key is None and (hasattr(type(items), "__tensor__") or isinstance(items, (Tensor, StagedRange))):
-            return of_numbers(vector(items, name), *given.values())
-        return over(items, key, *given.values())
+            return rule.of_numbers(vector(items, name), *defaults.values())
+        return rule.of_staged(items, key, *defaults.values())
 
-    def among(items: list[Any], key: Any, given: dict[str, Any]) -> Any:
+    extreme.__name__ = extreme.__qualname__ = name
+    return extreme
+
+
+class _Extreme(NamedTuple):
+    """`min` or `max`."""
+
+    name: str
+    python: Callable[..., Any]
+    reduction: Callable[..., Any]
+    better: Callable[[Any, Any], Any]
+
+    def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
+        """Of a known number of items, which are compared one after another."""
         keys = _keys(items, key)
         if not keys or not stages_within(keys):
-            return items[python(range(len(keys)), key=keys.__getitem__)] if keys else python((), **given)
+            if not keys:
+                return self.python((), **defaults)
+            return items[self.python(range(len(keys)), key=keys.__getitem__)]
         result, best = items[0], keys[0]
         for item, value in zip(items[1:], keys[1:]):
-            chosen = _truth(name, better(value, best))
+            chosen = _truth(self.name, self.better(value, best))
             best = _either(chosen, value, best)
             result = best if key is None else _either(chosen, item, result)
         return result
 
-    def of_numbers(x: Tensor, *default: Any) -> Any:
+    def of_numbers(self, x: Tensor, *default: Any) -> Any:
+        """Of the items of a vector."""
         size = dim(x, 0)
         if isinstance(size, int):
-            return reduction(x) if size else python((), **({"default": default[0]} if default else {}))
+            return self.reduction(x) if size else self.python((), **({"default": default[0]} if default else {}))
         if not default:
-            raise_unless(not_equal(size, 0), _error_of(python))
-            return reduction(x)
-        return branch(not_equal(size, 0), lambda _: (reduction(x),), default, (name,))[0]
+            raise_unless(not_equal(size, 0), _error_of(self.python))
+            return self.reduction(x)
+        return branch(not_equal(size, 0), lambda _: (self.reduction(x),), default, (self.name,))[0]
 
-    def over(items: Any, key: Any, *default: Any) -> Any:
+    def of_staged(self, items: Any, key: Any, *default: Any) -> Any:
+        """Of items that a loop takes."""
+        name, better = self.name, self.better
         ag__key = None if key is None else operators.call(key)
         ag__found: Any = False
         ag__best: Any
@@ -216,10 +236,7 @@ def _extreme(
 
         generator = items if isinstance(items, StagedGenerator) else once(items)
         use_up(generator, generator.use(), for_body, None, "ag__found", "ag__best", "ag__item")
-        return item_if(ag__found, lambda: ag__item, _error_of(python), *default)
-
-    extreme.__name__ = extreme.__qualname__ = name
-    return extreme
+        return item_if(ag__found, lambda: ag__item, _error_of(self.python), *default)
 
 
 def _error_of(python: Callable[..., Any]) -> ValueError:

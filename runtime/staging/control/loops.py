@@ -6,17 +6,16 @@ is traced again; a trace that is not the last is undone.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fill, is_container, of_trace, parts_in, references, same_parts
+from autograph.backend import fill, is_container, of_trace, parts_in, same_parts
 from runtime.core import types as t
 from runtime.core.array_writes import Leaving
 from runtime.core.errors import subject
-from runtime.core.graph import Graph, Value, staging_error, user_position
+from runtime.core.graph import Graph, Value, staging_error
 from runtime.core.op import Op
 from runtime.core.tensor import indices
 from runtime.core.text import Text
@@ -35,6 +34,7 @@ from runtime.core.types import TensorShape, TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
 from runtime.staging.control.iterated_lists import Over
+from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import Way, settle
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
@@ -177,7 +177,8 @@ class _Loop:
                 self.began = list(map(alias_tracking.contents_of, self.entry))
                 alias_tracking.began(copy for copy, _ in self.origins.values())
                 alias_tracking.given(self.origins, left, True, begins)
-                alias_tracking.apart(copy for several in self._places().values() for _, copy in several
+                holders = holders_of(self.names, self.init, self.began).values()
+                alias_tracking.apart(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
                 self.changes = [alias_tracking.Changes(value) for value in self.entry]
@@ -279,51 +280,6 @@ class _Loop:
             what, remedy_for_lists(conflict.left, conflict.right)
             or f"Make the body assign {before} to {name}, or start with {after}.") from None
 
-    def _check_aliases(self) -> None:
-        """StagingError if an iteration changes a list or dict that is aliased in one iteration and not in another: the
-        body has one object for each name."""
-        if not any(self.changed):
-            return
-        read = self._read()
-        before = [alias_tracking.contents_of(value) for value in self.init]
-        own = [i for i, name in enumerate(self.names) if not alias_tracking.is_returned(name)]
-        places = self._places()
-        for several in places.values():
-            for (i, one), (j, other) in itertools.combinations(several, 2):
-                if one is not other and self._meet(i, j, read):
-                    self._refuse_change(i, self.init[i])
-        for after in self.way.iterations:
-            for i, j in itertools.permutations(own, 2):
-                if self._meet(i, j, read):
-                    shared = {id(other) for others in after[j].values() for other in others}
-                    for place, others in after[i].items():
-                        for other in others:
-                            if other is not before[i].get(place) and id(other) in shared:
-                                self._refuse_change(i, other)
-        changed = [i for i in own if self.changed[i]]
-        counts = references(other for i in changed for others in self.way.held[i].values() for other in others)
-        for i in changed:
-            for place, others in self.way.held[i].items():
-                for other in others:
-                    if other is not before[i].get(place) and counts[id(other)] > len(places.get(id(other), ())):
-                        self._refuse_change(i, other)
-
-    def _places(self) -> dict[int, list[tuple[int, Any]]]:
-        """By id, the containers before the loop, with the variables that have them and their initial values."""
-        places: dict[int, list[tuple[int, Any]]] = {}
-        for i, (before, found) in enumerate(zip(self.init, self.began, strict=True)):
-            if not alias_tracking.is_returned(self.names[i]):
-                for place, value in alias_tracking.contents_of(before).items():
-                    places.setdefault(id(value), []).append((i, found.get(place)))
-        return places
-
-    def _meet(self, i: int, j: int, read: Sequence[bool]) -> bool:
-        """Whether the body changes the initial value of one of two variables, and reads that of the other."""
-        return i != j and ((self.changed[i] and read[j]) or (self.changed[j] and read[i]))
-
-    def _refuse_change(self, i: int, value: Any) -> NoReturn:
-        alias_tracking.refuse_change(value, self.names[i], user_position())
-
     def _read(self) -> list[bool]:
         """For each variable, whether the body or the test may read its value at the beginning of an iteration."""
         graphs = [self.graph] if self.test is None else [self.graph, self.test]
@@ -347,7 +303,8 @@ class _Loop:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
                            for leaf in lower(spec, value)]
             set_outputs(self.graph, outputs)
-        self._check_aliases()
+        if any(self.changed):
+            LoopAliases(self.names, self.init, self.began, self.way, self.changed, self._read()).check()
         self.invariant = [value is made.value
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 

@@ -19,13 +19,14 @@ from autograph.backend import backend_of, has_staged_items, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.array_writes import with_memories
+from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.formatting import formatted
 from runtime.core.graph import staging_error
 from runtime.core.op import CAST
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text, concat_text
-from runtime.core.trace import apply, constant_array, convert_to_tensor, current_graph, user_position
+from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.core.types import TensorSpec, TensorType, promote, type_of_array
 from runtime.ops.concat_split import concat
 from runtime.ops.effects import raise_unless

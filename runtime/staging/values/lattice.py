@@ -21,11 +21,11 @@ import numpy as np
 from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
 from runtime.core.array_writes import Memory, in_one_list, memories_of
+from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
-from runtime.core.trace import constant_array
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
 from runtime.staging.values.ambiguous_functions import made_anew
 from runtime.staging.values.list import StagedItems, is_staged_list
@@ -305,15 +305,24 @@ def join(a: Spec, b: Spec) -> Spec:
     if _is_text(a) and _is_text(b):
         return _TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
-        target = _target(a, b)
-        if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
-            return Static(a.like)
-        children = tuple(map(join, a.children, b.children))
-        return _settled(dataclasses.replace(a, children=children, target=target))
+        return _join_nested(a, b)
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         return _settled(dataclasses.replace(a, children=tuple(map(join, a.children, b.children)), target=_target(a, b)))
+    return _join_leaves(a, b)
+
+
+def _join_nested(a: Nested, b: Nested) -> Spec:
+    target = _target(a, b)
+    if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
+        return Static(a.like)
+    children = tuple(map(join, a.children, b.children))
+    return _settled(dataclasses.replace(a, children=children, target=target))
+
+
+def _join_leaves(a: Spec, b: Spec) -> Spec:
+    """The join of two tensors, or of what becomes one; of two objects, a choice between them."""
     left, right = _leaf_type(a), _leaf_type(b)
     if left is None or right is None:
         chosen = one_of_both(_value(a), _value(b))

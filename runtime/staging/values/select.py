@@ -78,6 +78,11 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         return text_at(values, at)
     if all(isinstance(value, (*_NUMBERS, str, Text, type(None))) for value in values):
         return _one_of_several_types(values, at)
+    return _choose_object(values, at)
+
+
+def _choose_object(values: Sequence[Any], at: Any) -> Any:
+    """As `choose`, of objects, of which some may be None, or be one of several objects themselves."""
     if any(value is None for value in values):
         there = [value is not None for value in values]
         places = [sum(there[:i]) if is_there else 0 for i, is_there in enumerate(there)]

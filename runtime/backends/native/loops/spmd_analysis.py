@@ -15,7 +15,7 @@ additions shows in the last bits. `spmd_scheduling` writes the loop, `spmd_codeg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, FAILS, llvm_type
@@ -303,25 +303,31 @@ def _follow(graph: Graph, found: dict[GraphValue, int], kinds: dict[int, str], g
         if name in _SUMS and len(named) == 1 and (places[0] is not None or name == "add_fits"):
             sums[node] = int(places[0] is None), inside
             continue
-        if name == "where":
-            logical = _logical(node, found)
-            if logical is not None:
-                name, named = logical, named[:1]
-            elif places[0] is not None or len(named) == 1 or len(set(named)) > 1:
-                raise refused
-        elif name not in _KINDS or len(named) > 1 or (name == "subtract" and places[0] is None):
+        kind = _reduction(node, places, found)
+        if kind is None:
             raise refused
         dtype = type_of(node.inputs[-1]).dtype
         if dtype.is_floating:
             raise Refused(f"{_named(state[k])} adds up floats, whose order counts")
-        if len(named) == 1:
-            kind = _KINDS[name]
-            if dtype.is_bool and not kind.startswith("bitwise"):
+        if kind:
+            if (dtype.is_bool and not kind.startswith("bitwise")) or (kinds[k] and kinds[k] != kind):
                 raise refused
-            kinds[k] = kinds[k] or kind
-            if kinds[k] != kind:
-                raise refused
+            kinds[k] = kind
         found[node.outputs[0]] = k
+
+
+def _reduction(node: Node, places: Sequence[int | None], found: dict[GraphValue, int]) -> str | None:
+    """The op by which a node adds to the one of its operands that has a place of the state; nothing if it selects
+    between two of the same place; None if it does something else."""
+    name, named = node.op.name, [k for k in places if k is not None]
+    if name == "where":
+        logical = _logical(node, found)
+        if logical is not None:
+            return logical
+        return "" if places[0] is None and len(named) > 1 and len(set(named)) == 1 else None
+    if len(named) > 1 or (name == "subtract" and places[0] is None):
+        return None
+    return _KINDS.get(name)
 
 
 def _logical(node: Node, found: dict[GraphValue, int]) -> str | None:

@@ -1,0 +1,135 @@
+"""Python values as arrays, and the dtypes that they take where they meet tensors."""
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.tensor import Array, EagerTensor
+from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64
+
+__all__ = ["adapt", "adapted", "constant_array"]
+
+
+def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
+    """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
+
+    Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
+    all bits of a float64 (see `Weak`), complex is complex128; they adapt to `dtype`. NumPy values keep their dtype, and
+    are copied. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
+    """
+    weak: Weak = False
+    if isinstance(value, EagerTensor):
+        array = value._array
+    elif isinstance(value, (np.ndarray, np.generic)):
+        array = np.array(value)
+    else:
+        array, weak = _python_array(value)
+    try:
+        found = dtype_of(array)
+    except TypeError:
+        what = "a string" if array.dtype.kind in "US" else f"of dtype {array.dtype}"
+        raise DTypeError(f"no tensor can hold {_short(value)}, which is {what}",
+                         remedy=f"There are the dtypes {', '.join(d.name for d in ALL)}.") from None
+    if array.dtype.byteorder not in "=|":
+        array = array.astype(found.np)
+    if dtype is None or dtype is found:
+        return array, dtype is None and weak
+    if weak:
+        return adapt(array, dtype), False
+    raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
+                     remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
+
+
+_ARRAY_LIKE: Final = (int, float, complex, str, bytes, list, tuple, range)
+
+
+def _python_array(value: Any) -> tuple[Array, Weak]:
+    kind = type(value)
+    if kind is int or kind is float:
+        if kind is float:
+            return np.array(value), float32
+        return np.array(value, _int_dtype(value, value)), True
+    if kind is bool:
+        return np.array(value), False
+    if not isinstance(value, _ARRAY_LIKE) and not hasattr(value, "__array__"):
+        raise _unsupported(value)
+    try:
+        array = np.array(_plain(value))
+    except ValueError:
+        raise ShapeError(f"a list whose rows have different lengths is no tensor: {_short(value)}") from None
+    if array.dtype == object:
+        if any(isinstance(item, list) for item in array.flat):  # NumPy before 1.24 nests them
+            raise ShapeError(f"a list whose rows have different lengths is no tensor: {_short(value)}")
+        if _python_only(value):
+            raise DTypeError(f"{_short(value)} does not fit int64")
+        raise _unsupported(value)
+    if not _python_only(value):
+        return array, False
+    if array.dtype.kind in "iu":
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        return array.astype(_int_dtype(low, high)), True
+    if array.dtype.kind == "f":
+        return array.astype(np.float64, copy=False), float32
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128), True
+    return array, False
+
+
+def _plain(value: Any) -> Any:
+    """A nested list with eager tensors as arrays."""
+    if isinstance(value, EagerTensor):
+        return value._array
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _python_only(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_python_only, value))
+    return isinstance(value, (bool, int, float, complex, range)) and not isinstance(value, np.generic)
+
+
+def _int_dtype(low: int, high: int) -> Any:
+    if low >= -(1 << 31) and high < 1 << 31:
+        return np.int32
+    if low >= -(1 << 63) and high < 1 << 63:
+        return np.int64
+    if low < 0 or high >= 1 << 64:
+        raise DTypeError(f"{low if low < 0 else high} does not fit int64")
+    return np.uint64
+
+
+def _unsupported(value: Any) -> ValueError:
+    return ValueError(
+        f"Attempt to convert a value ({_short(value)}) with an unsupported type ({type(value)}) to a Tensor.")
+
+
+def _short(value: Any) -> str:
+    """The repr of a value, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
+    """A weak array as `dtype`, weak or not."""
+    return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
+
+
+def adapt(array: Array, dtype: DType) -> Array:
+    """A weak array as `dtype`. DTypeError if the kind is wrong or an int does not fit."""
+    source = dtype_of(array)
+    if source is dtype:
+        return array
+    if not array.size:  # an empty list has no kind
+        return array.astype(dtype.np)
+    if source.kind > dtype.kind or dtype.is_bool:
+        raise DTypeError(f"{_short(array.tolist())} cannot become {dtype.name}",
+                         remedy=f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
+    if dtype.is_integer and array.size:
+        low, high = dtype.limits
+        if int(array.min()) < low or int(array.max()) > high:
+            raise DTypeError(
+                f"{_short(array.tolist())} does not fit {dtype.name}, which goes from {low} to {high}",
+                remedy="Cast the tensor to a wider dtype.")
+    return array.astype(dtype.np)

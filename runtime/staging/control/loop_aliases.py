@@ -1,0 +1,103 @@
+"""Lists and dicts that a loop changes, and that have several names in one iteration and not in another: an error, since
+the body has one container for each name."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+from autograph.backend import references
+from runtime.core.graph import user_position
+from runtime.staging.values import alias_tracking
+from runtime.staging.values.alias_join import Way
+
+__all__ = ["LoopAliases", "holders_of"]
+
+Holders = dict[int, list[tuple[int, Any]]]
+
+
+@dataclass
+class LoopAliases:
+    """The containers of a loop's state. All sequences are by variable."""
+
+    names: Sequence[str]
+    init: Sequence[Any]
+    """What the variables have before the loop."""
+    began: Sequence[dict[Any, Any]]
+    """By path, the containers that the body begins with."""
+    way: Way
+    """What the iterations leave."""
+    changed: Sequence[bool]
+    """Whether the body changes the containers of a variable."""
+    read: Sequence[bool]
+    """Whether the body or the test may read what a variable begins an iteration with."""
+
+    def check(self) -> None:
+        """StagingError if an iteration changes a container that in one iteration has several names, and in another has
+        not."""
+        self.check_start()
+        self.check_iterations()
+        self.check_other_holders()
+
+    @cached_property
+    def own(self) -> list[int]:
+        """The variables that are the user's."""
+        return [i for i, name in enumerate(self.names) if not alias_tracking.is_returned(name)]
+
+    @cached_property
+    def before(self) -> list[dict[Any, Any]]:
+        """By path, the containers before the loop."""
+        return [alias_tracking.contents_of(value) for value in self.init]
+
+    @cached_property
+    def holders(self) -> Holders:
+        return holders_of(self.names, self.init, self.began)
+
+    def check_start(self) -> None:
+        """One container before the loop that the body has as several."""
+        for several in self.holders.values():
+            for (i, one), (j, other) in itertools.combinations(several, 2):
+                if one is not other and self.conflict(i, j):
+                    self.refuse(i, self.init[i])
+
+    def check_iterations(self) -> None:
+        """One container that an iteration leaves in two variables."""
+        for after in self.way.iterations:
+            for i, j in itertools.permutations(self.own, 2):
+                if not self.conflict(i, j):
+                    continue
+                shared = {id(other) for others in after[j].values() for other in others}
+                for path, others in after[i].items():
+                    for other in others:
+                        if other is not self.before[i].get(path) and id(other) in shared:
+                            self.refuse(i, other)
+
+    def check_other_holders(self) -> None:
+        """A container that comes into a variable which the body changes, and that something else refers to."""
+        changed = [i for i in self.own if self.changed[i]]
+        counts = references(other for i in changed for others in self.way.held[i].values() for other in others)
+        for i in changed:
+            for path, others in self.way.held[i].items():
+                for other in others:
+                    known = len(self.holders.get(id(other), ()))
+                    if other is not self.before[i].get(path) and counts[id(other)] > known:
+                        self.refuse(i, other)
+
+    def conflict(self, i: int, j: int) -> bool:
+        """Whether the body changes the initial value of one of two variables, and reads that of the other."""
+        return i != j and ((self.changed[i] and self.read[j]) or (self.changed[j] and self.read[i]))
+
+    def refuse(self, i: int, value: Any) -> NoReturn:
+        alias_tracking.refuse_change(value, self.names[i], user_position())
+
+
+def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[Any, Any]]) -> Holders:
+    """By id, the containers that are in `init`, with the variables that have them and what these begin with."""
+    holders: Holders = {}
+    for i, (before, found) in enumerate(zip(init, began, strict=True)):
+        if not alias_tracking.is_returned(names[i]):
+            for path, value in alias_tracking.contents_of(before).items():
+                holders.setdefault(id(value), []).append((i, found.get(path)))
+    return holders
