@@ -3,6 +3,7 @@ import hides in a function, a string or what another module fills later."""
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +130,15 @@ def folder(name: str) -> str:
     return (name if name in IS_PACKAGE else name.rpartition(".")[0]).replace(".", "/")
 
 
+@functools.cache
+def import_statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
+    """All statements of a module that import something, each with whether it is for annotations alone."""
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    kept = {id(each) for node in statements if is_for_types(node) for each in ast.walk(node)}
+    return [(node, id(node) in kept) for node in statements
+            if isinstance(node, (ast.Import, ast.ImportFrom)) or deferred_by(node) is not None]
+
+
 def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
     """Pairs of folders that import against the order, with the modules that do, wherever in these the import stands.
 
@@ -139,10 +149,8 @@ def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
     for name, tree in MODULES.items():
         if name in PACKAGES or name.endswith(".__main__"):
             continue
-        kept = {id(each) for node in ast.walk(tree) if is_for_types(node) for each in ast.walk(node)}
-        for node in ast.walk(tree):
-            is_import = isinstance(node, (ast.Import, ast.ImportFrom)) or deferred_by(node) is not None
-            if is_import and (id(node) in kept) is for_types:
+        for node, is_for_annotations in import_statements(tree):
+            if is_for_annotations is for_types:
                 for target in targets(name, node):
                     if target not in MODULES or target in PACKAGES:
                         continue

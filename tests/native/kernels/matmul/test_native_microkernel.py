@@ -171,7 +171,7 @@ def test_operands_are_views(view: str, found: bool, monkeypatch: pytest.MonkeyPa
 def test_products_of_many_steps_at_once_have_operands_that_are_views(view: Any, unknown: bool) -> None:
     def f(xs: Any, w: Any) -> Any:
         state, views = rt.zeros([32, 128]), view(xs)
-        for t in range(100):
+        for t in rt.range(100):
             state = rt.tanh(state + views[t] @ w[::-1])
         return state
 
