@@ -6,18 +6,18 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core.errors import DTypeError, ShapeError
-from runtime.core.tensor import Array, EagerTensor
+from runtime.core.tensor import Array, EagerTensor, Tensor
 from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64
 
-__all__ = ["adapt", "adapted", "constant_array"]
+__all__ = ["adapt", "adapted", "constant_array", "is_numpy_number"]
 
 
 def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
     Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
-    all bits of a float64 (see `Weak`), complex is complex128; they adapt to `dtype`. NumPy values keep their dtype, and
-    are copied. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
+    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. With `dtype`
+    all but tensors take that. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
     """
     weak: Weak = False
     if isinstance(value, EagerTensor):
@@ -36,10 +36,20 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
         array = array.astype(found.np)
     if dtype is None or dtype is found:
         return array, dtype is None and weak
-    if weak:
+    if weak or (_adapts(value) and not found.is_bool):
         return adapt(array, dtype), False
     raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
                      remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
+
+
+def _adapts(value: Any) -> bool:
+    """Whether no tensor is in a value, whose dtype would count."""
+    return all(map(_adapts, value)) if isinstance(value, (list, tuple)) else not isinstance(value, Tensor)
+
+
+def is_numpy_number(x: Any) -> bool:
+    """Whether it is a NumPy array or scalar of numbers, which takes the dtype of a tensor beside it."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iufc"
 
 
 _ARRAY_LIKE: Final = (int, float, complex, str, bytes, list, tuple, range)

@@ -46,7 +46,9 @@ class Op:
     rule     `rule(*types, **params)` -> a Type, or a tuple of Types where the kernel returns a tuple (an op
              without results: `()`). Raises DTypeError or ShapeError for operands that do not fit.
     effect   it runs in program order and is never removed.
-    agree    which operands must have one dtype: Python scalars among them adapt before `rule` sees them.
+    agree    which operands must have one dtype: Python and NumPy numbers among them adapt to the tensors before `rule`
+             sees them.
+    widens   ints among these become floats beside a float of Python or NumPy, and floats complex beside a complex one.
     foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
     errors   the classes of what the kernel may raise for operands that the rule takes, or a function from the node to
              these; Exception and BaseException stand for any class derived from them, too. Shapes that only the run
@@ -60,6 +62,7 @@ class Op:
     rule: Callable[..., Type | tuple[Type, ...]]
     effect: bool = False
     agree: slice | None = None
+    widens: bool = False
     foreign: bool = False
     errors: Errors | Callable[[Any], Errors] = ()
     samples: Samples = _no_samples

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import recorders
+from runtime.core.references import Reference
 from runtime.core.text import Text, repr_of, show, show_tensor
 from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
@@ -137,25 +138,12 @@ def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
 _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
-class Reference(Generic[T]):
-    """A hashable reference to an unhashable object: the result of `Tensor.ref()` (`tf.Tensor.ref`)."""
-
-    __slots__ = ("__weakref__", "_object")
-
-    def __init__(self, object: T) -> None:
-        self._object = object
-
-    def deref(self) -> T:
-        return self._object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._object is other._object
-
-    def __hash__(self) -> int:
-        return id(self._object)
-
-    def __repr__(self) -> str:
-        return f"<Reference wrapping {self._object!r}>"
+def _may_broadcast(x: Tensor, y: object) -> bool:
+    """Whether two shapes can be brought to one; what is no tensor or array is taken to."""
+    if not isinstance(y, (Tensor, np.ndarray)):
+        return True
+    return all(a is None or b is None or a == b or a == 1 or b == 1
+               for a, b in zip(reversed(x.type.shape), reversed(tuple(y.shape))))
 
 
 class Tensor:
@@ -259,12 +247,12 @@ class Tensor:
     __ge__ = _numeric("greater_equal")
 
     def __eq__(self, other: object) -> Any:
-        """Element-wise equality; `x == None` is False."""
-        return _equal(self, other)
+        """Element-wise equality; False for None, and for what does not broadcast, as in TF 2."""
+        return _equal(self, other) if _may_broadcast(self, other) else False
 
     def __ne__(self, other: object) -> Any:
-        """Element-wise inequality; `x != None` is True."""
-        return _not_equal(self, other)
+        """Element-wise inequality; True for None, and for what does not broadcast, as in TF 2."""
+        return _not_equal(self, other) if _may_broadcast(self, other) else True
 
     def __divmod__(self, other: Any) -> Any:
         return (self // other, self % other) if _is_operand(other) else NotImplemented
@@ -327,8 +315,9 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value: a read-only array, or for a scalar a NumPy scalar."""
-        return self._array if self._array.ndim else self._array[()]
+        """The value: a copy, which can be changed, or for a scalar a NumPy scalar (`tf.Tensor.numpy`). `np.asarray`
+        gives an array that is not copied and cannot be changed."""
+        return self._array.copy() if self._array.ndim else self._array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
@@ -346,9 +335,10 @@ class EagerTensor(Tensor):
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
+            what = "more than one element" if self._array.size else "no elements"
             raise _located(ShapeError(
-                "The truth value of an array with more than one element is ambiguous: this tensor has shape "
-                f"{self.shape}", remedy="Use rt.reduce_any or rt.reduce_all."))
+                f"The truth value of an array with {what} is ambiguous: this tensor has shape {self.shape}",
+                remedy="Use rt.reduce_any or rt.reduce_all; rt.size(x) > 0 asks whether there are elements."))
         return bool(self._array)
 
     def _item(self, kind: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
 from runtime.core.array_writes import written_by
-from runtime.core.constant_arrays import adapt, adapted, constant_array
+from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.op import CAST, CONST, Errors, Op, better_error
@@ -34,7 +34,7 @@ from runtime.core.types import (
 )
 
 __all__ = [
-    "add_input", "announce_errors", "apply", "capture", "convert_to_tensor",
+    "add_input", "announce_errors", "apply", "capture", "convert_beside", "convert_to_tensor",
     "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
     "tracing", "user_position", "watching", "wrap",
 ]
@@ -175,6 +175,11 @@ def _holds_tensor(value: Sequence[Any]) -> bool:
         isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in value)
 
 
+def convert_beside(value: Any, dtype: DType) -> Tensor:
+    """A tensor for `value` beside one of that dtype, which numbers of NumPy take, and of Python if they can."""
+    return convert_to_tensor(value, dtype if is_numpy_number(value) else None, dtype)
+
+
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
@@ -313,7 +318,7 @@ def apply(op: Op, *inputs: Any, **params: Any) -> Any:
 def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     operands = [_operand(graph, x) for x in inputs]
     if op.agree is not None:
-        _make_agree(graph, op, operands)
+        _make_agree(graph, op, operands, inputs)
     resolved = [x if isinstance(x, Value) else _constant(graph, *x) for x in operands]
     types_out = op.rule(*[v.type for v in resolved], **params)
     for param in params.values():
@@ -340,8 +345,9 @@ def _operand(graph: Graph, x: Any) -> Operand:
     return capture(graph, x) if isinstance(x, (Tensor, EagerList, GraphList)) else constant_array(x)
 
 
-def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
-    """Convert the weak operands among those that must agree to their common dtype."""
+def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> None:
+    """Convert the operands that must agree to their common dtype: weak ones, numbers of NumPy beside a tensor, and
+    those that `op.widens`."""
     positions = range(len(operands))[op.agree]  # type: ignore[index]
     types: list[TensorType] = []
     for i in positions:
@@ -350,7 +356,10 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand]) -> None:
         if not isinstance(type, TensorType):
             raise DTypeError(f"{op.name} takes tensors, not a {type}")
         types.append(type)
-    dtype, weak = promote(types, f"the operands of {op.name}")
+    if any(isinstance(operands[i], Value) and not own.weak for i, own in zip(positions, types, strict=True)):
+        types = [TensorType(own.dtype, own.shape, True) if is_numpy_number(inputs[i]) else own
+                 for i, own in zip(positions, types, strict=True)]
+    dtype, weak = promote(types, f"the operands of {op.name}", op.widens)
     if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
         raise NumberOverflowError(
             "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
@@ -378,7 +387,7 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         inputs = list(map(_convert, inputs))
     arrays, lists, weak = _arrays_of(op, inputs)
     if weak:
-        _adapt_weak(op, arrays, weak)
+        inputs = _adapt_weak(op, arrays, weak, inputs)
     found = _infer(op, arrays, lists, params)
     try:
         with np.errstate(all="ignore"):
@@ -399,6 +408,7 @@ def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, List
     arrays: list[Any] = []
     lists: dict[int, ListType] = {}
     weak: dict[int, Weak] = {}
+    from_numpy: list[int] = []
     for i, x in enumerate(inputs):
         if type(x) is EagerTensor:
             arrays.append(x._array)
@@ -420,18 +430,30 @@ def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, List
             arrays.append(array)
             if is_weak:
                 weak[i] = is_weak
+            elif op.agree is not None and i in range(len(inputs))[op.agree] and is_numpy_number(x):
+                from_numpy.append(i)
+    if from_numpy and op.agree is not None and any(
+            i not in weak and i not in from_numpy for i in range(len(arrays))[op.agree]):
+        weak |= dict.fromkeys(from_numpy, True)
     return arrays, lists, weak
 
 
-def _adapt_weak(op: Op, arrays: list[Any], weak: Mapping[int, Weak]) -> None:
-    """Give the weak arrays the dtype of the operands that they must agree with, or their own."""
+def _adapt_weak(op: Op, arrays: list[Any], weak: Mapping[int, Weak], inputs: Sequence[Any]) -> Sequence[Any]:
+    """Give the weak arrays the dtype of the operands that they must agree with, or their own. Gives the inputs, of
+    which those are cast that `op.widens`."""
     wanted = {i: type_of_array(arrays[i], kind).dtype for i, kind in weak.items()}
     if op.agree is not None:
         positions = range(len(arrays))[op.agree]
         types = [type_of_array(arrays[i], weak.get(i, False)) for i in positions]
-        wanted |= dict.fromkeys(positions, promote(types, f"the operands of {op.name}")[0])
+        dtype, _ = promote(types, f"the operands of {op.name}", op.widens)
+        wanted |= dict.fromkeys(positions, dtype)
+        for i, own in zip(positions, types, strict=True):
+            if not own.weak and own.dtype is not dtype:
+                inputs = [*inputs[:i], _compute(CAST, [inputs[i]], {"dtype": dtype}), *inputs[i + 1:]]
+                arrays[i] = inputs[i]._array
     for i in weak:
         arrays[i] = adapt(arrays[i], wanted[i])
+    return inputs
 
 
 def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:

@@ -101,6 +101,12 @@ class DType:
         """The dtype of the real part."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
+    def widened(self, kind: int) -> DType:
+        """The dtype that numbers of this one take beside a Python number of a greater `kind`: as in `/`, ints become
+        float32 if they have 8 or 16 bits, else float64; floats and these become complex numbers of as many bits."""
+        real = self if self.kind >= 2 else float32 if self.size <= 2 else float64
+        return real if kind == 2 else complex128 if real is float64 else complex64
+
     @property
     def base_dtype(self) -> DType:
         return self
@@ -261,11 +267,12 @@ def type_of_array(array: Any, weak: Weak = False) -> TensorType:
     return TensorType(weak if isinstance(weak, DType) else dtype_of(array), array.shape, bool(weak))
 
 
-def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType, bool]:
-    """The common dtype of `types`, and whether it is weak.
+def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = False) -> tuple[DType, bool]:
+    """The dtype that all of `types` take, and whether it is weak.
 
-    Strong dtypes must be equal; a weak one adapts to a strong one of its kind or a wider kind (int, float, complex;
-    bool never adapts); weak ones among themselves take the widest. DTypeError otherwise.
+    Strong dtypes must be the same; a weak one adapts to a strong one of its kind or a wider kind (int, float,
+    complex; bool never changes); weak ones among themselves take the widest. If it `widens`, a strong one of a lesser
+    kind becomes what `DType.widened` says. DTypeError otherwise.
     """
     strong: DType | None = None
     weak: DType | None = None
@@ -281,6 +288,8 @@ def promote(types: Iterable[TensorType], what: str = "operands") -> tuple[DType,
         assert weak is not None, "promote needs at least one type"
         return weak, True
     if weak is not None and (weak.kind > strong.kind or strong.is_bool):
+        if widens and not strong.is_bool:
+            return strong.widened(weak.kind), False
         kind = ("bool", "int", "float", "complex")[weak.kind]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
                          remedy=f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")

@@ -11,7 +11,7 @@ from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.op import Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, shape_text
 from runtime.ops import math
 from runtime.ops.creation import eye
@@ -80,9 +80,11 @@ def _at(x: Any, y: Any) -> Tensor:
 
 
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors: a Python list takes the dtype of the other operand."""
+    """Both as tensors: Python lists take the dtype of the other, and NumPy's arrays that of a tensor."""
     if isinstance(x, Tensor):
-        return x, convert_to_tensor(y, dtype_hint=x.dtype)
+        return x, convert_beside(y, x.dtype)
+    if isinstance(y, Tensor):
+        return convert_beside(x, y.dtype), y
     y = convert_to_tensor(y)
     return convert_to_tensor(x, dtype_hint=y.dtype), y
 
@@ -299,7 +301,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
     """Square matrices with another main diagonal (`tf.linalg.set_diag`)."""
     x = convert_to_tensor(input)
-    values = convert_to_tensor(diagonal, dtype_hint=x.dtype)
+    values = convert_beside(diagonal, x.dtype)
     return where(_on_diagonal(*_matrix_size("set_diag", x)), expand_dims(values, -1), x, name)
 
 

@@ -15,7 +15,7 @@ from runtime.core.graph import user_position
 from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor
 from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
@@ -269,13 +269,16 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _is_inexact(x: Any) -> bool:
-    return x.dtype.kind >= 2 if isinstance(x, Tensor) else type(x) is float
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.kind in "fc"
+    return x.dtype.kind >= 2 if isinstance(x, Tensor) else type(x) in (float, complex)
 
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Operands of `/`, neither of them a float tensor or a float: integers become floats."""
-    x = x if isinstance(x, int) else convert_to_tensor(x)
-    y = y if isinstance(y, int) else convert_to_tensor(y)
+    given = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
+    x, y = (v if isinstance(v, int) else convert_to_tensor(v) if given is None else convert_beside(v, given)
+            for v in (x, y))
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
     if any(dtype.kind != 1 for dtype in strong) or len(set(strong)) > 1:
         return x, y  # floats; or operands that `divide` refuses
@@ -302,7 +305,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x * y, but 0 where y is 0, also if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
     y = convert_to_tensor(y, dtype_hint=t.float32)
-    x = convert_to_tensor(x, dtype_hint=y.dtype)
+    x = convert_beside(x, y.dtype)
     lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # infinite or NaN; otherwise y has the derivative x
     return multiply(where(lost, _like(0, x), x), y, name)
 

@@ -9,7 +9,7 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
 from runtime.ops.gather import gather
 from runtime.ops.linalg import l2_normalize
@@ -124,7 +124,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, 
     (`tf.nn.softmax_cross_entropy_with_logits`).
     """
     x = _float("softmax_cross_entropy_with_logits", logits)
-    return math.negative(reduce_sum(math.multiply(convert_to_tensor(labels, dtype_hint=x.dtype),
+    return math.negative(reduce_sum(math.multiply(convert_beside(labels, x.dtype),
                                                   log_softmax(x, axis)), axis), name)
 
 
@@ -149,7 +149,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     (`tf.nn.sigmoid_cross_entropy_with_logits`).
     """
     x = _float("sigmoid_cross_entropy_with_logits", logits)
-    z = convert_to_tensor(labels, dtype_hint=x.dtype)
+    z = convert_beside(labels, x.dtype)
     return math.subtract(softplus(x), math.multiply(x, z), name)
 
 
