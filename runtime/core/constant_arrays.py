@@ -16,8 +16,8 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
     Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
-    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. With `dtype`
-    all but tensors take that. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
+    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. With
+    `dtype` all but tensors take that. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
     """
     weak: Weak = False
     if isinstance(value, EagerTensor):
