@@ -86,8 +86,8 @@ def print(
 ) -> None:
     """Print tensors and Python values, including nested ones, whenever the graph runs here (`tf.print`).
 
-        output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
-        summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
+    output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
+    summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
     """
     style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
     text = join(sep, [plain_text(x, style=style) for x in inputs])

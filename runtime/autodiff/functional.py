@@ -70,9 +70,9 @@ def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """The function that returns `f(...)`, a floating scalar, and its gradient (`jax.value_and_grad`).
 
-        argnums  by which positional arguments: an int, or several; arguments are floating tensors, or structures
-                 of them, and the gradient has their structure
-        has_aux  `f` returns a pair, whose second part is passed on: `((value, aux), gradient)`
+    argnums  by which positional arguments: an int, or several; arguments are floating tensors, or structures
+             of them, and the gradient has their structure
+    has_aux  `f` returns a pair, whose second part is passed on: `((value, aux), gradient)`
 
     ShapeError if the value is not a scalar; DTypeError for ints.
     """

@@ -28,10 +28,10 @@ __all__ = ["Derivative", "derivative", "prepared"]
 class Derivative:
     """The derivative of a graph.
 
-        forward   the graph, with what it saves as additional outputs
-        backward  its inputs are some inputs of the graph (`given`), what `forward` saves, and a cotangent for each
-                  requested output; its outputs are the cotangents of the requested inputs that they depend on
-        found     for each requested input, capture and variable, which output of `backward` it is; None: zero
+    forward   the graph, with what it saves as additional outputs
+    backward  its inputs are some inputs of the graph (`given`), what `forward` saves, and a cotangent for each
+              requested output; its outputs are the cotangents of the requested inputs that they depend on
+    found     for each requested input, capture and variable, which output of `backward` it is; None: zero
     """
 
     forward: Graph

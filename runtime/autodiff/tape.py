@@ -89,8 +89,8 @@ class EagerRecord:
 class GradientTape:
     """Records the computations inside `with`, for `gradient` (`tf.GradientTape`).
 
-        persistent                gradients can be computed more than once
-        watch_accessed_variables  watch trainable variables when they are read; if false, only what `watch` is given
+    persistent                gradients can be computed more than once
+    watch_accessed_variables  watch trainable variables when they are read; if false, only what `watch` is given
 
     Tapes nest: an outer tape records what an inner one computes, gradients included. Inside an `rt.function` a tape
     records what is traced. A call of an `rt.function` counts as one op.
@@ -242,10 +242,10 @@ class GradientTape:
     ) -> Any:
         """The gradient of the sum of `target` by `sources`, in the structure of `sources`.
 
-            target                 a tensor, or a structure of tensors
-            sources                tensors and variables, or a structure of these, that the tape watched
-            output_gradients       cotangents for `target`, in its structure, instead of 1
-            unconnected_gradients  the gradient by an unconnected source: None ("none") or zeros ("zero")
+        target                 a tensor, or a structure of tensors
+        sources                tensors and variables, or a structure of these, that the tape watched
+        output_gradients       cotangents for `target`, in its structure, instead of 1
+        unconnected_gradients  the gradient by an unconnected source: None ("none") or zeros ("zero")
 
         RuntimeError if a tape that is not persistent was used before; ShapeError for `output_gradients` that do not
         fit; NoGradientError (a LookupError) for an op on the path that has no derivative.

@@ -1,1 +1,1 @@
-"""Executors of graphs: `numpy` is the reference, the definition of what a graph means."""
+"""Executors of graphs. `numpy` is the reference, which defines the meaning of graphs."""

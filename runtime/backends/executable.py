@@ -1,4 +1,4 @@
-"""What an executor makes of a graph, and what calls of it may go through."""
+"""Interfaces of executors: compiled graphs, and how calls reach them."""
 from __future__ import annotations
 
 from array import array
@@ -9,8 +9,9 @@ __all__ = ["Called", "Executable", "Findable"]
 
 
 class Called:
-    """What CPython may call by way of native code, which goes on to the `__call__` of the class right below this one
-    unless `_front` tells it what to run: nothing, if that is empty. See `runtime.backends.native.jit.fast_call`."""
+    """Base of objects that CPython calls by way of native code. `_front` says which traces native code may run; if it
+    is empty, or for other arguments, the `__call__` of the class derived from this one is called. See
+    `runtime.backends.native.jit.fast_call`."""
 
     __slots__ = ("_front",)
 
@@ -18,13 +19,13 @@ class Called:
 
 
 class Findable(Protocol):
-    """A trace that native code can find."""
+    """A trace that native code can look up."""
 
     def known(
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
     ) -> tuple[Any, ...]:
-        """`front` with this trace for arguments such as these arrays. Their calls count in `calls`, and leave in `used`
-        the number of the last one."""
+        """`front` with this trace for arguments like these arrays. Their calls are counted in `calls`, and the number
+        of the last one is stored in `used`."""
 
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """`front` without this trace."""
@@ -36,11 +37,11 @@ class Executable(Protocol):
     executor: str
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """From arrays for the graph's inputs to a tuple of arrays, read-only, of just the types of its outputs."""
+        """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types."""
 
     def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """What lets native code find the trace, or None. `run` is its function from arrays to its result; `single`:
-        that is a tensor of the one array that `function()` gives."""
+        """An entry for native code to look up the trace, or None. `run`: its function from arrays to its result;
+        `single`: whether that is a tensor of the only array that `function()` returns."""
 
     def inspect_llvm(self, optimized: bool = True) -> str: ...
 

@@ -1,6 +1,6 @@
-"""The reference executor: kernels called in program order. It is the definition of the IR.
+"""The reference executor: kernels called in program order. It defines the meaning of the IR.
 
-A graph compiles once into a flat list of steps over numbered slots. A slot whose value is dead is used again.
+A graph is compiled once into a flat list of steps over numbered slots. Slots of dead values are reused.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.core.persistent_list import Items
 
 __all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
 
-Slots = Any  # an int, or a slice: how `itemgetter` and item assignment take one or several slots
+Slots = Any  # an int, or a slice: one or several slots for `itemgetter` and item assignment
 
 
 class Program:
@@ -29,7 +29,7 @@ class Program:
     def __init__(self, graph: Graph) -> None:
         self.name = graph.name
         slot: dict[Value, int] = {value: i for i, value in enumerate(graph.parameters)}
-        self.template: list[Any] = []  # the slots after the parameters, with the constants in place
+        self.template: list[Any] = []  # the slots after the parameters, with constants filled in
         for node in graph.nodes:
             if node.op.name == "const":
                 slot[node.outputs[0]] = len(slot)
@@ -52,7 +52,7 @@ class Program:
                 slot[node.outputs[0]] = out
                 if node.outputs[0] not in last_use:
                     free.append(out)
-            else:  # the slots of a tuple must be neighbours
+            else:  # the slots of a tuple must be adjacent
                 out = slice(size, size + len(node.outputs))
                 slot.update((value, size + k) for k, value in enumerate(node.outputs))
                 size += len(node.outputs)
@@ -84,7 +84,7 @@ class Program:
 
 
 def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:
-    """From the list of all slots to a sequence of the values in `slots`."""
+    """A function from the list of all slots to the sequence of the values in `slots`."""
     if len(slots) > 1:
         return itemgetter(*slots)
     return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
@@ -105,7 +105,8 @@ def _without_result(kernel: Callable[..., Any], params: dict[str, Any], *inputs:
 
 
 def _control_flow(node: Node, subgraphs: dict[str, Graph]) -> Callable[..., Any]:
-    """The kernel over operands and captures: it gets each sub-graph as a function with its captures bound."""
+    """The kernel as a function of operands and captures: it gets each sub-graph as a function with its captures
+    bound."""
     end = count = len(node.operands)
     parts: list[tuple[str, Program, slice]] = []
     for name, graph in subgraphs.items():
@@ -130,7 +131,7 @@ def compile_graph(graph: Graph) -> Program:
 
 
 def executable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
-    """A function from arrays for `graph.inputs` to a tuple of arrays: read-only, of exactly the output types.
+    """A function from arrays for `graph.inputs` to a tuple of read-only arrays of exactly the output types.
 
     `graph` has no parent; its captures are eager tensors, bound here. A list value is a tuple of arrays.
     """

@@ -33,11 +33,11 @@ __all__ = [
 class Memory:
     """Memory of an array, if the leaves `origins` of the call's arguments are arrays.
 
-        argument   the name of the argument whose own memory it is, or None
-        version    how often it was written
-        place      where it was written last
-        several    whether several elements of one list may be in it
-        depth      how many bodies were open around what made it
+    argument   the name of the argument whose own memory it is, or None
+    version    how often it was written
+    place      where it was written last
+    several    whether several elements of one list may be in it
+    depth      how many bodies were open around what made it
     """
 
     __slots__ = ("argument", "depth", "is_over", "item", "origins", "place", "several", "version", "view")

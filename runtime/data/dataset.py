@@ -48,8 +48,8 @@ class Dataset(Staged):
     It can be iterated over any number of times. In converted code that is being traced a `for` over it becomes one
     `reduce` node, which streams the elements when the graph runs.
 
-        element_spec   the structure of an element, with a TensorSpec for each tensor
-        sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
+    element_spec   the structure of an element, with a TensorSpec for each tensor
+    sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
     """
 
     def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int) -> None:

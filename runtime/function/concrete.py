@@ -39,10 +39,10 @@ class ConcreteFunction:
     """A function traced for certain types of its tensors and certain values of everything else
     (`tf.types.experimental.ConcreteFunction`).
 
-        graph                       the graph as it was traced; print it, or see `runtime.tools.draw`
-        optimized                   the graph that runs: the result of `runtime.optimize`
-        structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
-        structured_outputs          the result, with TensorSpecs for tensors
+    graph                       the graph as it was traced; print it, or see `runtime.tools.draw`
+    optimized                   the graph that runs: the result of `runtime.optimize`
+    structured_input_signature  positional arguments and keyword arguments, with TensorSpecs for tensors
+    structured_outputs          the result, with TensorSpecs for tensors
     """
 
     __slots__ = (

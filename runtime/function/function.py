@@ -534,16 +534,16 @@ def function(
 ) -> Any:
     """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
 
-        input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
-        autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
-        reduce_retracing  make a dimension unknown at the second shape, not at the third
-        executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
-                          llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
-        fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
-        name              the name in graphs and messages
-        max_traces        how many traces to keep; the least recently used is dropped
-        verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
-                          difference in printed text, exception, result, arguments or variables (for tests: slow)
+    input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
+    autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
+    reduce_retracing  make a dimension unknown at the second shape, not at the third
+    executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
+                      llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
+    fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
+    name              the name in graphs and messages
+    max_traces        how many traces to keep; the least recently used is dropped
+    verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
+                      difference in printed text, exception, result, arguments or variables (for tests: slow)
 
     Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects among the
     arguments are returned, and changed, as in Python. StagingError for objects that cannot be made anew, and for a

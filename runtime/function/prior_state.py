@@ -28,8 +28,8 @@ __all__ = ["Outside", "parts_of_argument"]
 class Outside:
     """The objects that existed before the trace of one call.
 
-        copies    the containers that replace those of the call's arguments while it is traced
-        inputs    the values that replace its leaves
+    copies    the containers that replace those of the call's arguments while it is traced
+    inputs    the values that replace its leaves
     """
 
     def __init__(self, reach: Reach, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None) -> None:

@@ -20,10 +20,10 @@ __all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "M
 class Values:
     """The results of a graph in one call.
 
-        results     the tensors and lists
-        made        the objects made so far, by recipe
-        containers  the containers among the arguments, or None if they are not known
-        given       the leaves of the arguments, as the caller passed them
+    results     the tensors and lists
+    made        the objects made so far, by recipe
+    containers  the containers among the arguments, or None if they are not known
+    given       the leaves of the arguments, as the caller passed them
     """
 
     __slots__ = ("containers", "given", "made", "results")

@@ -62,7 +62,7 @@ __all__ = ["Pack", "plan", "result_specs", "return_position"]
 class Pack:
     """Makes what the function returns from the results of a graph: `pack(results, call)`, for each call.
 
-        uses_call   whether arguments of the call are in the result, or are changed
+    uses_call   whether arguments of the call are in the result, or are changed
     """
 
     def __init__(self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool) -> None:

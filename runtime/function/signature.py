@@ -82,14 +82,14 @@ _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ell
 class Call:
     """The canonical arguments of one call.
 
-        args, kwargs  with defaults filled in; `kwargs` holds keyword-only arguments
-        leaves        the inputs of the graph: eager or graph tensors and lists, in order; or TensorSpecs
-        types         their types
-        structure     key for everything but the shapes
-        shapes        the shapes of the leaves
-        objects       the objects that the key knows by identity
-        containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
-        given         the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
+    args, kwargs  with defaults filled in; `kwargs` holds keyword-only arguments
+    leaves        the inputs of the graph: eager or graph tensors and lists, in order; or TensorSpecs
+    types         their types
+    structure     key for everything but the shapes
+    shapes        the shapes of the leaves
+    objects       the objects that the key knows by identity
+    containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
+    given         the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     """
 
     __slots__ = ("args", "containers", "given", "kwargs", "leaves", "objects", "shapes", "structure", "types")

@@ -101,9 +101,9 @@ class _Runs(threading.local):
 class Region:
     """What a `try_` node and the nodes that belong to it share.
 
-        types    of the state
-        caught   what the body may raise and a handler may catch
-        handled  while a handler is traced: the exception that stands for the error
+    types    of the state
+    caught   what the body may raise and a handler may catch
+    handled  while a handler is traced: the exception that stands for the error
     """
 
     __slots__ = ("_runs", "caught", "handled", "line", "types")

@@ -67,10 +67,10 @@ class Context:
 class Builder:
     """Builds one graph.
 
-        loop     it is the body or test of a loop: loop invariants may be hoisted
-        certain  it runs at least once whenever its node runs
-        index    of a counted loop's body: the iteration counter, from 0
-        counter  that, and the number of iterations, where it is known
+    loop     it is the body or test of a loop: loop invariants may be hoisted
+    certain  it runs at least once whenever its node runs
+    index    of a counted loop's body: the iteration counter, from 0
+    counter  that, and the number of iterations, where it is known
     """
 
     def __init__(

@@ -20,11 +20,11 @@ Function = Callable[["Builder", Node], Result]
 class Rule:
     """One rewrite.
 
-        ops       the ops that it is tried on; empty: all without effect and without sub-graphs
-        function  returns what to use in place of the results of a node, or None. The inputs of the node are simplified
-                  already. If it is None: a rule of control flow, or for whole graphs, which asks by name.
-        sees      it handles errors and shapes itself. Else it is not tried on a node that may raise, which stays;
-                  where shapes decide whether it raises, they may also decide the shape of the result.
+    ops       the ops that it is tried on; empty: all without effect and without sub-graphs
+    function  returns what to use in place of the results of a node, or None. The inputs of the node are simplified
+              already. If it is None: a rule of control flow, or for whole graphs, which asks by name.
+    sees      it handles errors and shapes itself. Else it is not tried on a node that may raise, which stays;
+              where shapes decide whether it raises, they may also decide the shape of the result.
     """
 
     name: str

@@ -32,11 +32,11 @@ __all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "Update", "constant", "j
 class Applied:
     """One application of an op, as its rules see it.
 
-        name     of the op
-        inputs   its operands: tensors or lists
-        outputs  its results
-        params   its params
-        wanted   for each operand whether its cotangent is requested; computing others has no effect
+    name     of the op
+    inputs   its operands: tensors or lists
+    outputs  its results
+    params   its params
+    wanted   for each operand whether its cotangent is requested; computing others has no effect
     """
 
     name: str

@@ -58,10 +58,10 @@ class Counted:
 class Stream:
     """Elements that come one by one from a Python iterator when the graph runs.
 
-        sources       the tensors that the stream is made from.
-        element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
-        stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
-        pack          from the tensors of an element to the loop variable, if that is more than their structure.
+    sources       the tensors that the stream is made from.
+    element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
+    stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
+    pack          from the tensors of an element to the loop variable, if that is more than their structure.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""What native code takes from outside: Python, signals, memory, threads, BLAS."""
+"""The interfaces of native code to the outside: Python, signals, memory, threads, BLAS."""

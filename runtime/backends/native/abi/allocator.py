@@ -1,4 +1,4 @@
-"""Functions of native code that get memory from the C library, and count it (`rt.config.experimental`)."""
+"""Functions of native code that allocate memory from the C library and account for it (`rt.config.experimental`)."""
 from __future__ import annotations
 
 from typing import Final
@@ -10,14 +10,14 @@ __all__ = ["EXTEND", "GROW", "MEMORY", "RELEASE", "define_memory"]
 GROW: Final = "runtime_grow"
 EXTEND: Final = "runtime_extend"
 RELEASE: Final = "runtime_release"
-MEMORY: Final = "runtime_memory"  # two words: the bytes that are held now, and the most so far
+MEMORY: Final = "runtime_memory"  # two words: the bytes held now, and their maximum so far
 
 
 def define_memory(module: Module) -> None:
     """`ptr runtime_grow(pair, need)`, `ptr runtime_extend(pair, need, used)` and `void runtime_release(pairs, count)`.
 
-    A pair is two words: the address of memory, and its capacity in bytes. The first two give it new memory, the last
-    frees that of a number of pairs.
+    A pair is two words: the address of memory, and its capacity in bytes. The first two allocate new memory for it, the
+    last one frees that of a number of pairs.
     """
     module.globals[MEMORY] = "external global i64"
     module.declare("free", "void", "ptr")
@@ -28,7 +28,7 @@ def define_memory(module: Module) -> None:
 
 
 def _count(b: Builder, more: Val) -> None:
-    """So many bytes more are held, or less. Threads may do this at the same time."""
+    """Add to the bytes held, atomically."""
     held = Val("ptr", f"@{MEMORY}")
     before = b.op("i64", f"atomicrmw add {held}, {more} seq_cst")
     b.op("i64", f"atomicrmw max {b.offset(held, 1, 'i64')}, {b.add(before, more)} seq_cst")
@@ -42,7 +42,7 @@ def _release(b: Builder, pairs: Val, count: Val) -> None:
 
 
 def _grow(b: Builder, pair: Val, need: Val) -> Val:
-    """New memory of at least `need` bytes for a pair of address and capacity; what was in the old is lost."""
+    """New memory of at least `need` bytes for a pair of address and capacity; the old content is lost."""
     old = b.load("ptr", pair)
     b.call("void", "free", old)
     size = b.op("i64", f"and {b.intrinsic('uadd.sat', need, const('i64', 127))}, -64")
@@ -56,7 +56,7 @@ def _grow(b: Builder, pair: Val, need: Val) -> Val:
 
 
 def _extend(b: Builder, pair: Val, need: Val, used: Val) -> Val:
-    """As `_grow`, with room to spare; the first `used` bytes stay."""
+    """As `_grow`, with spare capacity; the first `used` bytes are kept."""
     old = b.load("ptr", pair)
     doubled = b.intrinsic("uadd.sat", need, need)
     size = b.op("i64", f"and {b.intrinsic('uadd.sat', doubled, const('i64', 127))}, -64")

@@ -1,4 +1,4 @@
-"""Libraries of linear algebra that NumPy or SciPy brought along, by pointer: BLAS, and of NumPy's own LAPACK, too."""
+"""Linear algebra libraries that NumPy or SciPy bring along, by address: BLAS, and NumPy's LAPACK."""
 from __future__ import annotations
 
 import ctypes
@@ -13,26 +13,26 @@ import numpy as np
 from autograph.backend import deferred
 from runtime.core.types import DType, complex64, complex128, float32, float64
 
-cython_blas = deferred("scipy.linalg.cython_blas")  # of SciPy, which need not be installed
+cython_blas = deferred("scipy.linalg.cython_blas")  # SciPy need not be installed
 
 __all__ = ["GEMM", "blas_symbols", "depth"]
 
 GEMM: Final = {float32: "sgemm", float64: "dgemm", complex64: "cgemm", complex128: "zgemm"}
-"""The product of matrices, by dtype."""
+"""The name of the matrix product, by dtype."""
 _DEPTHS: Final = range(128, 1025, 32)
-_TRIED: Final = 48  # rows and columns: more than what BLAS has other ways for
+_TRIED: Final = 48  # rows and columns: more than special cases of a BLAS have
 _LAPACK: Final = [letter + name for letter in "dz" for name in ("gesv", "getrf", "potrf")]
 
 
 @functools.lru_cache(maxsize=1)
 def blas_symbols() -> dict[str, int]:
-    """Addresses by name: `cblas_sgemm64` with sizes of 64 bits, or Fortran's `sgemm` with those of 32 bits. Of LAPACK
+    """Addresses by name: `cblas_sgemm64` with sizes of 64 bits, or Fortran's `sgemm` with sizes of 32 bits. For LAPACK
     Fortran's `dgesv64` and others, with sizes of 64 bits."""
     return _numpy_blas() or _scipy_blas()
 
 
 def _numpy_blas() -> dict[str, int]:
-    """The OpenBLAS within NumPy's wheel."""
+    """The OpenBLAS in NumPy's wheel."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
     found: dict[str, int] = {}
     for path in sorted(glob.glob(os.path.join(folder, "*openblas64*"))):
@@ -63,8 +63,9 @@ def _scipy_blas() -> dict[str, int]:
 
 @functools.cache
 def depth(dtype: DType) -> int | None:
-    """How many products of each sum the BLAS adds up at once. Sums that are cut there, but where less than as many
-    would be left, are bit for bit those of one call. Found by trial, in 10 to 20 ms; None if no number is it."""
+    """How many products of each sum the BLAS accumulates at once. Sums that are cut at its multiples, unless less than
+    as many would remain, equal those of one call bit for bit. Found by trial, in 10 to 20 ms; None if there is no such
+    number."""
     if f"cblas_{GEMM[dtype]}64" not in blas_symbols():
         return None
     random = np.random.default_rng(0)
@@ -80,7 +81,7 @@ def depth(dtype: DType) -> int | None:
 
 
 def _product(dtype: DType, x: Any, y: Any, bounds: list[int]) -> Any:
-    """x @ y, with sums that are cut."""
+    """x @ y, with the sums cut at the bounds."""
     out = np.empty((len(x), y.shape[1]), dtype.np)
     scalar: Any = ctypes.c_void_p if dtype.is_complex else np.ctypeslib.as_ctypes_type(dtype.np)
     one, zero = (np.full(1, value, dtype.np) for value in (1, 0))

@@ -1,7 +1,7 @@
-"""Where native code calls Python: kernels without a lowering, exceptions, lists, memory for outputs.
+"""Calls from native code to Python: kernels without a lowering, exceptions, lists, memory for outputs.
 
-A `Site` gets the call it belongs to and words in memory, which it reads and then writes its results to. What it gives
-stays alive until the site runs again, or the call ends.
+A `Site` gets the call that it belongs to and words in memory, from which it reads its operands and to which it writes
+its results. Its results stay alive until the site runs again, or the call ends.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSi
 
 
 class Call:
-    """What Python knows of one call: objects that native code handles by number, and the exception that ended it."""
+    """The Python side of one call: objects that native code refers to by number, and the exception that ended it."""
 
     __slots__ = ("error", "kept", "objects", "sites")
 
@@ -34,19 +34,19 @@ class Call:
         self.error: BaseException | None = None
 
     def ask(self, site: int, words: int) -> None:
-        """What native code calls."""
+        """The function that native code calls."""
         self.sites[site].run(self, words)
 
 
 class Site:
-    """Something that native code asks of Python."""
+    """A callback from native code to Python."""
 
     def run(self, call: Call, words: int) -> None:
-        """Do it. `words`: the address of int64 words, operands at first and results at last."""
+        """Run it. `words`: the address of int64 words, operands first and results last."""
         raise NotImplementedError
 
     def hand_over(self, call: Call, out: Any, arrays: list[Any], at: int = 0) -> None:
-        """Write the address and the sizes of each array from word `at` on, and keep the arrays."""
+        """Write the address and the sizes of each array from word `at` on, and keep the arrays alive."""
         for array in arrays:
             for word in (array.ctypes.data, *array.shape):
                 out[at] = word
@@ -65,7 +65,8 @@ def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
 
 
 def read(call: Call, words: Any, specs: Sequence[Any], copied: bool) -> list[Any]:
-    """The values that words describe: a spec is (dtype, rank, whether one element is all), or an object's number."""
+    """The values that words describe: a spec is (dtype, rank, whether one element stands for all), or an object's
+    number."""
     values = []
     at = 0
     for spec in specs:
@@ -97,7 +98,7 @@ def result_array(x: Any, dtype: Any) -> Any:
 
 
 class KernelSite(Site):
-    """Call the NumPy kernel of a node. `failing`: it is called to raise."""
+    """Call the NumPy kernel of a node. `failing`: it is called in order to raise."""
 
     def __init__(self, node: Node, specs: Sequence[Any], places: Sequence[int | None], failing: bool) -> None:
         self.node = node
@@ -108,7 +109,7 @@ class KernelSite(Site):
         types = [value.type for value in node.outputs]
         self.dtypes = [type.dtype.np if isinstance(type, TensorType) else None for type in types]
         self.outputs = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
-        # the user's code, and lists, may keep what they are given
+        # the user's code, and lists, may keep their arguments
         self.copied = (node.op.foreign or bool(node.subgraphs)
                        or any(isinstance(value.type, ListType) for value in (*node.inputs, *node.outputs)))
         self.kernel = kernel_of(node)
@@ -156,7 +157,7 @@ def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
 
 
 class Refusal(NamedTuple):
-    """An error that native code ends by without a call of Python, by its number: memory that ran out, for example."""
+    """An error that ends native code without a call of Python, by its number: for example out of memory."""
 
     kind: type[OpError]
     text: str
@@ -169,7 +170,7 @@ class Refusal(NamedTuple):
 
 
 class StreamSite(Site):
-    """The next element of a streaming loop: whether there is one, then its arrays. With `specs` the stream starts."""
+    """The next element of a streaming loop: whether there is one, and its arrays. With `specs` the stream starts."""
 
     def __init__(self, stream: Any, place: int, specs: Sequence[Any] | None, types: Sequence[TensorType]) -> None:
         self.stream = stream
@@ -192,7 +193,7 @@ class StreamSite(Site):
 
 
 class MoveSite(Site):
-    """Objects to other places; or known objects to places."""
+    """Move objects to other places, or known objects to places."""
 
     def __init__(self, pairs: Sequence[tuple[int, int]], known: Mapping[int, Any] = {}) -> None:
         self.pairs = pairs
@@ -208,7 +209,7 @@ class MoveSite(Site):
 
 
 class BoxSite(Site):
-    """A list out of native memory; without `dims` of elements that were not written, with a None in it of elements of
+    """A list from native memory; without `dims`, one of unwritten elements; with a None in `dims`, one of elements of
     several shapes."""
 
     def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any) -> None:
@@ -233,9 +234,9 @@ class BoxSite(Site):
 
 
 class UnboxSite(Site):
-    """The length of a list, and the address of its elements one after another; those not written are zeros. With a
-    None in `dims` the addresses of both memories of a list of several shapes
-    (`runtime.backends.native.codegen.ragged_lists`)."""
+    """The length of a list, and the address of its contiguous elements, with zeros for unwritten ones. With a None in
+    `dims`, the addresses of both memories of a list of several shapes (`runtime.backends.native.codegen.ragged_lists`).
+    """
 
     def __init__(self, place: int, dims: tuple[int | None, ...], dtype: Any) -> None:
         self.place = place
@@ -269,7 +270,7 @@ class UnboxSite(Site):
 
 
 class AllocateSite(Site):
-    """Memory for an output whose shape only the run knows."""
+    """Memory for an output whose shape is known only at run time."""
 
     def __init__(self, dtype: Any, rank: int, place: int, node: Node | None) -> None:
         self.dtype = dtype
@@ -285,7 +286,7 @@ class AllocateSite(Site):
 
 
 class FlushSite(Site):
-    """Assign to variables: to all of them, in one step of Python's, which no handler of a signal comes between."""
+    """Assign to variables: to all in one step of Python's, which no signal handler interrupts."""
 
     def __init__(self, storages: Sequence[Any], specs: Sequence[Any]) -> None:
         self.storages = storages
@@ -299,7 +300,7 @@ class FlushSite(Site):
 
 
 class ReloadSite(Site):
-    """The values of variables, as Python has them now."""
+    """The current values of variables."""
 
     def __init__(self, storages: Sequence[Any]) -> None:
         self.storages = storages

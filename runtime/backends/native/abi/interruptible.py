@@ -1,9 +1,9 @@
-"""Work that takes C code long, done so that signals are handled meanwhile.
+"""Long C calls, run such that signals are handled meanwhile.
 
-Python handles signals on its main thread, between two of its instructions: not while LLVM compiles. So the main thread
-lets another one do that, and waits. If a handler raises an exception, the wait ends with it; the work is left at its
-next step, and what it made goes. Code of llvmlite never runs on the main thread: its locks are written in Python, and
-stay locked if an exception meets their end; in its finalizers and callbacks an exception is lost.
+Python handles signals on its main thread, between two instructions: not while LLVM compiles. So the main thread lets
+another thread do that, and waits. If a handler raises an exception, the wait ends with it; the work is abandoned at its
+next step, and its results are freed. llvmlite code never runs on the main thread: its locks are written in Python, and
+stay locked if an exception meets their release; exceptions in its finalizers and callbacks are lost.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["apart", "close_after", "lock", "step"]
 
 T = TypeVar("T")
 lock: Final = threading.RLock()
-"""LLVM's global state. Also held while the process forks: the new one has no thread that would release it."""
-_LOOK: Final = 0.05  # s after which handlers run of signals that came to another thread
+"""Protects LLVM's global state. Also held while the process forks: the child has no thread that would release it."""
+_LOOK: Final = 0.05  # s between polls for signals that another thread received
 
 
 class _Left(Exception):
@@ -31,7 +31,7 @@ class _Left(Exception):
 
 class _Job(threading.local):
     waits: list[None] | None = None
-    """What the work of this thread is done for: empty if nobody waits."""
+    """The waiter for this thread's work: empty if it has given up."""
 
 
 _job: Final = _Job()
@@ -67,7 +67,7 @@ def apart(work: Callable[[], T]) -> T:
     try:
         try:
             _thread.start_new_thread(run, ())
-        except RuntimeError:  # the interpreter ends
+        except RuntimeError:  # the interpreter is shutting down
             run()
         while not done.acquire(timeout=_LOOK):
             pass
@@ -80,7 +80,7 @@ def apart(work: Callable[[], T]) -> T:
 
 
 def _release_frames(error: BaseException) -> None:
-    """The error, and with it its frames, may be freed on the main thread: what LLVM made and they hold must not."""
+    """Clear the frames of an error that may be freed on the main thread: they must not keep LLVM's objects."""
     chain: list[BaseException] = [error]
     for found in chain:
         traceback.clear_frames(found.__traceback__)
@@ -88,13 +88,13 @@ def _release_frames(error: BaseException) -> None:
 
 
 def step() -> None:
-    """Before a step of work that takes long: leave it if nobody waits for it."""
+    """Called before a long step of work: abandons it if nobody waits for it."""
     if _job.waits is not None and not _job.waits:
         raise _Left
 
 
 class _Owner(ref[Any]):
-    """Tells that an object is gone, so that what it owned can be closed."""
+    """Tells that an object has been freed, so that what it owned can be closed."""
 
     __slots__ = ("owned",)
     owned: Any
@@ -105,8 +105,8 @@ _gone: Final[deque[_Owner]] = deque()
 
 
 def close_after(owner: Any, owned: Any) -> None:
-    """Close what LLVM made when its owner is gone and other work is done: a weak reference's callback in Python would
-    lose the exception of a signal's handler."""
+    """Close an LLVM object when its owner has been freed and other work is done: the exception of a signal handler
+    would be lost in a Python callback of a weak reference."""
     reference = _Owner(owner, _gone.append)
     reference.owned = owned
     _owners.add(reference)
@@ -121,7 +121,7 @@ def _cleared(work: Callable[[], T]) -> T:
 
 
 def _finish() -> None:
-    """Work that was left comes to its next step before the process ends: LLVM's own end would meet it."""
+    """Let abandoned work come to its next step before the process ends, which would otherwise free LLVM under it."""
     for done in list(_running.values()):
         done.acquire()
 

@@ -1,7 +1,7 @@
-"""How native code calls Python, and lets it handle the signals that came.
+"""How native code calls Python, and lets it handle pending signals.
 
-To look whether some came takes the GIL, which other threads of Python may hold for milliseconds. So a call looks no
-more often than 60 times a second, and asks a clock before.
+Polling takes the GIL, which other Python threads may hold for milliseconds. So a call polls at most 60 times a second,
+and reads a clock before.
 """
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ SIGNALS: Final = "runtime_signals"
 ASK: Final = "runtime_ask"
 INSIST: Final = "runtime_insist"
 RAISE: Final = "runtime_raise"
-CALL_WORD: Final = 0  # of the frame: the `Call` that it is used for, if it asks anything of Python
-ERROR_WORDS: Final = 3  # of the frame: an exception that a handler of a signal raised
-LOOKED_WORD: Final = 6  # of the frame: when the last look was
-_APART: Final = 1 << 24  # ns between two looks
+CALL_WORD: Final = 0  # of the frame: the `Call` that it is used for, if it calls Python
+ERROR_WORDS: Final = 3  # of the frame: an exception raised by a signal handler
+LOOKED_WORD: Final = 6  # of the frame: the time of the last poll
+_APART: Final = 1 << 24  # ns between two polls
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
-_TIMES: Final = 8  # that a site is called
-PIECE: Final = 1 << 16  # iterations of a loop that is watched
+_TIMES: Final = 8  # number of calls of a site
+PIECE: Final = 1 << 16  # iterations between polls
 _CREDIT: Final = 1 << 20
-INTERRUPTED: Final = 4  # the status of code that stopped for it
+INTERRUPTED: Final = 4  # status of code that was interrupted
 _METHOD: Final = intern("ask")
 _ATTRIBUTE: Final = intern("error")
 _ASK_NAME, _ERROR_NAME = "runtime_name_of_ask", "runtime_name_of_error"
 SIGNAL_SYMBOLS: Final = {_ASK_NAME: id(_METHOD), _ERROR_NAME: id(_ATTRIBUTE)}
-"""Addresses of objects of Python that this code uses."""
+"""Addresses of Python objects that this code uses."""
 
 
 def define_signals(module: Module) -> None:
-    """`runtime_signals(frame)`, `runtime_ask(frame, site, words)`, `runtime_insist(frame, site, words)`, of i32, and
-    `runtime_raise(frame)`.
+    """`runtime_signals(frame)`, `runtime_ask(frame, site, words)`, `runtime_insist(frame, site, words)`, which return
+    i32, and `runtime_raise(frame)`.
 
-    The first is not 0 if a handler raised an exception, which waits in the frame then; it does not look if the frame is
-    null. The second calls a site: 1 if it came to its end, else 0, and the exception that left it, from its first
-    instruction on, is that of the call. The third calls a site again if it did not come to its end, as a handler may
-    have raised something within it; gives the status of the first time. The last makes the exception that waits in
-    the frame that of the call.
+    The first returns non-zero if a handler raised an exception, which is then in the frame; it does not poll if the
+    frame is null. The second calls a site: 1 if it completed, else 0, and the exception that left it, from its first
+    instruction on, is that of the call. The third calls a site again if it did not complete, as a signal handler may
+    have raised in it; it returns the status of the first time. The last one makes the exception in the frame that of
+    the call.
 
-    Handlers run on the main thread of Python. Threads of the pool, which work for a call of it, are none of Python's:
-    they look only whether an exception waits.
+    Handlers run on Python's main thread. Pool threads that work for a call of it are not Python threads: they only
+    check whether there is an exception.
     """
     for name, result, *types in (
             ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
@@ -110,7 +110,7 @@ def _ask(b: Builder, frame: Val, site: Val, words: Val) -> Val:
         b.call("void", "PyErr_Fetch", *_parts(b, error))
         _keep(b, call, error)
     for obj in (*numbers, result):
-        b.call("void", "Py_DecRef", obj)  # or null
+        b.call("void", "Py_DecRef", obj)  # may be null
     b.call("void", "PyGILState_Release", state)
     return b.select(failed, const("i32", 0), const("i32", 1))
 
@@ -164,8 +164,8 @@ def _handled(b: Builder, frame: Val) -> Val:
 
 def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: Callable[[], None] | None = None
          ) -> None:
-    """Let a signal stop a loop: after a number of iterations, more if they are short, Python handles what came, and if
-    a handler raised something, `leave` is what comes next. `look` writes what else is done as seldom."""
+    """Let a signal interrupt a loop: after a number of iterations, more if they are short, Python handles signals, and
+    if a handler raised, `leave` comes next. `look` writes other code that is run as seldom."""
     cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an iteration over nothing takes time, too
     if b.credit is None:
         b.credit = b.alloca("i64")
@@ -183,7 +183,7 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: C
 
 def watched(b: Builder, size: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],
             look: Callable[[int], None]) -> list[Val]:
-    """`Builder.folded` over `range(size)`, with `look(many)` after so many of its iterations, if it may be long."""
+    """`Builder.folded` over `range(size)`, with `look(many)` after each `many` iterations, if the loop may be long."""
     if isinstance(size, int) and size <= PIECE:
         return b.folded(0, size, first, step)
 

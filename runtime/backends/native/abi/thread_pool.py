@@ -1,14 +1,14 @@
-"""The threads that large loops are divided among.
+"""The thread pool for large loops.
 
-They start when they are first needed, and stay. Between loops each looks for the next one for about a tenth of a
-millisecond, then sleeps. Whoever waits lets others run on its core now and then: one of them may be what it waits for.
-To each belong as many of the indices of a loop as to any other, one after another, so that loops over the same arrays
-find in the cache of each core what it wrote before. A thread takes its own in shares, then those of the others, so that
-one that comes late, or shares its core with other processes, holds up nothing. A loop that meets the pool in use, by
-another thread of Python's, runs on its own thread alone. Shares end after some milliseconds, so that the thread that
-called can let Python handle signals; what a handler raised ends the loop after them.
+Threads are started on first use, and stay. Between loops each spins for about a tenth of a millisecond, then sleeps;
+spinning threads yield now and then, as they may be on the core of the thread they wait for. Each thread has an equal,
+contiguous part of a loop's indices, so that loops over the same arrays find in a core's cache what it wrote before. A
+thread takes its own part in shares, then those of others, so that a late thread, or one that shares its core with other
+processes, does not delay the loop. A loop that finds the pool in use, by another Python thread, runs on its own thread
+alone. Shares take a few milliseconds, so that the calling thread can let Python handle signals in between; an exception
+of a handler ends the loop.
 
-The code is in the module that lives as long as the process (jit/support_module.py): threads sleep in it.
+The code is in the module that lives as long as the process (jit/support_module.py), since threads sleep in it.
 """
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ RUN: Final = "runtime_parallel"
 RESET: Final = "runtime_pool_reset"
 STATE: Final = "runtime_pool_state"
 _MOST_THREADS: Final = 64
-_SHARES: Final = 8  # for each thread
-_SPINS: Final = 4096  # looks before a thread sleeps
-_POLITE: Final = 64  # looks before it lets others run on its core, perhaps the one that it waits for
+_SHARES: Final = 8  # per thread
+_SPINS: Final = 4096  # polls before a thread sleeps
+_POLITE: Final = 64  # polls before it yields its core, perhaps to the thread that it waits for
 
-# Words of the state. What several threads write is on lines of cache of its own.
+# Words of the state. Words written by several threads are on separate cache lines.
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
 _FUNCTION, _HELD, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
-_EACH: Final = 14  # how many indices are a thread's own
-_OPEN: Final = 16  # the number of the loop that may be taken part in, or 0
+_EACH: Final = 14  # number of indices per thread
+_OPEN: Final = 16  # the number of the loop that threads may join, or 0
 _ACTIVE: Final = 32  # threads that look at the loop
-_STATUS: Final = 64  # the worst of the parts so far
+_STATUS: Final = 64  # the worst status of the parts so far
 _SLEEPING: Final = 80
 _MUTEX: Final = 96
 _CONDITION: Final = 112
-_NEXT: Final = 128  # of each thread: the first of its own indices that nobody took
+_NEXT: Final = 128  # of each thread: the first of its own indices that is not taken
 _APART: Final = 16
-_TYPES: Final = ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"]  # of what `RUN` takes
+_TYPES: Final = ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"]  # argument types of `RUN`
 _WORDS: Final = _NEXT + _APART * _MOST_THREADS
 _memory: Final = np.zeros(_WORDS + 16, np.int64)
 state: Final = _memory[-_memory.ctypes.data % 128 // 8:][:_WORDS]
@@ -55,9 +55,9 @@ def define_pool(module: Module) -> None:
     """`i32 runtime_parallel(function, held, size, step, most, threads, frame)` and `void runtime_pool_reset()`.
 
     The first calls `i32 function(held, start, stop)` for parts of `range(size)` that begin at multiples of `step` and
-    have at most `most` indices, a multiple of it, on at most that many threads, and gives the worst status. After
-    parts, and while it waits for the last of them, Python handles the signals that come; an exception is put into the
-    frame, where the others find it. The second forgets the threads: a fork left them behind.
+    have at most `most` indices, a multiple of it, on at most that many threads, and returns the worst status. After
+    parts, and while it waits for the last of them, Python handles signals; an exception is stored in the frame, where
+    the others find it. The second discards the threads, which a fork does not copy.
     """
     module.globals[STATE] = "external global i64"
     for name, result, *types in (
@@ -83,7 +83,7 @@ def _at(word: int) -> Val:
 
 
 def _next(b: Builder, thread: Val) -> Val:
-    """Where the first index is of those that are a thread's own and nobody took."""
+    """The first of a thread's own indices that is not taken."""
     return b.offset(_at(_NEXT), b.mul(thread, const("i64", _APART)), "i64")
 
 
@@ -96,7 +96,7 @@ def _set(b: Builder, word: int, value: Val) -> None:
 
 
 def _update(b: Builder, how: str, word: int, value: Index) -> Val:
-    """The old value, which becomes `how` (add, max) of itself and another."""
+    """The old value of a word, which is atomically combined (add, max) with another."""
     return b.op("i64", f"atomicrmw {how} {_at(word)}, {b.i64(value)} seq_cst")
 
 
@@ -108,7 +108,7 @@ def _locked(b: Builder) -> Iterator[None]:
 
 
 def _pause(b: Builder) -> None:
-    """Tell the processor that this loop waits."""
+    """The processor's spin-loop hint."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         b.call("void", "llvm.x86.sse2.pause")
@@ -128,7 +128,8 @@ def _until(b: Builder, done: Callable[[], Val], else_: Callable[[], None]) -> No
 
 
 def _work(b: Builder, mine: Val) -> None:
-    """Take shares of the loop until there are none, or a part failed: those of thread `mine`, then what others left."""
+    """Take shares of the loop until there are none, or a part failed: those of thread `mine`, then the remaining ones
+    of others."""
     function, held, frame = _get(b, _FUNCTION, "ptr"), _get(b, _HELD, "ptr"), _get(b, _FRAME, "ptr")
     size, share, each, count = (_get(b, word) for word in (_SIZE, _SHARE, _EACH, _COUNT))
     start = b.alloca("i64")
@@ -152,14 +153,14 @@ def _work(b: Builder, mine: Val) -> None:
 
 
 def _part(b: Builder, function: Val, held: Val, start: Val, stop: Val, frame: Val) -> Val:
-    """The status of a part, or of what a handler of a signal did after it."""
+    """The status of a part, or of a signal handler after it."""
     status = b.call_pointer("i32", function, held, start, stop)
     raised = b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))
     return b.select(raised, const("i32", INTERRUPTED), status)
 
 
 def _worker(b: Builder, number: Val) -> Val:
-    """A thread: the `number`th, from 1."""
+    """The code of a thread: the `number`th, from 1."""
     mine = b.op("i64", f"ptrtoint {number} to i64")
     seen, turns = b.alloca("i64"), b.alloca("i64")
     b.store(const("i64", 0), seen)
@@ -188,7 +189,7 @@ def _worker(b: Builder, number: Val) -> Val:
         b.store(const("i64", _SPINS), turns)
         _until(b, called, look)
         _update(b, "add", _ACTIVE, 1)
-        job = _get(b, _OPEN)  # if it is open now, it stays as it is until this thread is not active any more
+        job = _get(b, _OPEN)  # if it is open now, it does not change until this thread is no longer active
         with b.when(b.icmp("ne", job, const("i64", 0))):
             b.store(job, seen)
             with b.when(b.icmp("slt", mine, _get(b, _COUNT))):
@@ -265,7 +266,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         number = b.op("ptr", f"inttoptr {b.add(_get(b, _WORKERS), one)} to ptr")
         error = b.call("i32", "pthread_create", handle, Val("ptr", "null"), Val("ptr", "@worker"), number)
         more = b.label("more")
-        b.branch(b.icmp("ne", error, const("i32", 0)), failed, more)  # then with those that there are
+        b.branch(b.icmp("ne", error, const("i32", 0)), failed, more)  # with the threads that exist
         b.start(more)
         _update(b, "add", _WORKERS, 1)
 
@@ -274,7 +275,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         b.store(left, turns)
         _pause(b)
         with b.when(b.icmp("slt", left, zero)):
-            b.call("i32", "sched_yield")  # which takes long where others want the core
+            b.call("i32", "sched_yield")  # it takes long where others want the core
             with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
                 _update(b, "max", _STATUS, INTERRUPTED)
 

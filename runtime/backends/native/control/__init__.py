@@ -1,1 +1,1 @@
-"""Control flow as blocks: `cond`, `while_loop`, `reduce`, `try`."""
+"""Lowering of control flow to basic blocks: `cond`, `while_loop`, `reduce`, `try`."""

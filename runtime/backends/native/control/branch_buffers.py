@@ -1,8 +1,9 @@
-"""Where an array is after a `cond` of which one branch leaves it, or changes it in place, and the other makes it anew.
+"""The buffer of an array after a `cond` of which one branch leaves it, or updates it in place, and the other computes
+it.
 
-The other branch stores it there, too: that is its home. Else a loop around, which carries the array, would copy it
-in each iteration, also in those that do nothing to it: what is in one memory or in another is in none of its own.
-So `if done: found = x` copies in the last iteration alone.
+The other branch stores it in the same buffer, its home. Otherwise an enclosing loop that carries the array would have
+to copy it in each iteration, even if it is unchanged, since it would be in one of two buffers. So `if done: found = x`
+copies in the last iteration only.
 """
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ __all__ = ["at_home", "homes_of"]
 
 
 def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
-    """The home of each output that has one: memory that nothing else is read from, or is in after it."""
+    """The home of each output that has one: a buffer from which nothing else is read, and that contains nothing else
+    afterwards."""
     graphs = list(node.subgraphs.values())
     roots = [[_root(graph, value) for value in graph.outputs] for graph in graphs]
     homes = {}
@@ -33,7 +35,7 @@ def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
 
 
 def _root(graph: Graph, value: GraphValue) -> GraphValue | None:
-    """The value outside of a graph in whose memory one of its values probably is."""
+    """The value outside of a graph whose buffer one of its values probably occupies."""
     outer = {inner: outer for outer, inner in graph.captures}
     while value.node is not None:
         node, at = value.node, value.node.outputs.index(value)

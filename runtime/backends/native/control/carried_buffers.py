@@ -1,4 +1,4 @@
-"""What a loop carries from one iteration to the next."""
+"""Loop-carried values, and the buffers of arrays among them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ __all__ = ["Carried", "aligned"]
 
 
 class Carried:
-    """What a loop carries: values of given types, from before the loop and from each iteration to the next.
+    """The loop-carried values of given types.
 
-    A value that no iteration changes is not carried: `fixed` has it.
+    A loop invariant is not carried: it is in `fixed`.
     """
 
     def __init__(self, w: Lowering, types: Sequence[Type], first: Sequence[Value], operands: Sequence[int | Variable],
@@ -29,8 +29,8 @@ class Carried:
         self.places = [w.new_object() if isinstance(type, ListType) and not listed(type) and not still else None
                        for type, still in zip(types, fixed, strict=True)]
         self.first = [w.as_type(x, type) for x, type in zip(first, types, strict=True)]
-        self.own: list[Val | None] = [None] * len(types)  # the first memory of an array
-        self.slots: list[int | None] = [None] * len(types)  # or the slot that holds it, if its size is not known
+        self.own: list[Val | None] = [None] * len(types)  # the first buffer of an array
+        self.slots: list[int | None] = [None] * len(types)  # or the slot with its buffer, if its size is unknown
         self.second: list[Any] = [None] * len(types)
         moves = []
         for k, (type, x) in enumerate(zip(types, self.first, strict=True)):
@@ -49,10 +49,10 @@ class Carried:
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
         self.closing: list[list[Callable[[Val, str], None]]] = []
-        self.moved: set[tuple[int, int]] = set()  # of what phis carry of arrays: what some iteration changes
+        self.moved: set[tuple[int, int]] = set()  # parts of arrays' phis that some iteration changes
 
     def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
-        """The array in memory that the loop may write."""
+        """The array in a buffer that the loop may write."""
         w = self.w
         assert isinstance(type, TensorType)
         slot = None if all(d is not None for d in type.shape) else w.new_slot()
@@ -78,7 +78,7 @@ class Carried:
         return target
 
     def open(self, before: str) -> None:
-        """The phis at the head of the loop."""
+        """Write the phis at the loop header."""
         b = self.w.b
         self.current, self.closing = [], []
         for k, (type, x) in enumerate(zip(self.types, self.first, strict=True)):
@@ -112,7 +112,8 @@ class Carried:
                 self.current.append(Leaf(x.dtype, dims, pointer, scratch=True))
 
     def store_ahead(self, body: Graph) -> None:
-        """Let what a next array consists of be stored where that will be, if the body needs it in memory before."""
+        """Let the arrays of which a next array consists be computed into its buffer, if the body needs them in memory
+        before."""
         b = self.w.b
         for k, (out, x) in enumerate(zip(body.outputs, self.current, strict=False)):
             node = out.node
@@ -135,7 +136,7 @@ class Carried:
             self.ahead[k] = self.w.places[value] = place
 
     def advance(self, results: Sequence[Value]) -> list[list[Val]]:
-        """Put the next values where they stay: for each, what its phis take."""
+        """Store the next values; returns, for each, the operands of its phis."""
         w = self.w
         w.move([(p, x.place) for p, x in zip(self.places, results, strict=True)
                 if p is not None and isinstance(x, Boxed)])
@@ -154,8 +155,8 @@ class Carried:
         return taken
 
     def _advance_arrays(self, results: Sequence[Value]) -> dict[int, Leaf]:
-        """Store the next arrays: those that can be written where the current ones are, in place, after those that go
-        to the other buffer, since these may read the current ones."""
+        """Store the next arrays: in place where possible, after those that go to the other buffer, since these may read
+        the current ones."""
         final: dict[int, Leaf] = {}
         inside: list[tuple[int, Array]] = []
         outside: list[tuple[int, Array]] = []
@@ -192,7 +193,7 @@ class Carried:
         return current
 
     def _store_outside(self, outside: Sequence[tuple[int, Array]], final: dict[int, Leaf]) -> None:
-        """Store arrays into the other buffer of each, which `final` then has."""
+        """Store arrays into the other buffer of each, which is recorded in `final`."""
         for k, x in outside:
             if k not in self.others:
                 self.others[k] = self.other(k, x.dims)
@@ -204,7 +205,7 @@ class Carried:
                 self.w.copy(x, final[k].pointer)
 
     def _move(self, x: Leaf, target: Leaf) -> None:
-        """Copy one array to the memory of another, which may overlap."""
+        """Copy one array to the buffer of another, which may overlap."""
         b = self.w.b
         size = b.imul(b.product(x.dims), x.dtype.size)
         with b.when(b.icmp("ne", x.pointer, target.pointer)):
@@ -212,7 +213,8 @@ class Carried:
             self.w.copied(size)
 
     def advance_lists(self, results: Sequence[Value]) -> list[Value]:
-        """Lists that are not in the memory of the loop's own go there; by way of other memory, as they may swap."""
+        """Move lists that are elsewhere into the loop's own memory; through temporary memory, as they may be
+        swapped."""
         w = self.w
         results = list(results)
         foreign = []
@@ -227,7 +229,7 @@ class Carried:
         return results
 
     def store(self, roots: Sequence[tuple[Array, Leaf]]) -> None:
-        # what is stored here is not what later code may load: it is of the next iteration
+        # loads must not see these stores, which belong to the next iteration
         targets = [(x, Leaf(t.dtype, t.dims, t.pointer, t.strides, bases=t.bases)) for x, t in roots]
         self.w.store_all(targets)
 
@@ -246,7 +248,7 @@ class Carried:
         return True
 
     def other(self, k: int, dims: Sequence[Index]) -> Val:
-        """Memory for the next value of array `k` that is not that of its current one."""
+        """A buffer for the next value of array `k` other than that of its current one."""
         w, b = self.w, self.w.b
         x = self.current[k]
         assert isinstance(x, Leaf)
@@ -269,13 +271,13 @@ class Carried:
                 close(val, end)
 
     def see(self, taken: Sequence[Sequence[Val]]) -> None:
-        """Note what is not as it was at the head of the loop."""
+        """Record what differs from the values at the loop header."""
         for k, (now, later) in enumerate(zip(self.vals(), taken, strict=True)):
             self.moved |= {(k, j) for j, (x, y) in enumerate(zip(now, later, strict=True)) if x.ref != y.ref}
 
     def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
-        """The values after the loop, from what its phis would take at each exit, and the block of that. An array that
-        no iteration put elsewhere is where it was before: a loop around this one looks for it there."""
+        """The values after the loop, from the operands of its phis at each exit, and the exiting blocks. An array that
+        no iteration moved is in its original buffer, where an enclosing loop looks for it."""
         blocks = [block for _, block in exits]
         for taken, _ in exits:
             self.see(taken)
@@ -291,11 +293,11 @@ class Carried:
         values = self.rebuilt(merged)
         for x, first in zip(values, self.first, strict=True):
             if isinstance(x, Leaf) and isinstance(first, Leaf):
-                x.bases |= first.bases  # which the loop writes if nobody reads it later: a loop around may have it
+                x.bases |= first.bases  # the loop writes it if it is dead afterwards: an enclosing loop may own it
         return values
 
     def vals(self) -> list[list[Val]]:
-        """What the phis hold now."""
+        """The current values of the phis."""
         found: list[list[Val]] = []
         for k, x in enumerate(self.current):
             if self.fixed[k] or isinstance(x, Boxed):
@@ -310,13 +312,13 @@ class Carried:
         return found
 
     def parts(self, k: int, x: Leaf) -> list[Val]:
-        """What phis carry of array `k`."""
+        """The phis' parts of array `k`."""
         type = self.types[k]
         assert isinstance(type, TensorType)
         return [x.pointer, *[self.w.b.i64(d) for d, known in zip(x.dims, type.shape, strict=True) if known is None]]
 
     def rebuilt(self, taken: Sequence[Sequence[Val]]) -> list[Value]:
-        """The values that such lists stand for."""
+        """The values that such lists of parts stand for."""
         made: list[Value] = []
         for k, (type, x) in enumerate(zip(self.types, self.current, strict=True)):
             if self.fixed[k] or isinstance(x, Boxed):
@@ -334,12 +336,12 @@ class Carried:
 
 
 def _is_memory(x: Array) -> TypeGuard[Leaf]:
-    """Whether an array is in memory as it is, without gaps."""
+    """Whether an array is contiguous in memory."""
     return isinstance(x, Leaf) and x.flat
 
 
 def aligned(x: Array, old: Leaf) -> bool:
-    """Whether each element of `x` reads of `old` at most the element at its own place."""
+    """Whether each element of `x` reads at most the element of `old` at its own position."""
     if isinstance(x, Map) and x.leaf is None:
         return all(aligned(arg, old) for arg in x.args if isinstance(arg, Array))
     if isinstance(x, Map) and x.leaf is not None:
@@ -347,4 +349,4 @@ def aligned(x: Array, old: Leaf) -> bool:
     if isinstance(x, Leaf):
         mine = x.pointer.ref == old.pointer.ref and x.flat and same_dims(x.dims, old.dims)
         return mine or x.bases.isdisjoint(old.bases)
-    return not x.reads(old)  # a formula may read anything
+    return not x.reads(old)  # an expression may read any element

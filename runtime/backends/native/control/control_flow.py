@@ -1,8 +1,8 @@
-"""Control flow: `cond`, `while_loop` and `reduce` as blocks, with phis for what they carry.
+"""Control flow: `cond`, `while_loop` and `reduce` as basic blocks, with phis for loop-carried values.
 
-Scalars are carried in registers. An array that a loop carries has memory of its own, which the loop writes in place
-where each new element depends on old elements of the same place alone, or where an item is set and the old array is
-dead; else it writes into a second one, and they swap. So a steady loop allocates nothing.
+Scalars are carried in registers. A loop-carried array has a buffer of its own, which the loop writes in place where
+each new element depends only on old elements at the same position, or where an item is set and the old array is dead;
+otherwise two buffers are swapped. So a steady loop does not allocate.
 """
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ __all__ = ["captured", "changed", "cost_of", "joined", "pack"]
 
 
 def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[GraphValue, Value]]:
-    """For each sub-graph its captures' values: computed, and of memory that may not be written a view that says so."""
+    """For each sub-graph the values of its captures, computed; those in memory that must not be written as read-only
+    views."""
     count = len(node.operands)
     envs: list[dict[GraphValue, Value]] = []
     at = count
@@ -57,18 +58,18 @@ def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[Grap
 
 
 def _free(w: Lowering, node: Node, at: int, x: Leaf) -> bool:
-    """Whether a branch may write memory that it captures."""
+    """Whether a branch may write a captured buffer."""
     return _last(w, node, at) and w.unread(x, node.inputs[at])
 
 
 def _last(w: Lowering, node: Node, at: int) -> bool:
-    """Whether a branch is the last to use a value that it captures."""
+    """Whether a branch has the last use of a captured value."""
     value = node.inputs[at]
     return node.op.name == "cond" and w.last.get(value) == w.now and value not in node.operands
 
 
 def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
-    """The variables that may have another value after graphs ran."""
+    """The variables that graphs may assign."""
     given = [graph for graph in graphs if graph is not None]
     if any(changes_any(node) for graph in given for node in graph.walk()):
         return list(w.variables)
@@ -76,9 +77,9 @@ def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
 
 
 def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
-    """About how many nanoseconds an iteration takes at least."""
+    """A lower bound of the nanoseconds per iteration, approximately."""
     arrays = [x for x in w.env.values() if isinstance(x, Array) and any(isinstance(d, Val) for d in x.dims)]
-    unknown: Index = 1024  # elements of an array whose size is not known: those of the largest that there is
+    unknown: Index = 1024  # elements of an array of unknown size: the maximum of these sizes
     for x in arrays:
         size = w.b.i64(w.b.product(x.dims))
         unknown = size if isinstance(unknown, int) else w.b.intrinsic("smax", unknown, size)
@@ -97,8 +98,8 @@ def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
 
 
 def _computed(node: Node) -> list[Sequence[int | None]]:
-    """The shapes of what a node computes by itself. Of an update that is what it puts in: the rest mostly stays where
-    it is, and where it does not, `Lowering.copy` counts it."""
+    """The shapes of what a node computes. For an update, that of the inserted part: the rest mostly stays in place, and
+    `Lowering.copy` counts it otherwise."""
     if node.subgraphs:
         return []
     if node.op.name == "scatter":
@@ -111,7 +112,7 @@ def _computed(node: Node) -> list[Sequence[int | None]]:
 
 
 def _inner(node: Node) -> int:
-    """How many products an element of a product of matrices sums, by four."""
+    """The length of the sums in a matrix product, divided by four."""
     shape = node.inputs[0].type.shape  # type: ignore[union-attr]
     last = shape[-1] if shape else 1
     return 256 if last is None else last // 4 + 1
@@ -145,7 +146,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
             w.variables, w.dirty = dict(before), dict(dirty)
             with w.scope():
                 results = w.run(graph, env)
-                if b.done:  # an exception was raised for certain: nothing may be written after it
+                if b.done:  # an exception was surely raised: nothing may be written after it
                     return []
                 results += [w.variables[s] for s in storages]
                 results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
@@ -169,7 +170,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
 
 def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], merged: Sequence[Val],
            owners: Sequence[Sequence[Value]]) -> list[Value]:
-    """The results after branches, of what phis carry. `owners`: the results of each branch that comes to its end."""
+    """The results after branches, from the phis. `owners`: the results of each branch that reaches its end."""
     results = unpack(w, types, places, merged)
     for k, x in enumerate(results):
         if isinstance(x, Listed):
@@ -183,7 +184,7 @@ def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], mer
             if not all(isinstance(s, Leaf) for s in sources):
                 continue
             leaves = [s for s in sources if isinstance(s, Leaf)]
-            # the same memory in both, or memory of each branch's own
+            # the same buffer in both, or buffers of the branches' own
             if len({s.pointer.ref for s in leaves}) == 1:
                 x.pointer = leaves[0].pointer
             x.scratch = all(s.scratch for s in leaves)
@@ -193,7 +194,7 @@ def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], mer
 
 
 def pack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], results: Sequence[Value]) -> list[Val]:
-    """What phis carry of values: scalars, addresses, dimensions that are not known. Objects move to their places."""
+    """The phis' parts of values: scalars, addresses, unknown dimensions. Objects move to their places."""
     vals: list[Val] = []
     moves = []
     for type, place, x in zip(types, places, results, strict=True):
@@ -237,7 +238,7 @@ def unpack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], val
 
 def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Value], first: int,
            graphs: Sequence[Graph], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
-    """What a loop carries: its state, and the variables that it may change."""
+    """The loop-carried values: the state, and the variables that the loop may assign."""
     storages = list(w.variables) if changes_any(node) else changed(w, *graphs)
     before = [w.variables[s] for s in storages]
     fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
@@ -245,13 +246,13 @@ def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Va
                       [*range(first, first + len(operands)), *storages],
                       [*fixed, *[False] * len(storages)])
     for s in variables_of(*graphs, ops=ASSIGN):
-        w.dirty[s] = None  # some iteration makes it so
+        w.dirty[s] = None  # some iteration makes it dirty
     return carried, storages
 
 
 @contextmanager
 def _inside(w: Lowering) -> Iterator[None]:
-    """In a loop, after which what Python does not know yet is what it was before the first iteration or more."""
+    """Inside a loop: values that Python does not have yet may be those from before the first iteration, or newer."""
     dirty = dict(w.dirty)
     w.loops += 1
     w.long = True
@@ -269,7 +270,7 @@ def _see(w: Lowering, storages: Sequence[Variable], values: Sequence[Value]) -> 
 def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                envs: dict[str, dict[GraphValue, Value]], length: Value | None,
                whole: Callable[[Sequence[Value]], list[Value]]) -> list[Value] | None:
-    """The loop, block by block, if that is possible. `whole`: the loop from a state on, array by array."""
+    """The loop as register tiles, if possible. `whole`: the loop from a state on, array by array."""
     b = w.b
     plan = register_tiling.tiled(node, body, test, items)
     if plan is None:
@@ -309,7 +310,7 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
 
 def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
-    """The loop, several steps in one pass over memory, if that is possible and pays."""
+    """The loop with time skewing (several steps per pass over memory), if that is possible and worthwhile."""
     plan = time_skewing.planned(w, body, test, items, envs)
     if plan is None:
         return None
@@ -321,7 +322,7 @@ def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
 
 def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
               ) -> list[Value] | None:
-    """The loop, several iterations at a time, if that is possible; if they are few, one by one."""
+    """The loop in SPMD form (several iterations in lanes), if possible; few iterations run one by one."""
     plan = spmd_analysis.planned(node, w.module.vector_bits)
     if plan is None:
         return None
@@ -342,7 +343,7 @@ def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, 
 
 def _as_foreseen(w: Lowering, node: Node, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Value | None) -> tuple[Sequence[Value], Val]:
-    """The state after the steps of a loop whose quotients are foreseen, and how many they were: where it goes on."""
+    """The state after the steps of a loop with division speculation, and the number of steps: where it goes on."""
     plan = division_speculation.planned(w, node)
     if plan is None:
         return state, const("i64", 0)
@@ -431,12 +432,12 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
     return _reduce(w, node, [*values[:sources], *state], envs, index)
 
 
-Exit = tuple[list[list[Val]], str]  # what a loop's phis would take, and the block from which the loop is left
+Exit = tuple[list[list[Val]], str]  # the operands of a loop's phis, and the exiting block
 
 
 def _reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
             first: Val | None = None) -> list[Value]:
-    """`first`: the index that it goes on from; None: 0."""
+    """`first`: the index at which it starts; None: 0."""
     return (_Counted if node.params.get("stream") is None else _Streamed)(w, node, values, envs).write(first)
 
 
@@ -553,7 +554,7 @@ class _Streamed(_Reduce):
 
 
 def _as_now(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
-    """What a loop's phis hold, with the variables as they are now."""
+    """The current values of a loop's phis, and of the variables."""
     state = carried.current[:len(carried.current) - len(storages)]
     return carried.advance([*state, *[w.variables[s] for s in storages]])
 
@@ -571,7 +572,7 @@ def _left(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Se
 
 
 def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type]) -> tuple[Val, list[Value]]:
-    """Whether a stream, whose code may use variables, has a next element, and that, for where it has."""
+    """Whether a stream, whose code may use variables, has a next element, and that element."""
     known = [type for type in types if isinstance(type, TensorType)]
     w.flush()
     words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))

@@ -1,8 +1,8 @@
 """Lowering of `try_`, and of the ops that belong to it.
 
-What leaves the body by an error goes to one block: variables are given back to Python first, as before an error leaves
-the whole call, and taken from there again. Python then says which handler is for the exception. What handlers start
-with is in memory of the region's own, into which each `keep` copies it. While a handler runs, its region's run is open
+Errors in the body jump to one block, where variables are first written back to Python, as before an error leaves the
+whole call, and read again. Then Python chooses the handler for the exception. The initial state of handlers is in
+memory of the region, to which each `keep` copies it. While a handler runs, its region's run is open
 (`runtime.ops.exceptions`), so that kernels find the exception.
 """
 from __future__ import annotations
@@ -28,11 +28,11 @@ from runtime.ops.exceptions import Region, Run
 __all__: list[str] = []
 
 
-# What Python does.
+# Callbacks to Python.
 
 class CatchSite(Site):
-    """Which handler is for the exception, if there is a state for it to start with: its number, and the region's run
-    then is open; or -1. A run that an interrupted call of the site has opened is over."""
+    """Chooses the handler for the exception, if its initial state has been kept: returns its number, and opens the
+    region's run; or -1. A run that an interrupted call of the site has opened is closed."""
 
     def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
         self.region = region
@@ -52,14 +52,14 @@ class CatchSite(Site):
 
 
 class EndSite(Site):
-    """A handler is over, perhaps by another exception, which then has the first one as its context."""
+    """Ends a handler, perhaps by another exception, whose context is the first one."""
 
     def __init__(self, region: Region) -> None:
         self.region = region
 
     def run(self, call: Call, words: int) -> None:
         runs, depth = self.region.runs, call.kept[self.region]
-        handled = runs[depth].error if len(runs) > depth else None  # none: an interrupted call of the site
+        handled = runs[depth].error if len(runs) > depth else None  # none: the call of the site was interrupted
         last = call.error
         while handled is not None and last is not None and last is not handled:
             if last.__context__ is None:
@@ -69,7 +69,7 @@ class EndSite(Site):
 
 
 class RefusalSite(Site):
-    """Raise a refusal, whose number is the word."""
+    """Raises a refusal, whose number is the word."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = refusals
@@ -78,10 +78,10 @@ class RefusalSite(Site):
         raise self.refusals[words_at(words, 1)[0]].error()
 
 
-# What is kept for handlers.
+# The kept state of handlers.
 
 class Kept:
-    """The state of a region, in memory, and whether there is one."""
+    """The state of a region, in memory, and whether it has been kept."""
 
     def __init__(self, w: Lowering, region: Region) -> None:
         self.types = region.types
@@ -185,7 +185,7 @@ def error_part(w: Lowering, node: Node) -> Value:
 
 
 class Exit:
-    """Where errors go: a block, which goes on elsewhere. `used`: there are some."""
+    """The target of errors: a block, which jumps elsewhere. `used`: something jumps to it."""
 
     def __init__(self, w: Lowering, hint: str) -> None:
         self.w = w
@@ -263,7 +263,7 @@ class _Try:
             if not b.done:
                 results += [w.variables[s] for s in self.storages]
                 results = [w.as_type(x, type) for x, type in zip(results, self.types, strict=True)]
-                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # of views copies
+                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # copies of views
                 packed = pack(w, self.types, self.places, results)
                 finish()
                 self.ends.append(_End(packed, b.block, results, dict(w.dirty)))

@@ -1,11 +1,11 @@
-"""The way from CPython to the code of a graph.
+"""The calling convention from CPython to the code of a graph.
 
-`body` is the function of a graph that `Lowering` writes. `runtime_call` is a C function of CPython (METH_FASTCALL) that
-calls any of them: `runtime_call(frame, *inputs, *variables, *outputs, *written, objects)`, of NumPy arrays but for the
-last: variables that are assigned, and the list of objects of the call. It takes addresses and unknown sizes out of the
-arrays, as the words of its `self` tell it, lets other threads run where the body may take long, and returns None, or a
-number that says what went wrong. Outputs that it has filled are read-only. Variables have their new arrays before
-Python runs again, so that no handler of a signal comes between.
+`body` is the function of a graph that `Lowering` writes. `runtime_call` is a C function for CPython (METH_FASTCALL)
+that calls any of them: `runtime_call(frame, *inputs, *variables, *outputs, *written, objects)`, whose arguments are
+NumPy arrays except the last: the variables that are assigned, and the list of the call's objects. It passes addresses
+and unknown sizes of the arrays, as the words of its `self` describe, releases the GIL if the body may take long, and
+returns None, or a number for an error. The outputs that it has filled are made read-only. Variables get their new
+arrays before Python runs again, so that no signal handler comes in between.
 """
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ __all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "PLAIN", "SYMBOLS", "T
            "field", "freeze", "restore", "write"]
 
 ENTRY: Final = "runtime_call"
-NOT_PLAIN: Final = 3  # the status for an array that is not in C order, aligned
+NOT_PLAIN: Final = 3  # the status for an array that is not aligned and in C order
 
-# Where CPython's and NumPy's structures have what (64-bit builds; NumPy 1 and 2).
+# Offsets in CPython's and NumPy's structures (64-bit builds; NumPy 1 and 2).
 TYPE, _VALUE, DATA, DIMS, FLAGS = 8, 16, 16, 32, 64
 PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
 _WRITEABLE: Final = 0x0400
 
-# The words that describe a body: its address, the number of arguments, how many of them are inputs, how many words it
-# takes, whether it may take long, how many variables it assigns. Then one for each argument: a bit for each axis of
-# unknown size, or what it is. Then one for each variable: which argument is its new array; or an object, ~which.
+# The words that describe a body: its address, the number of arguments, the number of inputs among them, the number of
+# words it takes, whether it may take long, how many variables it assigns. Then one for each argument: a bit for each
+# axis of unknown size, or its kind. Then one for each variable: the argument with its new array, or an object, ~number.
 _ARGUMENTS, _INPUTS, _WORDS, _LONG, _WRITTEN, _KINDS = 1, 2, 3, 4, 5, 6
 _SCALAR: Final = -1
 _ARRAY: Final = "runtime_name_of_array"
 _NAME: Final = intern("array")  # the attribute of a variable
 SYMBOLS: Final = {_ARRAY: id(_NAME), "PyArray_Type_": id(np.ndarray)}
-"""Addresses of objects of Python that this code uses."""
+"""Addresses of Python objects that this code uses."""
 
 
 def write(w: Lowering) -> str:
@@ -85,14 +85,15 @@ def _body(w: Lowering) -> None:
         env[inner] = w.as_type(w.captured(outer, inner.type), inner.type)
     _find_finals(w, graph, position)
     results = w.run(graph, env)
-    if b.done:  # an exception was raised for certain: outputs are written in a block that nothing leads to
+    if b.done:  # an exception was surely raised: outputs are written in an unreachable block
         b.start(b.label("never"))
     _deliver(w, graph, results, argument)
     b.line("ret i32 0")
 
 
 def _find_finals(w: Lowering, graph: Graph, position: int) -> None:
-    """Where outputs of known shapes are wanted, which are arguments from a position on: they need not be copied."""
+    """Record the destinations of outputs of known shapes, which are arguments from a position on: they need not be
+    copied."""
     own = frozenset(graph.nodes)
     for value in graph.outputs:
         node, type = value.node, value.type
@@ -107,7 +108,7 @@ def _find_finals(w: Lowering, graph: Graph, position: int) -> None:
 
 
 def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Callable[[], Val]) -> None:
-    """Outputs and variables to where Python looks for them."""
+    """Store outputs and variables where Python expects them."""
     flushed = [s for s in w.storages if s in w.dirty]
     wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
     wanted += [(s.type, w.variables[s]) for s in flushed]
@@ -142,7 +143,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
         if isinstance(x, (Map, Joined)) and x.leaf is not None:
             x = x.leaf
         if k < len(results) and x is w.finals.pop(graph.outputs[k], None):
-            continue  # it is there
+            continue  # it is there already
         if isinstance(x, Leaf) and x.flat:
             w.copy(x, pointer)
         else:
@@ -151,7 +152,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
 
 
 def description(w: Lowering, address: int) -> Any:
-    """What `runtime_call` has to know of the body that `write` wrote, once it is at an address: int64 words."""
+    """The int64 words by which `runtime_call` knows the body that `write` wrote, once its address is known."""
     types: list[TensorType] = [v.type for v in w.graph.inputs if not isinstance(v.type, ListType)]
     types += [storage.type for storage in w.storages]
     kinds = [sum(1 << axis for axis, size in enumerate(type.shape) if size is None) if type.shape else _SCALAR
@@ -184,13 +185,13 @@ def field(b: Builder, obj: Val, offset: int, ty: str) -> Val:
 
 
 def freeze(b: Builder, array: Val) -> None:
-    """A result is read-only from now on."""
+    """Make a result read-only."""
     place = b.offset(array, FLAGS, "i8")
     b.store(b.and_(b.load("i32", place), const("i32", ~_WRITEABLE)), place)
 
 
 def restore(b: Builder, frame: Val) -> None:
-    """Raise what a handler of a signal has raised in a body."""
+    """Raise the exception of a signal handler in a body."""
     b.module.declare("PyErr_Restore", "void", "ptr", "ptr", "ptr")
     b.call("void", "PyErr_Restore", *[b.load("ptr", b.offset(frame, ERROR_WORDS + k, "i64")) for k in range(3)])
     b.store(Val("ptr", "null"), b.offset(frame, ERROR_WORDS, "i64"))
@@ -212,7 +213,7 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
         obj = given(k)
         kind = b.load("i64", b.offset(b.offset(known, k, "i64"), _KINDS, "i64"))
 
-        def of_scalar() -> list[Val]:  # NumPy's scalars, too
+        def of_scalar() -> list[Val]:  # includes NumPy's scalars
             array = b.icmp("eq", field(b, obj, TYPE, "ptr"), Val("ptr", "@PyArray_Type_"))
             (data,) = b.either(array, lambda: [field(b, obj, DATA, "ptr")], lambda: [b.offset(obj, _VALUE, "i8")])
             b.store(data, place)
@@ -222,7 +223,7 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
             b.store(field(b, obj, DATA, "ptr"), place)
             dims = field(b, obj, DIMS, "ptr")
 
-            def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # what is not asked for, the next one overwrites
+            def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # unused values are overwritten by the next one
                 b.store(b.load("i64", b.offset(dims, axis, "i64")), b.offset(args, state[0], "i64"))
                 return [b.add(state[0], b.and_(b.lshr(kind, axis), one))]
 

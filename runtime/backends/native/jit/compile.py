@@ -40,7 +40,7 @@ def _host() -> Any:
 
 
 def target(level: int = _LEVEL) -> Any:
-    """The machine that code is made for: this one. Each engine takes one for its own."""
+    """The target machine: this one. Each engine owns one."""
     return _host().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=features(), opt=level, codemodel="jitdefault", jit=True)
 
@@ -68,10 +68,10 @@ class _MethodDef(ctypes.Structure):
 
 
 class Code:
-    """Machine code of a module, from the cache or made now. `function` is the callable that CPython sees, `body` the
-    address of what it calls.
+    """Machine code of a module, from the cache or compiled now. `function` is the callable for CPython, `body` the
+    address that it calls.
 
-    `describe` gives the words that `runtime_call` takes, from the address of the module's `body`.
+    `describe` returns the words for `runtime_call`, given the address of the module's `body`.
     """
 
     __slots__ = ("__weakref__", "body", "cached", "function", "text")
@@ -96,7 +96,7 @@ class Code:
         self.function = _new_function(ctypes.byref(entry), id(words), None)
 
     def optimized(self) -> tuple[str, str]:
-        """The text of the module as LLVM optimised it, and the assembly."""
+        """The optimised LLVM IR of the module, and the assembly."""
         def made() -> tuple[str, str]:
             level = _level_of(self.text)
             machine = target(level)
@@ -108,7 +108,7 @@ class Code:
 
 def _engine_of(text: str, level: int, known: bytes | None = None,
                save: Callable[[Any, bytes], None] | None = None) -> Any:
-    """An engine that holds the machine code of a module, which may be known. Level 0: it is not optimised."""
+    """An engine with the machine code of a module, which may be cached. Level 0: it is not optimised."""
     machine = target(level)
     module = optimized(text, machine) if known is None and level else parsed(text, machine)
     step()
@@ -124,7 +124,7 @@ _addresses: Final[dict[str, int]] = {}
 
 @functools.lru_cache(maxsize=1)
 def _support() -> _MethodDef:
-    """The function that CPython calls; what code calls that is made from now on, is found by name then."""
+    """The function that CPython calls; code compiled from now on finds the functions it calls by name."""
     _host()
     llvm.add_symbol(thread_pool.STATE, thread_pool.state.ctypes.data)
     llvm.add_symbol(MEMORY, held_memory.ctypes.data)
@@ -142,7 +142,7 @@ def _support() -> _MethodDef:
 
 @functools.cache
 def _packed(name: str) -> None:
-    """Make a function for large products, which what is compiled from now on finds by name."""
+    """Compile a function for large products, which code compiled from now on finds by name."""
     text = function_text(name, Module(has_fma(), vector_bits()))
     key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, object_cache.load(key), lambda _, code: object_cache.save(key, code))
@@ -159,31 +159,31 @@ def parsed(text: str, machine: Any) -> Any:
 
 
 def address_of(name: str) -> int:
-    """Of a function of `SUPPORT`."""
+    """The address of a function of `SUPPORT`."""
     return _addresses[name]
 
 
 def optimized(text: str, machine: Any) -> Any:
-    """The module as LLVM optimises it."""
+    """The module as optimised by LLVM."""
     module = parsed(text, machine)
     step()
     _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
     try:
         module.verify()
-    except RuntimeError:  # SROA of LLVM 22 merges stores before what the last of them stores, if they go down in memory
+    except RuntimeError:  # SROA of LLVM 22 merges stores that go down in memory before the last of them is computed
         module = parsed(text, machine)
         _optimize(module, machine, 0, [name for name in _PASSES if name != "sroa"])
     return module
 
 
 def _level_of(text: str) -> int:
-    """How much LLVM is to make of a module. Code without loops is as fast (within 3 %) if it is only written down,
-    which takes half the time."""
+    """The optimisation level for a module. Code without loops is as fast (within 3 %) unoptimised, in half the compile
+    time."""
     return _LEVEL if has_loops(text) else 0
 
 
 def has_loops(text: str) -> bool:
-    """Whether code may run more than once in a call: a branch goes back, or a function has a name that others call."""
+    """Whether code may run more than once in a call: there is a back edge, or a named function that others call."""
     seen: set[str] = set()
     for line in text.splitlines():
         if line.endswith(":"):
@@ -197,8 +197,8 @@ _TARGET: Final = re.compile(r"label %([\w.]+)")
 
 
 def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) -> None:
-    """LLVM's passes: all of those that compilers of C take where `parallel` loops want vectors, else those that have
-    these names, or all if there are none."""
+    """Run LLVM's passes: the pipeline of C compilers if `parallel` loops need vectorising, else those with these names,
+    or all if there are none."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
     passes = llvm.create_new_module_pass_manager()
     if parallel or not names or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
@@ -212,7 +212,7 @@ def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) ->
 
 
 def _extract_loops(module: Any, builder: Any) -> None:
-    """Make each loop a function: the time that LLVM takes for a function grows with the square of its loops."""
+    """Make each loop a function: LLVM's time for a function grows with the square of its number of loops."""
     before = {function.name for function in module.functions}
     passes = llvm.create_new_module_pass_manager()
     for name in ("always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa", "loop_extract"):
@@ -232,4 +232,4 @@ _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
-apart(_support)  # not part of the first call of a function
+apart(_support)  # at import, not in the first call of a function

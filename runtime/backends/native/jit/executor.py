@@ -1,4 +1,4 @@
-"""Calls of compiled graphs: frames, what native code asks of Python, and results."""
+"""Calls of compiled graphs: frames, callbacks to Python, and results."""
 from __future__ import annotations
 
 import ctypes
@@ -48,11 +48,11 @@ __all__ = ["Native"]
 
 _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, list_stack_unstack, lists, elementwise,
      pooling, products, random,
-     reductions, shapes, sorting, linear_solve, strings, exceptions)  # they register lowerings
+     reductions, shapes, sorting, linear_solve, strings, exceptions)  # importing these registers lowerings
 
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
-"""It leaves its last argument, the weak reference whose callback it is, alone."""
-_LARGE: Final = 1 << 24  # bytes: for an array of less there is memory
+"""It does not use its last argument, the weak reference whose callback it is."""
+_LARGE: Final = 1 << 24  # bytes: smaller allocations succeed
 
 
 class Frame:
@@ -104,7 +104,7 @@ class Native:
             return Frame(self.lowering.slots, self.addresses.ctypes.data)
 
     def inspect_llvm(self, optimized: bool = True) -> str:
-        """The LLVM IR: as LLVM optimised it, or as it was written."""
+        """The LLVM IR, optimised or as generated."""
         return self.code.optimized()[0] if optimized else self.text
 
     def inspect_asm(self) -> str:
@@ -115,16 +115,17 @@ class Native:
         return report(self.lowering)
 
     def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """What lets native code find the trace, and run its body itself if that asks nothing of Python."""
+        """An entry for native code to look up the trace; it can run the body itself if that makes no callback to
+        Python."""
         if not is_possible():
             return None
         return Findable([v.type for v in self.graph.inputs], run, self.body if single else None)
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """What runs the code for arrays, in the cheapest way that does."""
+        """The function that runs the code for arrays, in the cheapest sufficient way."""
         w = self.lowering
         results = _Results(w)
-        # of threads that update a variable each finds what the other left
+        # each thread that updates a variable sees the updates of the others
         locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
         locks += [source.lock for source in sorted(w.sources, key=id)]
         if locks:
@@ -136,7 +137,7 @@ class Native:
         return simple if shared is None or len(results.makers) != 1 else self._single(results, shared, simple)
 
     def _general(self, results: _Results) -> Callable[..., tuple[Any, ...]]:
-        """For graphs with variables, objects of Python, or calls of it."""
+        """For graphs with variables, Python objects, or callbacks."""
         w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
         needs_call = bool(w.sites) or bool(w.objects)
@@ -167,7 +168,7 @@ class Native:
         return run
 
     def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
-        """For graphs of arrays alone; in `shared`, if they need no memory of a call's own."""
+        """For graphs of arrays only; in the frame `shared`, if calls need no memory of their own."""
         native, frames = self.code.function, self.frames
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
@@ -189,7 +190,7 @@ class Native:
     def _single(
         self, results: _Results, shared: Frame, simple: Callable[..., tuple[Any, ...]]
     ) -> Callable[..., tuple[Any, ...]]:
-        """For one result; `simple` is for what is not as usual."""
+        """For one result; `simple` handles unusual arguments."""
         w, native, empty, words = self.lowering, self.code.function, results.empty, shared.words
         ((shape, dtype),) = results.makers
         ((_, result),) = w.outputs
@@ -216,7 +217,7 @@ class Native:
 
 
 class _Results:
-    """The results of a call: arrays that it makes, and objects of Python."""
+    """The results of a call: arrays that it allocates, and Python objects."""
 
     def __init__(self, w: Lowering) -> None:
         self.makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
@@ -262,7 +263,7 @@ _lock: Final = threading.Lock()
 
 
 def lock_of(storage: Any) -> Any:
-    """The lock that a call holds while it may assign to the variable."""
+    """The lock that a call holds while it may assign the variable."""
     known = _locks.get(id(storage))
     if known is None:
         with _lock:
@@ -273,5 +274,5 @@ def lock_of(storage: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The array in C order and aligned, as native code takes it."""
+    """The array aligned and in C order, as native code requires it."""
     return np.require(x, requirements=("C", "A"))

@@ -1,4 +1,4 @@
-"""What became of a graph, in words: what fused, what runs block by block, what calls Python and why."""
+"""What became of a graph, in words: fused ops, tiled loops, and calls of Python with the reason."""
 from __future__ import annotations
 
 from collections import Counter

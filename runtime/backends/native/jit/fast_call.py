@@ -1,13 +1,13 @@
-"""The short way of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is known.
+"""The fast path of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is cached.
 
-`runtime_front` takes the place of what CPython calls for `fn(x)` (`tp_call` of the class). It finds the trace by the
-dtypes and shapes of the arguments, makes the array of the result (or takes that of an earlier small one, which nobody
-has any more), runs the body and makes the tensor; where the trace needs Python, it calls that with the arrays. All else
-is left to what was in that place, which calls `__call__`: that says what a call means, is what the class shows, and
-puts the traces that it finds in the table that native code reads.
+`runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of the arguments, makes
+the array of the result (or reuses that of an earlier small one that nothing refers to), runs the body and makes the
+tensor; a trace that needs Python is called with the arrays. All other calls go to the original slot, which calls
+`__call__`: that defines what a call means, is what the class shows, and adds the traces that it finds to the table that
+native code reads.
 
-The table is part of the function's `_front`, a tuple with all that has to live as long. It does not change: another one
-takes its place, and native code holds the one that it found, until the body has run.
+The table is part of the function's `_front`, a tuple with everything that has to live as long. It is immutable: it is
+replaced by another one, and native code holds a reference to the one that it found until the body has run.
 """
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ from runtime.core.types import TensorType, Type
 __all__ = ["FRONT", "FRONT_SYMBOLS", "Body", "Findable", "define_front", "install", "is_possible"]
 
 FRONT: Final = "runtime_front"
-_CALL: Final = 128  # where a class has `tp_call`
+_CALL: Final = 128  # offset of `tp_call` in a class
 _SIZE, _RANK, _STRIDES, _BASE, _DTYPE, _REFERENCES = 16, 24, 40, 48, 56, 72  # of a tuple or dict; of an array
-_OF_LIST: Final = 24  # where a list has the address of its items
-_KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth says nothing of it
+_OF_LIST: Final = 24  # offset of the address of a list's items
+_KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth is not part of the kind
 _KIND_MASK: Final = ~(0xFF << 24)
 
 _MOST_ARGUMENTS: Final = 16
 _MOST_WORDS: Final = 48  # of a key
-_MOST_KEPT: Final = 1024  # bytes of a result whose array is kept: NumPy, too, keeps the memory of such
-_FACTOR: Final = 0x9E3779B97F4A7C15  # of Fibonacci hashing
+_MOST_KEPT: Final = 1024  # bytes of a result whose array is kept: NumPy also caches small memory
+_FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 
-# The words of a table: the address of the count of calls; how many places there are, less one; and for each place the
-# address of an entry, or 0. The words of an entry: how many its key has; the address of the word that says when the
-# trace was used; those of the body and of its frame; the dtype, the rank and the flags of the result; where the arrays
-# of the last two results are, or 0; and how many words the body takes beside the result. (Without a body: 0, and what
-# is called with the arrays.) Then the key: of each argument its dtype with its rank, and its dimensions. Then which
-# word each of the body's is: of the addresses of the arrays and, after room for _MOST_ARGUMENTS of them, of the key.
+# The words of a table: the address of the count of calls; the number of slots less one; and for each slot the address
+# of an entry, or 0. The words of an entry: the length of its key; the address of the word with the time of the trace's
+# last use; those of the body and of its frame; the dtype, rank and flags of the result; the address of the arrays of
+# the last two results, or 0; and the number of words of the body beside the result. (Without a body: 0, and the object
+# to call with the arrays.) Then the key: of each argument its dtype with its rank, and its dimensions. Then for each
+# word of the body its index among the addresses of the arrays and, after room for _MOST_ARGUMENTS of them, the key.
 # Then the dimensions and the strides of the result.
 _CALLS, _MASK, _PLACES = range(3)
 _KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _KEY = range(10)
 
 
 def _words(obj: Any, size: int) -> list[int]:
-    """The memory of an object."""
+    """The memory of an object as words."""
     return list((ctypes.c_size_t * (size // 8)).from_address(id(obj)))
 
 
 def _place_of(part: Any, obj: Any, size: int) -> int:
-    """Where an object refers to `part`; 0: nowhere."""
+    """The offset at which an object refers to `part`; 0 if it does not."""
     words = _words(obj, size)
     return 8 * words.index(id(part)) if id(part) in words else 0
 
 
 def _place_of_slot(cls: type, name: str) -> int:
-    """Where objects of a class have the value of one of its `__slots__`."""
+    """The offset of the value of one of a class's `__slots__` in its objects."""
     mark = object()
     obj: Any = object.__new__(cls)
     setattr(obj, name, mark)
@@ -75,7 +75,7 @@ def _place_of_slot(cls: type, name: str) -> int:
 
 
 _MARK: Final = object()
-_ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # where a tuple has its first item
+_ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # offset of a tuple's first item
 _KNOWN: Final = _place_of_slot(Called, "_front")
 _ARRAY: Final = _place_of_slot(EagerTensor, "_array")
 _EAGERLY: Final = _place_of_slot(type(settings), "run_eagerly")
@@ -94,14 +94,15 @@ class _Other:
 
 
 def _kind(dtype: Any) -> int:
-    """What tells the dtypes of tensors apart: the letters of kind, type and byte order, and the number."""
+    """What distinguishes the dtypes of tensors: the letters of kind, type and byte order, and the number."""
     return int(ctypes.c_int64.from_address(id(dtype) + _KIND).value & _KIND_MASK)
 
 
 @functools.lru_cache(maxsize=1)
 def is_possible() -> bool:
-    """Whether CPython and NumPy have things where native code looks for them. If not, in some later version, every call
-    goes through Python. (Without a GIL there is no native code at all: `runtime.function.executors`.)"""
+    """Whether the structures of CPython and NumPy have the layout that native code expects. If not, in some later
+    version, every call goes through Python. (Without a GIL there is no native code at all:
+    `runtime.function.executors`.)"""
     x = np.zeros((2, 3), np.float32)
     words = _words(x, max(FLAGS, _REFERENCES) + 8)
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
@@ -117,8 +118,7 @@ def is_possible() -> bool:
 
 
 def _can_keep(x: Any) -> bool:
-    """Whether an array says where native code looks for it that something refers to it, and a list where its items
-    are."""
+    """Whether the reference count of an array, and the items of a list, are where native code expects them."""
     before = _words(x, _REFERENCES + 8)
     items, reference = [x, x], weakref.ref(x)
     after = _words(x, _REFERENCES + 8)
@@ -147,24 +147,24 @@ FRONT_SYMBOLS: Final = {
 def install(front: int) -> None:
     """Let CPython call `runtime_front`, which is at the address `front`."""
     for held in (EagerTensor, open_traces, settings):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # they stay, also while the interpreter ends
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # they stay, also while the interpreter shuts down
     for cls in Called.__subclasses__():
         assert _call_of(cls) == FRONT_SYMBOLS[_PYTHON]
         ctypes.c_size_t.from_address(id(cls) + _CALL).value = front
 
 
 class Body(NamedTuple):
-    """The code of a graph that takes nothing but the arrays of arguments and one for the result, and asks nothing of
+    """The code of a graph whose only arguments are arrays, whose only result is an array, and that does not call
     Python."""
 
     address: int
     frame: int
     result: TensorType
-    held: Any  # what lives as long as it can run
+    held: Any  # objects that live as long as it can run
 
 
 class Findable:
-    """A trace, for native code to find: to run its body, if that is given, or else to call `run` with arrays."""
+    """A trace for native code to find: to run its body, if there is one, or else to call `run` with arrays."""
 
     __slots__ = ("_body", "_run", "_types")
 
@@ -215,7 +215,7 @@ class Findable:
 
 
 def _pruning(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, as `Function.__call__` calls it: tracebacks show nothing of it."""
+    """`run`, as `Function.__call__` calls it, omitted from tracebacks."""
     def call(*arrays: Any) -> Any:
         try:
             return run(*arrays)
@@ -227,7 +227,7 @@ def _pruning(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Entry(NamedTuple):
-    place: int  # the first one, counted on and on, where it may be
+    place: int  # the first slot to try, before probing the next ones
     words: Any
     trace: Findable
     used: array[int]
@@ -267,7 +267,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     python = b.label("python")
 
     def need(condition: Val) -> None:
-        """Go on only if it holds; else the call is Python's."""
+        """Continue only if it is true; otherwise the call is left to Python."""
         on = b.label("on")
         b.branch(condition, on, python)
         b.start(on)
@@ -314,7 +314,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
 
     def new() -> list[Val]:
         dtype = word(_RESULT_DTYPE, "ptr")
-        b.call("void", "Py_IncRef", dtype)  # the array takes it
+        b.call("void", "Py_IncRef", dtype)  # the array steals the reference
         made = b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", word(_RESULT_RANK), "i32"),
                       dims, null, null, const("i32", 0), null)
         with b.when(b.icmp("eq", made, null)):
@@ -354,12 +354,12 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
 
 
 def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
-    """The array of the last result but one, if it is as it was made and nobody else has it; else null."""
+    """The array of the result before the last, if it is unchanged and nothing else refers to it; else null."""
     null = Val("ptr", "null")
 
     def checked() -> list[Val]:
         x = b.load("ptr", kept)
-        own = b.icmp("eq", b.load("i32", x), const("i32", 1))  # what is there at first, None, has more references
+        own = b.icmp("eq", b.load("i32", x), const("i32", 1))  # the initial None has more references
         return b.either(own, lambda: [b.select(is_as_made(x), x, null)], lambda: [null])
 
     def is_as_made(x: Val) -> Val:
@@ -384,7 +384,7 @@ def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
 
 
 def _shift(b: Builder, kept: Val, last: Val) -> None:
-    """What was the last array is the one before it."""
+    """Move the last array to the place before it."""
     following = b.offset(kept, 1, "ptr")
     b.store(b.load("ptr", following), kept)
     b.store(last, following)
@@ -395,8 +395,8 @@ def _is(b: Builder, obj: Val, name: str) -> Val:
 
 
 def _read(b: Builder, args: Val, arrays: Val, given: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
-    """The arrays of the arguments, the addresses of their data, and the key, if they are tensors of plain arrays: gives
-    the size of the key, and where to look for it."""
+    """The arrays of the arguments, the addresses of their data, and the key, if they are tensors of plain arrays;
+    returns the size of the key, and the slot to start at."""
     zero, one = const("i64", 0), const("i64", 1)
 
     def add(word: Val, state: Sequence[Val]) -> list[Val]:

@@ -1,8 +1,8 @@
-"""Machine code on disk, between processes: where the environment variable RUNTIME_CACHE or `rt.config` names a folder.
+"""Machine code cached on disk between processes, in the directory of the environment variable RUNTIME_CACHE or of
+`rt.config`.
 
-A file is named for a hash of all that the code depends on. `autograph.core.cache_entries` says which files are read:
-those that nobody but this user can have written, if they are whole. Each appears whole or not at all, whoever else
-writes it.
+A file is named by a hash of everything that the code depends on. `autograph.core.cache_entries` decides which files are
+read: complete ones that nobody but this user can have written. Files are replaced atomically.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runtime.core.config import settings
 __all__ = ["key_of", "load", "save"]
 
 _told: Final[set[str]] = set()
-"""The folders that a warning was about."""
+"""The directories that have been warned about."""
 
 
 def key_of(*parts: str) -> str:
@@ -28,7 +28,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The machine code; None if there is none that is to be used. Warns, once, if the folder is not to be trusted."""
+    """The machine code; None if there is none that can be used. Warns, once, if the directory is not to be trusted."""
     folder = settings.native_cache
     if folder is None:
         return None
@@ -40,7 +40,8 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, code: bytes) -> None:
-    """Keep the machine code. Warns, once, if the folder cannot be written: then the next process compiles again."""
+    """Cache the machine code. Warns, once, if the directory cannot be written to: then the next process compiles
+    again."""
     folder = settings.native_cache
     if folder is None:
         return

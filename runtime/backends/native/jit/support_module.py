@@ -1,13 +1,13 @@
-"""What the code of every graph calls: a module of its own, compiled once for a process.
+"""Functions that the code of every graph calls: a module of its own, compiled once per process.
 
     runtime_call                    what CPython calls
     runtime_front                   what it calls for a call in Python
     runtime_parallel                a loop on several threads
-    runtime_signals                 lets Python handle the signals that came
-    runtime_ask, runtime_insist     call what is asked of Python
-    runtime_raise                   makes what a handler raised the exception of the call
+    runtime_signals                 lets Python handle signals
+    runtime_ask, runtime_insist     callbacks to Python
+    runtime_raise                   makes a signal handler's exception that of the call
     runtime_grow, runtime_extend, runtime_release    memory
-    __truncdfhf2                    float64 to float16, by the name that LLVM gives it
+    __truncdfhf2                    float64 to float16, under LLVM's name
 """
 from __future__ import annotations
 

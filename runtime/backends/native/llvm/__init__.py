@@ -1,1 +1,1 @@
-"""LLVM IR as text."""
+"""Writing LLVM IR as text."""

@@ -1,10 +1,10 @@
 """LLVM IR as text: modules, functions and instructions.
 
 A `Val` is an LLVM value: its type and its name or literal. Types are LLVM's own text: `i1 i8 i16 i32 i64 half float
-double ptr`, and vectors `<16 x float>`. All instructions work lane by lane on vectors, so that a function of
-scalars, written once, serves both. Text is several times cheaper to make than llvmlite's objects.
+double ptr`, and vectors `<16 x float>`. All instructions work lane by lane on vectors, so a function of scalars,
+written once, serves both. Text is several times cheaper to make than llvmlite's objects.
 
-`Module` holds functions, `Builder` writes one. Index arithmetic takes Python ints among its operands and folds them.
+`Module` holds functions, `Builder` writes one. Index arithmetic accepts Python ints as operands and folds them.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def element(ty: str) -> str:
 
 
 def lanes(ty: str) -> int:
-    """How many lanes a type has; 1 for a scalar."""
+    """The number of lanes of a type; 1 for a scalar."""
     return int(ty[1:-1].split(" x ")[0]) if ty[0] == "<" else 1
 
 
@@ -94,7 +94,7 @@ def _single(value: float) -> float:
 
 
 def const(ty: str, value: Any) -> Val:
-    """A constant; of a vector type, in each lane."""
+    """A constant; for a vector type, in each lane."""
     kind = element(ty)
     text = _literal(kind, value)
     return Val(ty, f"splat ({kind} {text})" if ty[0] == "<" else text)
@@ -105,17 +105,17 @@ BY_ITEMS: Final = "; loops take items of arrays"
 
 
 class Module:
-    """Functions, and what they call. `define` writes a function once, however often it is asked for."""
+    """Functions, and what they call. `define` writes a function only once."""
 
     def __init__(self, fma: bool = True, vector_bits: int = 512) -> None:
         self.parts: list[str] = []
         self.declared: dict[str, str] = {}
         self.defined: set[str] = set()
-        self.fma = fma  # whether the target multiplies and adds in one instruction
+        self.fma = fma  # whether the target has fused multiply-add
         self.vector_bits = vector_bits  # of its widest registers
         self.metadata: list[str] = []
         self.globals: dict[str, str] = {}
-        self.by_items = False  # whether loops take or set items of arrays, one by one
+        self.by_items = False  # whether loops read or set items of arrays one by one
 
     def declare(self, name: str, result: str, *types: str) -> None:
         """An external function."""
@@ -125,7 +125,7 @@ class Module:
         self, name: str, result: str, types: Sequence[str], write: Callable[..., Val | None],
         attributes: str = "alwaysinline nounwind", linkage: str = "internal",
     ) -> str:
-        """The function `name`, whose body `write(builder, *arguments)` makes and returns the result of."""
+        """The function `name`; `write(builder, *arguments)` writes its body and returns its result."""
         if name not in self.defined:
             self.defined.add(name)
             b = Builder(self)
@@ -137,20 +137,20 @@ class Module:
         return name
 
     def parallel(self) -> tuple[str, str]:
-        """What marks the memory accesses of a new parallel loop, and what its last branch."""
+        """Metadata for the memory accesses of a new parallel loop, and for its back edge."""
         k = len(self.metadata)
         self.metadata += [f"!{k} = distinct !{{}}", f'!{k + 1} = !{{!"{PARALLEL}", !{k}}}',
                           f"!{k + 2} = distinct !{{!{k + 2}, !{k + 1}}}"]
         return f", !llvm.access.group !{k}", f", !llvm.loop !{k + 2}"
 
     def rolled(self) -> str:
-        """What marks the last branch of a loop that is long enough as it is."""
+        """Metadata for the back edge of a loop that must not be unrolled."""
         k = len(self.metadata)
         self.metadata += [f'!{k} = !{{!"llvm.loop.unroll.disable"}}', f"!{k + 1} = distinct !{{!{k + 1}, !{k}}}"]
         return f", !llvm.loop !{k + 1}"
 
     def unlikely(self) -> str:
-        """What marks a branch that is hardly ever taken."""
+        """Metadata for a branch that is hardly ever taken."""
         self.metadata.append(f'!{len(self.metadata)} = !{{!"branch_weights", i32 1, i32 {1 << 20}}}')
         return f", !prof !{len(self.metadata) - 1}"
 
@@ -161,7 +161,7 @@ class Module:
 
 
 class Builder:
-    """Writes one function, block after block. `done`: the current block has its end."""
+    """Writes one function, block by block. `done`: the current block is terminated."""
 
     def __init__(self, module: Module, flags: str = "", prefix: str = "") -> None:
         self.module = module
@@ -169,13 +169,13 @@ class Builder:
         self.types: dict[str, str] = {}  # of values by name
         self.flags = flags + " " if flags else ""  # of floating-point arithmetic, such as "fast"
         self.entry: list[str] = []  # allocas
-        self.group = ""  # what marks the memory accesses of a loop whose iterations do not depend on each other
+        self.group = ""  # metadata for memory accesses in a loop with independent iterations
         self.lines: list[str] = []
         self.block = "entry"
         self.done = False
         self.count = 0
-        self.credit: Val | None = None  # memory that counts down to the next look at signals
-        self.look: Callable[[Index], None] | None = None  # lets a signal stop a loop, after so much work
+        self.credit: Val | None = None  # memory that counts down to the next poll for signals
+        self.look: Callable[[Index], None] | None = None  # lets a signal interrupt a loop, after so much work
 
     # Text.
 
@@ -199,12 +199,12 @@ class Builder:
         return Val(ty, name)
 
     def label(self, hint: str = "b") -> str:
-        """A name for a block that is to come."""
+        """A name for a later block."""
         self.count += 1
         return f"{hint}{self.count}"
 
     def start(self, label: str) -> None:
-        """Go on in a new block, to which the current one falls through."""
+        """Start a new block, to which the current one falls through."""
         if not self.done:
             self.lines.append(f"  br label %{label}")
         self.lines.append(f"{label}:")
@@ -222,7 +222,7 @@ class Builder:
         return self.op(ty, f"phi {ty} {pairs}")
 
     def open_phi(self, ty: str, first: Val, block: str) -> tuple[Val, Callable[[Val, str], None]]:
-        """A phi of a loop's head, and the function that adds the value from the loop's end."""
+        """A phi at a loop header, and the function that adds the value from the latch."""
         value = self.phi(ty, (first, block))
         place = len(self.lines) - 1
 
@@ -232,7 +232,7 @@ class Builder:
         return value, close
 
     def alloca(self, ty: str, count: int = 1, align: int = 8) -> Val:
-        """Memory on the stack for the whole call."""
+        """Stack memory for the whole call."""
         self.count += 1
         name = f"%{self.prefix}s{self.count}"
         self.types[name] = "ptr"
@@ -240,7 +240,7 @@ class Builder:
         return Val("ptr", name)
 
     def cell(self, value: Val | None) -> Val:
-        """Memory on the stack with a value; null for None."""
+        """Stack memory initialised with a value; null for None."""
         if value is None:
             return Val("ptr", "null")
         place = self.alloca(value.ty)
@@ -248,7 +248,7 @@ class Builder:
         return place
 
     def at_entry(self, ty: str, text: str) -> Val:
-        """An instruction at the start of the function, whose result can be used everywhere."""
+        """An instruction in the entry block, whose result can be used everywhere."""
         self.count += 1
         name = f"%{self.prefix}v{self.count}"
         self.types[name] = ty
@@ -264,7 +264,7 @@ class Builder:
         if element(ty) == "i1":
             byte = like(ty, "i8")
             return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}')} to {ty}")
-        if element(ty) == "i128":  # two floats: where those would lie, and in their registers
+        if element(ty) == "i128":  # two floats: as they would be in memory, and in their registers
             pair = f"<{2 * lanes(ty)} x double>"
             return self.op(ty, f"bitcast {self.op(pair, f'load {pair}, {pointer}, align 8{self.group}')} to {ty}")
         if ty != "ptr":
@@ -305,13 +305,13 @@ class Builder:
         return self.op(result, text)
 
     def hidden(self, x: Val) -> Val:
-        """The same integer or address, of which LLVM does not know where it comes from. It would write the lengths of a
-        list that grows in one loop after another as one expression, which loop strength reduction takes apart: that
-        took 2 seconds for 28 such loops, and minutes for 80. And of an array on the stack whose elements are vectors,
-        stored from the last to the first, SROA of LLVM 22 makes a value that is used before it is made."""
+        """The same integer or address, with its origin hidden from LLVM. Otherwise the lengths of a list that grows in
+        one loop after another become one expression, which loop strength reduction takes apart: that took 2 seconds for
+        28 such loops, and minutes for 80. And for an array on the stack whose elements are vectors, stored from the
+        last to the first, SROA of LLVM 22 makes a value that is used before its definition."""
         return self.op(x.ty, f'call {x.ty} asm "", "=r,0"({x})')
 
-    # Arithmetic: of values of one type, lane by lane.
+    # Arithmetic on values of one type, lane by lane.
 
     def _binary(self, name: str, x: Val, y: Val) -> Val:
         return self.op(x.ty, f"{name} {x}, {y.ref}")
@@ -374,7 +374,7 @@ class Builder:
         return self.op(x.ty, f"fneg {x}")
 
     def fma(self, x: Val, y: Val, z: Val) -> Val:
-        """x * y + z: rounded once where the target does that, else twice."""
+        """x * y + z: fused where the target supports it, else rounded twice."""
         if not self.module.fma:
             return self.op(x.ty, f"fadd {self.op(x.ty, f'fmul {x}, {y.ref}')}, {z.ref}")
         return self.intrinsic("fma", x, y, z)
@@ -415,7 +415,7 @@ class Builder:
         one = self.op(ty, f"insertelement {ty} poison, {x}, i64 0")
         return self.op(ty, f"shufflevector {one}, {ty} poison, <{count} x i32> zeroinitializer")
 
-    # Index arithmetic: ints fold.
+    # Index arithmetic: ints are folded.
 
     def i64(self, index: Index) -> Val:
         return Val("i64", str(index)) if isinstance(index, int) else index
@@ -445,7 +445,7 @@ class Builder:
         return self.op("i64", f"mul nsw {self.i64(x)}, {self.i64(y).ref}")
 
     def idiv(self, x: Index, y: Index) -> Index:
-        """The quotient of sizes, which are not negative."""
+        """The quotient of non-negative sizes."""
         if isinstance(x, int) and isinstance(y, int):
             return x // y
         if isinstance(y, int) and y == 1:
@@ -464,7 +464,8 @@ class Builder:
         return result
 
     def room(self, sizes: Sequence[Index], each: int) -> Index:
-        """The product of sizes and the bytes of each element, to get memory; at most 2**63 - 1, which is never got."""
+        """The product of sizes and the bytes of each element, for an allocation; saturates at 2**63 - 1, which always
+        fails."""
         known = min(math.prod([size for size in sizes if isinstance(size, int)], start=each), (1 << 63) - 1)
         result: Index = known
         for size in sizes:
@@ -473,8 +474,8 @@ class Builder:
         return result
 
     def fits(self, sizes: Sequence[Index], each: int, most: int) -> Val:
-        """Whether the product of sizes, those of 0 taken as 1, and of `each` is at most `most`, which is below 2**53.
-        No size is negative, or above `most`."""
+        """Whether the product of sizes, with 0 replaced by 1, and of `each` is at most `most`, which is below 2**53. No
+        size is negative, or above `most`."""
         known = math.prod([max(size, 1) for size in sizes if isinstance(size, int)], start=each)
         open_ = [size for size in sizes if isinstance(size, Val)]
         if not open_ or known > most:
@@ -493,7 +494,7 @@ class Builder:
     def loop(self, start: Index, stop: Index, step: int = 1, parallel: bool = False) -> Iterator[Val]:
         """`for i in range(start, stop, step)`: yields i, an i64; step > 0.
 
-        `parallel`: no iteration uses memory that another one writes, which spares LLVM the proof.
+        `parallel`: no iteration uses memory that another one writes, so LLVM need not prove it.
         """
         if isinstance(start, int) and isinstance(stop, int) and 0 < stop - start <= step:
             yield self.i64(start)
@@ -540,7 +541,7 @@ class Builder:
         return [self.phi(value.ty, (one, before), (value, end)) for one, value in zip(first, values, strict=True)]
 
     def _enter(self, start: Index, stop: Index, body: str, after: str) -> str:
-        """Begin the body of a loop, if it runs at all; the block before it."""
+        """Begin the body of a loop, guarded against zero iterations; returns the block before it."""
         before = self.block
         if not (isinstance(start, int) and isinstance(stop, int) and start < stop):
             enter = self.op("i1", f"icmp slt {self.i64(start)}, {self.i64(stop).ref}")
