@@ -21,6 +21,7 @@ from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
+from runtime.batching.vmap import vectorized_map, vmap
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.tensor import Tensor
 from runtime.core.trace import init_scope
@@ -352,7 +353,9 @@ __all__ = [
     "unique_with_counts",
     "unstack",
     "value_and_grad",
+    "vectorized_map",
     "vjp",
+    "vmap",
     "where",
     "while_loop",
     "zeros",

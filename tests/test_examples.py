@@ -45,6 +45,7 @@ SHOWN = {
     "newton_logistic": [
         r"5 steps, loss 0\.\d+, gradient below 1e-", r"w is +[\d.-]+ +[\d.-]+ +[\d.-]+", r"traced 1 time",
     ],
+    "many_orbits": [r"1000 orbits, of \d to \d steps each, in one call\n", r"traced 1 time"],
     "bouncing_ball": [
         r"height after 3 s: [\d.]+ m, after \d bounces",
         r"by the first height: gradient +[\d.]+, differences +[\d.]+\n",

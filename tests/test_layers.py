@@ -53,6 +53,8 @@ runtime/staging/python
 runtime/staging
 runtime/function
 runtime/data
+runtime/batching/rules
+runtime/batching
 runtime/autodiff
 runtime
 runtime/tools

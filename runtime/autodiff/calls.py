@@ -11,7 +11,7 @@ from runtime.autodiff.backward import NoGradientError
 from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.entries import Entry, Pull
 from runtime.autodiff.forward import tangent_graph
-from runtime.autodiff.reverse import Derivative, derivative, prepared
+from runtime.autodiff.reverse import Derivative, derivative
 from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
@@ -19,6 +19,7 @@ from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType
 from runtime.function.executors import make
+from runtime.numbers.prepared import prepared
 from runtime.optimize import rewrite
 
 __all__ = ["GraphCall", "call_of", "called"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from runtime.autodiff import branches, custom, loops  # noqa: F401  they fill the table of control flow
 from runtime.autodiff.activity import Activity
@@ -17,11 +17,9 @@ from runtime.core.op import REGISTRY
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, set_outputs, tracing, wrap
 from runtime.core.types import ListType, TensorType
-from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.lists import list_from_tensor, list_stack
-from runtime.optimize import RULES, rewrite
 
-__all__ = ["Derivative", "derivative", "prepared"]
+__all__ = ["Derivative", "derivative"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +36,6 @@ class Derivative:
     backward: Graph
     given: tuple[int, ...]
     found: tuple[int | None, ...]
-
-
-_AFTER: Final = ("stop_gradient", "custom gradient", "known scalars")
-_BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
-
-
-def prepared(graph: Graph) -> Graph:
-    """The graph of a function as it runs, except for what only derivatives see: less computation means less to save."""
-    return rewrite(with_python_numbers(graph), _BEFORE)
 
 
 def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], outputs: Sequence[int]) -> Derivative:

@@ -17,7 +17,7 @@ from runtime.core.op import Op, Sample
 from runtime.core.types import ListType, TensorType, Type, join_types
 
 __all__ = [
-    "COND", "CUSTOM_GRADIENT", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming",
+    "COND", "CUSTOM_GRADIENT", "LANE_BY_LANE", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming",
 ]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
@@ -67,6 +67,8 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 
 SAVED: Final = "saved"
 """Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
+LANE_BY_LANE: Final = "lane by lane: "
+"""Prefix of the names of bodies that run what has no batching rule, lane by lane (`runtime.batching`)."""
 Checkpoint = int | str | None
 """Derivatives save the state of every k-th iteration of a loop, for an int k, or "sqrt" for the square root of their
 number. The flag `again` marks a loop that they recompute instead of saving anything of it."""

@@ -307,10 +307,10 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
         x = apply(GETITEM, x, *compiled.operands, index=compiled.spec)
     if array.dtype.is_bool:
         return boolean_mask(x, array, compiled.axis, name)
-    return gather(x, _from_end(array, dim(x, compiled.axis)), axis=compiled.axis, name=name)
+    return gather(x, from_end(array, dim(x, compiled.axis)), axis=compiled.axis, name=name)
 
 
-def _from_end(positions: Tensor, size: Any) -> Tensor:
+def from_end(positions: Tensor, size: Any) -> Tensor:
     """Positions with negative ones counted from the end, as in Python."""
     if positions.dtype.is_unsigned:
         return positions

@@ -17,12 +17,13 @@ from typing import Any
 
 from autograph.backend import ConversionError, format_error, is_internal
 from runtime.autodiff.activity import differentiable, variables_read
-from runtime.autodiff.reverse import derivative, prepared
+from runtime.autodiff.reverse import derivative
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function, Method, function
 from runtime.function.signature import InvalidArgumentsError
+from runtime.numbers.prepared import prepared
 from runtime.tools.draw import to_dot, to_svg
 
 __all__ = ["main", "parse_spec"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime.backends.native.codegen.context import Lowering
 from runtime.core.graph import Node, Value
-from runtime.ops.control import SAVED
+from runtime.ops.control import LANE_BY_LANE, SAVED
 
 __all__ = ["report"]
 
@@ -31,6 +31,14 @@ def _saved(nodes: Iterable[Node]) -> Iterator[str]:
             names = ", ".join(_named(value) for value in made)
             known = f": {size} bytes" if None not in sizes else ""
             yield f"  {_place(node)}{node.op.name} saves in each iteration {names}{known}"
+
+
+def _lane_by_lane(nodes: Iterable[Node]) -> Iterator[str]:
+    """What a vectorized map does one lane after the other (`runtime.batching`)."""
+    for node in nodes:
+        if node.op.name == "reduce" and node.params["body"].name.startswith(LANE_BY_LANE):
+            what, _, why = node.params["body"].name.removeprefix(LANE_BY_LANE).partition(": ")
+            yield f"  {_place(node)}{what} runs lane by lane: {why}"
 
 
 def _named(value: Value) -> str:
@@ -62,6 +70,7 @@ def report(w: Lowering) -> str:
               for node in w.by_strips]
     lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
     lines += _saved(nodes)
+    lines += _lane_by_lane(nodes)
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
     if not w.called_back:
         lines.append("  nothing calls Python" + (

@@ -1,0 +1,1 @@
+"""Batching as a transformation of graphs (`tf.vectorized_map`, `jax.vmap`)."""

@@ -1,0 +1,66 @@
+"""Lanes that are there, and those that are not: a region that only some lanes come to."""
+from __future__ import annotations
+
+from typing import Any, Final
+
+from runtime.batching.rules.registry import Unbatched, aligned
+from runtime.core.graph import Graph, Node
+from runtime.core.types import ListType
+from runtime.ops.indexing import getitem
+from runtime.ops.logic import where
+from runtime.ops.math import stop_gradient
+from runtime.ops.reduction import argmax
+
+__all__ = ["Present", "harmless", "select"]
+
+_LINEAR: Final = {
+    "abs", "add", "broadcast_to", "cast", "ceil", "concat", "const", "expand_dims", "floor", "gather", "getitem",
+    "maximum", "minimum", "negative", "pad", "reduce_max", "reduce_min", "reduce_sum", "relu", "reshape", "rint",
+    "setitem", "sign", "slice", "split", "squeeze", "stack", "stop_gradient", "subtract", "transpose", "undefined",
+    "where"}
+"""Ops whose derivative multiplies by nothing that depends on a value, so that zero stays zero."""
+
+
+def harmless(graph: Graph) -> bool:
+    """Whether lanes that do not come here may compute it all the same: nothing is raised, nothing has an effect, all
+    comes to an end, and the zeros that come back for these lanes stay zeros."""
+    return all(_harmless(node) for node in graph.nodes)
+
+
+def _harmless(node: Node) -> bool:
+    name = node.op.name
+    if node.effect or node.errors or name in ("while_loop", "try_", "custom_gradient"):
+        return False
+    if node.subgraphs:
+        return all(map(harmless, node.subgraphs.values()))
+    if name in _LINEAR or not any(_inexact(value.type) for value in node.outputs):
+        return True
+    constants = [value for value in node.inputs if value.constant is not None]
+    return (name == "multiply" and bool(constants)) or (name == "divide" and node.inputs[1] in constants)
+
+
+def _inexact(type: Any) -> bool:
+    dtype = type.element.dtype if isinstance(type, ListType) else type.dtype
+    return bool(dtype.is_floating or dtype.is_complex)
+
+
+class Present:
+    """The lanes where a mask holds, of which there is one at least."""
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+        self._first: Any = None
+
+    def only(self, x: Any) -> Any:
+        """A batched value, which has in the other lanes what it has in the first of these; as a constant, so that no
+        derivative leads there."""
+        if isinstance(x.type, ListType):
+            raise Unbatched("a list that differs from lane to lane is used where only some lanes come to")
+        if self._first is None:
+            self._first = argmax(self.mask)
+        return select(self.mask, x, stop_gradient(getitem(x, self._first)), x.ndim - 1)
+
+
+def select(mask: Any, x: Any, y: Any, rank: int) -> Any:
+    """x in the lanes where the mask holds, else y; in one lane both have `rank`."""
+    return where(aligned(mask, 0, rank), x, y)

@@ -1,0 +1,13 @@
+"""What ops do for all lanes of a vectorized map at once."""
+from __future__ import annotations
+
+from runtime.batching.rules import (  # noqa: F401  they fill the table
+    convolution,
+    elementwise,
+    indexing,
+    linalg,
+    lists,
+    random,
+    reduction,
+    shape,
+)

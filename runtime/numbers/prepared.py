@@ -1,0 +1,19 @@
+"""Graphs for transformations: as they run, but with what only these see."""
+from __future__ import annotations
+
+from typing import Final
+
+from runtime.core.graph import Graph
+from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.optimize import RULES, rewrite
+
+__all__ = ["prepared"]
+
+_AFTER: Final = ("stop_gradient", "custom gradient", "known scalars")
+_BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
+
+
+def prepared(graph: Graph) -> Graph:
+    """The graph of a function as it runs, but for what only derivatives see: the less it does, the less there is to
+    transform, and to save."""
+    return rewrite(with_python_numbers(graph), _BEFORE)
