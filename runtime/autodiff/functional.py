@@ -13,6 +13,7 @@ import autograph as ag
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
 from runtime.autodiff.tape import GradientTape
+from runtime.batching.vmap import vmap
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import user_position
@@ -25,7 +26,6 @@ from runtime.ops.concat_split import concat
 from runtime.ops.creation import one_hot
 from runtime.ops.creation import range as rt_range
 from runtime.ops.shape import reshape, shape, size, stack, transpose
-from runtime.staging.control_flow import map_fn
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
@@ -211,7 +211,7 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
         found = [column(i) for i in range(int(count))]
         rows = pytree.map_structure(lambda *parts: stack(parts), *found) if found else column(0)
     else:
-        rows = map_fn(column, rt_range(count))
+        rows = vmap(column)(rt_range(count))
 
     def placed(row: Any) -> Any:
         last = transpose(row, [*range(1, row.ndim), 0])

@@ -20,8 +20,9 @@ from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, without_tapes
 from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import StagedRecord
+from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
-from runtime.core.errors import ShapeError, locate
+from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError, locate
 from runtime.core.graph import Position, user_position
 from runtime.core.op import Op
 from runtime.core.recording import recorders, recording
@@ -37,6 +38,9 @@ from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpo
 from runtime.staging.control_flow import map_fn
 
 __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients"]
+
+
+_WORTH_TRACING: Final = 16  # rows of a Jacobian from where on one trace takes less time than their kernels
 
 
 class UnconnectedGradients(Enum):
@@ -263,13 +267,15 @@ class GradientTape:
     ) -> Any:
         """The Jacobian of the tensor `target` by `sources`, in their structure: of shape `target.shape + source.shape`.
 
-        See `gradient`. `parallel_iterations` and `experimental_use_pfor` have no effect.
+        See `gradient`. With `experimental_use_pfor` all rows are computed at once (`rt.vmap`), in more memory; without
+        it in a loop. `parallel_iterations` has no effect.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
         (x,), flat = _targets(target), _sources(sources)
         with self._last():
-            rows = self._rows(x, flat, lambda i: reshape(one_hot(i, size(x), dtype=x.dtype), shape(x)), size(x))
+            rows = self._rows(x, flat, lambda i: reshape(one_hot(i, size(x), dtype=x.dtype), shape(x)), size(x),
+                              experimental_use_pfor)
         found = [None if row is None else reshape(row, concat([shape(x), shape(source)], 0))
                  for row, source in zip(rows, flat, strict=True)]
         for row, source in zip(found, flat, strict=True):
@@ -299,17 +305,18 @@ class GradientTape:
             return broadcast_to(row, sizes)
 
         with self._last():
-            (rows,) = self._rows(x, [by], seed, count)
+            (rows,) = self._rows(x, [by], seed, count, experimental_use_pfor)
         if rows is not None:
             rows = reshape(transpose(rows, [1, 0, *range(2, rows.ndim)]), concat([sizes, shape(by)[1:]], 0))
             _tell_shape(rows, (*x.type.shape, *by.type.shape[1:]))
         return _connected([by], [rows], unconnected, x)[0]
 
-    def _rows(self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: Any) -> list[Any]:
+    def _rows(
+        self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: Any, at_once: bool,
+    ) -> list[Any]:
         """The cotangents of `sources` for each of `count` cotangents of `x`, stacked; None where there is none."""
         if isinstance(x, EagerTensor):
-            rows = [self._pull([x], [seed(i)], sources) for i in range(int(count))]
-            return [None if column[0] is None else stack(column) for column in zip(*rows, strict=True)]
+            return self._eager_rows(x, sources, seed, int(count), at_once)
         alone = [self._staged.connected([x], [source], self.wants, self._recording) for source in sources]
         linked = [source for source, is_linked in zip(sources, alone, strict=True) if is_linked]
         if not linked:
@@ -319,8 +326,30 @@ class GradientTape:
             found = self._pull([x], [seed(i)], linked)
             return tuple([zero_for(s) if ct is None else ct for s, ct in zip(linked, found, strict=True)])
 
-        columns = iter(map_fn(row, rt_range(count)))
+        columns = iter(vmap(row)(rt_range(count)) if at_once else map_fn(row, rt_range(count)))
         return [next(columns) if is_linked else None for is_linked in alone]
+
+    def _eager_rows(
+        self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: int, at_once: bool,
+    ) -> list[Any]:
+        if at_once and count >= _WORTH_TRACING:
+            try:
+                return self._traced_rows(x, sources, seed, count)
+            except OperatorNotAllowedInGraphError:
+                pass  # a derivative of the user's, which looks at values
+        rows = [self._pull([x], [seed(i)], sources) for i in range(count)]
+        return [None if column[0] is None else stack(column) for column in zip(*rows, strict=True)]
+
+    def _traced_rows(self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: int) -> list[Any]:
+        is_found: list[bool] = []
+
+        def row(i: Any) -> list[Any]:
+            found = self._pull([x], [seed(i)], sources)
+            is_found[:] = [ct is not None for ct in found]
+            return [ct for ct in found if ct is not None]
+
+        columns = iter(run_lanes(row, count))
+        return [next(columns) if there else None for there in is_found]
 
     def _use(self) -> None:
         if self._used and not self._persistent:

@@ -62,15 +62,15 @@ _programs: Final[OrderedDict[Hashable, Program]] = OrderedDict()
 _lock: Final = threading.Lock()
 
 
-def program_of(graph: Graph) -> _Bound:
+def program_of(graph: Graph, executor: str | None = None) -> _Bound:
     """What runs a graph that has no parent, which changes: what it captures become inputs."""
     captured = [outer for outer, _ in graph.captures]
     graph.inputs += [inner for _, inner in graph.captures]
     graph.captures, graph._captured = [], {}
-    executor = chosen(None)
-    key = executor, _Key().graph(graph)
+    name = chosen(executor)
+    key = name, _Key().graph(graph)
     with _lock:
-        program = _programs.pop(key, None) or Program(graph, executor)
+        program = _programs.pop(key, None) or Program(graph, name)
         _programs[key] = program
         if len(_programs) > _MOST:
             _programs.popitem(last=False)

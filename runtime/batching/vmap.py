@@ -33,14 +33,16 @@ from runtime.core.inline_graph import inline
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.numbers.prepared import prepared
+from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal
 from runtime.ops.shape import dim, dims, reshape, squeeze
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import NEVER, Unreachable, checkpoint, rollback, trace_function
+from runtime.staging.values.optional import MaybeObject
 
-__all__ = ["vectorized_map", "vmap"]
+__all__ = ["run_lanes", "vectorized_map", "vmap"]
 
 Function = Callable[..., Any]
 _RANDOMNESS: Final = ("different", "same", "error")
@@ -160,7 +162,13 @@ def vectorized_map(fn: Function, elems: Any, fallback_to_while_loop: bool = True
 
 # Running.
 
-def _run(map_: _Map) -> Any:
+def run_lanes(fn: Function, count: int) -> Any:
+    """`fn(i)` for the ints i from 0 to below `count`, stacked: at once, on NumPy, without a compilation."""
+    lanes = range_(count)
+    return _run(_Map(fn, lambda values: (tuple(values), {}), [lanes], [0], count, 0, "different", True), "numpy")
+
+
+def _run(map_: _Map, executor: str | None = None) -> Any:
     if current_graph() is not None:
         return _staged(map_, map_.mapped)
     xs = map_.mapped
@@ -177,7 +185,7 @@ def _run(map_: _Map) -> Any:
 
     restored(trace)
     prune(graph)
-    results = iter(program_of(graph)(xs))
+    results = iter(program_of(graph, executor)(xs))
     return pytree.map_structure(lambda x: None if x is None else next(results), returned)
 
 
@@ -196,8 +204,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
         args, kwargs = map_.rebuild([x if axis is None else next(given)
                                      for x, axis in zip(map_.leaves, map_.axes, strict=True)])
         try:
-            returned = pytree.map_structure(lambda x: None if x is None else convert_to_tensor(x),
-                                            ag.convert(map_.fn)(*args, **kwargs))
+            returned = _as_tensors(ag.convert(map_.fn)(*args, **kwargs))
             flat = pytree.flatten(returned)
         except Unreachable as end:  # it always raises: the graph has that
             never = end
@@ -208,6 +215,16 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
         raise never
     packed = pytree.pack_sequence_as(returned, [None if x is None else next(results) for x in flat])
     return _placed(map_, packed)
+
+
+def _as_tensors(returned: Any) -> Any:
+    """What a function of one lane gave, with tensors for all leaves but None."""
+    if issubclass(type(returned), MaybeObject):  # returned under a condition
+        returned = returned.checked()
+    if pytree.is_nested(returned):
+        children = [_as_tensors(x) for x in pytree.children(returned)]
+        return pytree.rebuild(returned, children)
+    return None if returned is None else convert_to_tensor(returned)
 
 
 def _closed(lane: Graph, rows: Sequence[Any]) -> tuple[Graph, list[Lane]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from autograph.backend import has_staged_items
 
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+__all__ = ["assert_same_structure", "children", "flatten", "is_nested", "map_structure", "pack_sequence_as", "rebuild"]
 
 
 def is_nested(structure: Any) -> bool:
@@ -27,7 +27,7 @@ def flatten(structure: Any) -> list[Any]:
 
 def _flatten(structure: Any, leaves: list[Any]) -> None:
     if is_nested(structure):
-        for child in _children(structure):
+        for child in children(structure):
             _flatten(child, leaves)
     else:
         leaves.append(structure)
@@ -40,12 +40,12 @@ def _keys(structure: Mapping[Any, Any]) -> list[Any]:
         raise TypeError(f"a dict in a nested structure needs keys that sort, not {list(structure)}") from None
 
 
-def _children(structure: Any) -> Iterable[Any]:
+def children(structure: Any) -> Iterable[Any]:
     return [structure[key] for key in _keys(structure)] if isinstance(structure, Mapping) else structure
 
 
-def _rebuild(structure: Any, children: Iterable[Any]) -> Any:
-    """A structure of the same kind with these children, in the order of `_children`."""
+def rebuild(structure: Any, children: Iterable[Any]) -> Any:
+    """A structure of the same kind with these children, in the order of `children`."""
     kind: Any = type(structure)
     if isinstance(structure, Mapping):
         new = dict(zip(_keys(structure), children, strict=True))
@@ -70,7 +70,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if is_nested(structure):
-        return _rebuild(structure, [_pack(child, leaves) for child in _children(structure)])
+        return rebuild(structure, [_pack(child, leaves) for child in children(structure)])
     return next(leaves)
 
 
@@ -104,5 +104,5 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
         raise ValueError(f"the structures differ: dicts with the keys {_keys(nest1)} and {_keys(nest2)}")
     if len(nest1) != len(nest2):
         raise ValueError(f"the structures differ: {len(nest1)} elements and {len(nest2)}")
-    for child1, child2 in zip(_children(nest1), _children(nest2), strict=True):
+    for child1, child2 in zip(children(nest1), children(nest2), strict=True):
         assert_same_structure(child1, child2, check_types)

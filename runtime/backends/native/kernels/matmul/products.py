@@ -21,6 +21,7 @@ from runtime.core.types import DType, float16
 __all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
 
 _ROW: Final = 64  # columns that are kept in registers then
+_WORTH_COPYING: Final = 4  # rows that read a transposed matrix
 
 
 @lowers("matmul")
@@ -158,6 +159,7 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
     if x.dtype.is_floating and _fits_registers(w, x, y):
         _by_vector(w, x, y, out)
         return
+    y = _by_rows(w, x, y)
     with b.loop(0, x.dims[0]) as i:
         if isinstance(columns, int) and columns == 1:
             _dot(w, x, y, out, i)
@@ -180,6 +182,18 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
                     value = b.load(ty, y.address(b, [k, j]))
                     old = b.load(ty, out.address(b, [i, j]))
                     out.store(b, [i, j], _added(b, x.dtype, one, value, old))
+
+
+def _by_rows(w: Lowering, x: Leaf, y: Leaf) -> Leaf:
+    """`y`, with the elements of a row side by side: copied where several rows of `x` read them."""
+    b, steps = w.b, y.steps(w.b)
+    rows, columns = x.dims[0], y.dims[1]
+    if _is(steps[1], 1) or _is(columns, 1) or not isinstance(rows, int) or rows < _WORTH_COPYING:
+        return y
+    made = w.memory(y.dtype, y.dims)
+    with b.loop(0, y.dims[0]) as k, b.loop(0, columns) as j:
+        made.store(b, [k, j], b.load(llvm_type(y.dtype), y.address(b, [k, j])))
+    return made
 
 
 def _added(b: Builder, dtype: DType, x: Val, y: Val, total: Val) -> Val:
