@@ -1,1 +1,1 @@
-"""Values while code is written, element-wise code, loops over elements, threads."""
+"""Values during code generation, element-wise code, loops over elements, threads."""

@@ -1,23 +1,24 @@
 """From a graph to the text of one LLVM function.
 
-The nodes are taken in order. Scalars become registers at once; arrays become expressions (`index_expressions`), whose
-loops are written where their elements are needed: by an effect, by an op that is no expression, at the end of a graph.
-Before control flow everything that it captures is computed.
+Nodes are lowered in order. Scalars become registers at once; arrays become expressions (`index_expressions`), whose
+loops are written where their elements are needed: by an effect, by an op that is not an expression, or at the end of a
+graph. Before control flow everything that it captures is computed.
 
-The function is `i32 body(ptr frame, ptr args)`; jit/call_abi.py writes its ends. Its result is 0, or 1 if an exception
-waits in the call, 2 for a refusal, 4 if an exception waits in the frame. `args` holds the addresses of the inputs' data
-followed by their unknown dimensions, of variables' data likewise, and of memory for the outputs. The frame is an array
-of words: the address of the function that calls Python back, that of a table of the constants' addresses, that of the
-number of threads, three words of an exception, the time of the last look at signals, the number of the refusal (an
-error that asks nothing of Python, such as no memory), then pairs of address and capacity: memory that stays from call
-to call. What calls Python back is a numbered `Site` (`runtime.backends.native.abi.callbacks`).
+The function is `i32 body(ptr frame, ptr args)`; jit/call_abi.py writes its prologue and epilogue. Its result is 0, or 1
+if there is an exception in the call, 2 for a refusal, 4 if there is an exception in the frame. `args` holds the
+addresses of the inputs' data followed by their unknown dimensions, the same for variables, and the addresses of memory
+for the outputs. The frame is an array of words: the address of the function that calls Python back, that of a table of
+the constants' addresses, that of the number of threads, three words of an exception, the time of the last poll for
+signals, the number of the refusal (an error that does not need Python, such as out of memory), then pairs of address
+and capacity: memory that is kept from call to call. Each callback to Python is a numbered `Site`
+(`runtime.backends.native.abi.callbacks`).
 
 No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
-(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`). Where sizes are known, so is the answer.
+(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`); with known sizes the checks are constant.
 
-Variables are values here, too: an assignment makes a new value, and what control flow assigns is part of its state, or
-all of them if Python code runs in it. They are written back when the function ends, before an exception leaves it, and
-before Python code runs that may look at them; after that they are read again.
+Variables are values, too: an assignment makes a new value, and the variables that control flow assigns are part of its
+state, or all of them if Python code runs in it. They are written back when the function ends, before an exception
+leaves it, and before Python code runs that may look at them; after that they are read again.
 """
 from __future__ import annotations
 
@@ -56,26 +57,26 @@ __all__ = [
 ]
 
 Value = Scalar | Array | Boxed | Listed
-_STACK: Final = 4096  # bytes: arrays of at most this size, which is known, are on the stack
+_STACK: Final = 4096  # bytes: arrays of known size up to this are on the stack
 _STACK_ALL: Final = 1 << 18
-_PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read arrays of parts as they are
-_AT_ONCE: Final = 1024  # steps of a loop of unknown size between two looks at signals
-_ROWS_AT_ONCE: Final = 64  # the same of rows
-_FEW: Final = 4096  # bytes: to copy them takes no time that counts
-_COPIED: Final = 32  # bytes in a nanosecond, at most
-_NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # results have no more elements than operands
-_HEAVY: Final = 300  # an expression of this weight is computed, so that expressions do not grow for ever
+_PARTS: Final = {*ELEMENTWISE, "cast", "dim", "getitem", "concat", "pad"}  # read joined arrays without copying them
+_AT_ONCE: Final = 1024  # steps of a loop of unknown size between two polls for signals
+_ROWS_AT_ONCE: Final = 64  # the same for rows
+_FEW: Final = 4096  # bytes: copying them takes negligible time
+_COPIED: Final = 32  # bytes per nanosecond, at most
+_NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # ops that add no elements
+_HEAVY: Final = 300  # an expression of this weight is stored, so that expressions do not grow without bound
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
-"""By the name of an op, what writes it: `(lowering, node, *values) -> value or values`."""
+"""By the name of an op, its lowering: `(lowering, node, *values) -> value or values`."""
 
 
 class NotNative(Exception):
-    """A lowering does not know this case, for the reason given: the op's kernel is called instead."""
+    """A lowering does not support this case, for the reason given: the op's kernel is called instead."""
 
 
 def _open_sizes(dims: Sequence[Index]) -> tuple[int | str, ...]:
-    """The sizes of a shape that are not 1, in an order that does not depend on that of the axes."""
+    """The sizes of a shape that are not 1, sorted."""
     return tuple(sorted([size if isinstance(size, int) else size.ref for size in dims if not (
         isinstance(size, int) and size == 1)], key=str))
 
@@ -104,45 +105,45 @@ class Lowering(ListMemory):
         self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
         self.sites: list[Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
-        self.slots = 0  # pairs in the frame
-        self.objects = 0  # places in the table of objects
-        self.loops = 0  # how deep in loops
+        self.slots = 0  # number of pairs in the frame
+        self.objects = 0  # size of the table of objects
+        self.loops = 0  # current loop depth
         self.stack = 0
-        self.inside = 0  # how deep in parts that threads run
-        self.blocked: list[Node] = []  # loops that run block by block
-        self.laned: dict[Node, int | str] = {}  # loops that run so many iterations at a time, or why they do not
-        self.ahead: dict[Node, int | str] = {}  # products made for so many steps of a loop at once, or why not
-        self.strips: dict[Node, Any] = {}  # of products in loops, the right matrix, if it stays the same
-        self.by_strips: list[Node] = []  # products that are made with these
-        self.swept: list[tuple[Node, int]] = []  # loops that make so many steps in one pass over memory
-        self.foreseen: list[Node] = []  # loops that go on with quotients before these are there
+        self.inside = 0  # current depth of parts that threads run
+        self.blocked: list[Node] = []  # tiled loops
+        self.laned: dict[Node, int | str] = {}  # SPMD loops: the number of lanes, or why they do not run in lanes
+        self.ahead: dict[Node, int | str] = {}  # batched products: for how many steps of a loop, or why not
+        self.strips: dict[Node, Any] = {}  # of products in loops: the packed loop-invariant right matrix
+        self.by_strips: list[Node] = []  # products that use these
+        self.swept: list[tuple[Node, int]] = []  # time-skewed loops, with the number of steps per pass over memory
+        self.foreseen: list[Node] = []  # loops with division speculation
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
-        self.current: Node | None = None  # whose code is being written
-        self.refusals: list[Refusal] = []  # errors that need nothing of Python, by the number that the frame has then
+        self.current: Node | None = None  # the node being lowered
+        self.refusals: list[Refusal] = []  # errors that do not need Python, by number
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
         self.sources: list[Any] = []  # of random numbers
-        self.exits: list[Callable[[int], None]] = []  # where errors go, the innermost last
-        self.regions: dict[Any, Any] = {}  # what is kept for the handlers of each `try` around
-        self.dirty: dict[Variable, None] = {}  # whose value Python does not know yet
+        self.exits: list[Callable[[int], None]] = []  # targets of errors, the innermost last
+        self.regions: dict[Any, Any] = {}  # the kept state of each enclosing `try`
+        self.dirty: dict[Variable, None] = {}  # variables whose value Python does not have yet
         self.forced: list[list[Map | Joined]] = [[]]
         self.passed: set[tuple[GraphValue, int, Index]] = set()
-        """Which columns of indices are known to be below which sizes, in code of the graph that is being written."""
-        self.fitting: set[tuple[int | str, ...]] = set()  # the open sizes of shapes that tensors can have
-        self.placed: dict[GraphValue, int] = {}  # results that lie in objects already
-        self.env: dict[GraphValue, Value] = {}  # of the graph whose code is being written: what is read later
+        """Which columns of indices are known to be below which sizes, in code of the current graph."""
+        self.fitting: set[tuple[int | str, ...]] = set()  # the unknown sizes of shapes that have been checked
+        self.placed: dict[GraphValue, int] = {}  # results that already have a place in the table of objects
+        self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
         self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
         self.now = -1  # that of the current node
-        self.around: list[dict[GraphValue, Value]] = []  # `env` of the graphs in whose nodes it is
-        self.given: dict[Node, Sequence[Value]] = {}  # what nodes give that were lowered with an earlier one
-        self.added: list[Node] = []  # products that are added to memory
+        self.around: list[dict[GraphValue, Value]] = []  # `env` of the enclosing graphs
+        self.given: dict[Node, Sequence[Value]] = {}  # results of nodes that were lowered together with an earlier one
+        self.added: list[Node] = []  # products fused with their accumulator
         self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
-        self.made_by: list[Node | None] = []  # what gives the outputs of known shapes
+        self.made_by: list[Node | None] = []  # the nodes of the outputs of known shapes
         self.written: list[Variable] = []
-        self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is
-        self.finals: dict[GraphValue, Leaf] = {}  # the same, of outputs: the memory that they are wanted in
-        self.long = False  # whether a call may take long, so that other threads should run meanwhile
+        self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
+        self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
+        self.long = False  # whether a call may take long, so that the GIL should be released
 
     # Memory.
 
@@ -150,11 +151,11 @@ class Lowering(ListMemory):
         return self.b.load(ty, self.b.offset(self.frame, index, "i64"))
 
     def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
-        """New memory for an array: the same each time that this place in the code runs."""
+        """New memory for an array; the same each time this code runs."""
         return Leaf(dtype, dims, self.allocate(dtype, dims), scratch=True)
 
     def result(self, value: GraphValue, dims: Sequence[Index]) -> Leaf:
-        """Memory for a value that is computed once: where it is wanted, if it is an output."""
+        """Memory for a value that is computed once: its destination, if it is an output."""
         assert isinstance(value.type, TensorType)
         return self.finals.get(value) or self.memory(value.type.dtype, dims)
 
@@ -171,12 +172,12 @@ class Lowering(ListMemory):
         return self.slots - 1
 
     def slot_memory(self, slot: int, size: Index) -> Val:
-        """The memory of a slot of the frame, made larger if it is too small; what was in it is lost then."""
+        """The memory of a slot of the frame, enlarged if necessary, which loses its content."""
         pair = self.b.offset(self.frame, FIRST_SLOT + 2 * slot, "i64")
         return self.reserved(pair, size)
 
     def reserved(self, pair: Val, size: Index) -> Val:
-        """Memory of at least that many bytes, at an address and a capacity in memory."""
+        """Memory of at least that many bytes, for a pair of address and capacity in memory."""
         b = self.b
         self.module.declare(GROW, "ptr", "ptr", "i64")
         have = b.load("i64", b.offset(pair, 1, "i64"))
@@ -188,12 +189,12 @@ class Lowering(ListMemory):
         return memory
 
     def no_memory(self) -> None:
-        """End the call: there is no memory for the current node."""
+        """End the call with an out-of-memory error of the current node."""
         name = "the graph" if self.current is None else self.current.op.name
         self.refuse(OutOfMemoryError, f"{name} got no memory")
 
     def refuse(self, kind: type[OpError], text: str) -> None:
-        """End the call by an error of the current node, which needs no call of Python."""
+        """End the call with an error of the current node that does not need Python."""
         refusal = Refusal(kind, text, None if self.current is None else self.current.position)
         if not self.refusals or self.refusals[-1] != refusal:
             self.refusals.append(refusal)
@@ -201,14 +202,14 @@ class Lowering(ListMemory):
         self.leave(REFUSED)
 
     def copy(self, source: Leaf, pointer: Val) -> None:
-        """All elements of an array in C order, to another place."""
+        """Copy all elements of an array in C order."""
         b = self.b
         size = b.imul(b.product(source.dims), source.dtype.size)
         b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, b.i64(size), Val("i1", "false"))
         self.copied(size)
 
     def copied(self, size: Index) -> None:
-        """Let a signal stop a loop after a copy of `size` bytes in it, if these may be many."""
+        """Poll for signals after a copy of `size` bytes in a loop, if these may be many."""
         if self.loops and not (isinstance(size, int) and size < _FEW):
             self.poll(self.b.idiv(size, _COPIED))
 
@@ -239,7 +240,7 @@ class Lowering(ListMemory):
             self.forced[-1] += fusion.store_all(self.b, self.memory, group, self.divide)
 
     def divide(self, size: Index, work: int, step: int, part: fusion.Part, each: Index = 0) -> bool:
-        """See `loops.Divide`."""
+        """See `fusion.Divide`."""
         if self.inside or (not work and each == 0):
             return False
         if not work:
@@ -254,7 +255,7 @@ class Lowering(ListMemory):
         return region(self, size, lambda start, stop: part(self.b, start, stop), step, work=work)
 
     def note(self, roots: Sequence[Array], *more: str) -> None:
-        """Remember for the report which ops a loop computes."""
+        """Record for the report which ops a loop computes."""
         names = [*fusion.names(roots), *more]
         if len(names) > 1:
             self.fused.append((names, roots[0].dims))
@@ -267,7 +268,7 @@ class Lowering(ListMemory):
         return x.at(Context(self.b), [0] * len(x.dims))
 
     def settle(self, x: Value) -> Value:
-        """A value that control flow may use: nothing that would be computed again in it, unless that is cheap."""
+        """A value that control flow may use: nothing that would be recomputed in it, unless that is cheap."""
         if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None):
             return self.leaf(x)
         if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
@@ -275,14 +276,14 @@ class Lowering(ListMemory):
         return x
 
     def whole(self, x: Value, op: str) -> Value:
-        """A value as an op takes it: what is put together of parts in memory, unless the op reads it as it is."""
+        """A value as operand of an op: a joined array in memory, unless the op reads it without a copy."""
         if not (isinstance(x, Array) and x.pieces):
             return x
         return x if op in _PARTS and not (isinstance(x, Joined) and not x.readable) else self.leaf(x)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Code that may not run: what it stores is not there afterwards."""
+        """Code that may not run: what it stores is not available afterwards."""
         self.forced.append([])
         yield
         for x in self.forced.pop():
@@ -295,12 +296,12 @@ class Lowering(ListMemory):
         return len(self.sites) - 1
 
     def ask(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
-        """Call a site with words: its status, and where its words are."""
+        """Call a site with words; returns its status, and the address of its words."""
         space = self.stored(words, results)
         return self._asked(ASK, site, space), space
 
     def insist(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
-        """Call a site that has to come to its end, whatever signals bring."""
+        """Call a site that must complete, whatever signals arrive."""
         space = self.stored(words, results)
         return self._asked(INSIST, site, space), space
 
@@ -309,14 +310,14 @@ class Lowering(ListMemory):
         return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
 
     def stored(self, words: Sequence[Val], results: int = 0) -> Val:
-        """Words in memory, which has room for results, too."""
+        """Words in memory, with room for results."""
         space = self.b.alloca("i64", max(len(words), results, 1))
         for k, word in enumerate(words):
             self.b.store(word, self.b.offset(space, k, "i64"))
         return space
 
     def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
-        """Call a site with words, and get words; leave the function if it raised."""
+        """Call a site with words, and return its result words; leave the function if it raised."""
         b = self.b
         status, space = self.ask(site, words, results)
         with b.when(b.icmp("ne", status, const("i32", 1))):
@@ -324,12 +325,12 @@ class Lowering(ListMemory):
         return [b.load("i64", b.offset(space, k, "i64")) for k in range(results)]
 
     def leave(self, status: int) -> None:
-        """End the call without results. What was assigned to variables is theirs."""
+        """End the call without results. Assignments to variables take effect."""
         self.hand_over()
         self.fail(status)
 
     def fail(self, status: int) -> None:
-        """An error leaves the function, or what is tried here: variables are Python's already."""
+        """Let an error leave the function, or the enclosing `try`: variables have been written back."""
         if self.exits:
             self.exits[-1](status)
         else:
@@ -382,7 +383,7 @@ class Lowering(ListMemory):
         return values
 
     def fail_if(self, bad: Val | None, node: Node, values: Sequence[Value]) -> None:
-        """Where `bad` holds, the op's kernel raises its exception."""
+        """If `bad` is true, call the op's kernel, which raises."""
         if bad is None or bad.ref == "false":
             return
         with self.b.when(bad), self.scope():
@@ -390,7 +391,7 @@ class Lowering(ListMemory):
             self.fail(1)
 
     def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
-        """The kernel raises if no tensor can have this shape, whose sizes are not negative nor each too large."""
+        """The kernel raises if no tensor can have this shape, each of whose sizes has been checked."""
         key = _open_sizes(dims)
         if key in self.fitting:
             return
@@ -400,7 +401,7 @@ class Lowering(ListMemory):
         self.fitting.add(key)
 
     def _check_results(self, node: Node, values: Sequence[Value], results: Sequence[Value]) -> None:
-        """The same of results whose shape is not part of an operand's."""
+        """As `check_room`, for results whose shape is not part of an operand's."""
         if node.subgraphs or node.op.name in _NO_LARGER:
             return
         have = [Counter(_open_sizes(x.dims)) for x in values if isinstance(x, Array)]
@@ -412,14 +413,14 @@ class Lowering(ListMemory):
     # Variables.
 
     def read(self, storage: Any) -> Value:
-        """The value of a variable, whose memory may be written only if no graph around has read it, too."""
+        """The value of a variable, whose memory may be written only if no enclosing graph has read it, too."""
         x = self.variables[Variable(storage)]
         if isinstance(x, Leaf) and x.scratch and self.is_read_around(x):
             return Leaf(x.dtype, x.dims, x.pointer, x.strides, bases=x.bases)
         return x
 
     def is_read_around(self, x: Leaf) -> bool:
-        """Whether a value of a graph around reads the memory of `x`. (So do those that a graph captures.)"""
+        """Whether a value of an enclosing graph reads the memory of `x`. (This includes captured values.)"""
         return any(reads(other, x) for env in self.around for other in env.values())
 
     def assign(self, storage: Any, x: Value) -> None:
@@ -427,14 +428,14 @@ class Lowering(ListMemory):
         self.dirty[Variable(storage)] = None
 
     def flush(self) -> None:
-        """Give variables the values that were assigned, before Python code runs."""
+        """Write assigned values back to variables, before Python code runs."""
         status = self.hand_over()
         if status is not None:
             with self.b.when(self.b.icmp("ne", status, const("i32", 1))):
                 self.fail(1)
 
     def hand_over(self) -> Val | None:
-        """Give variables the values that were assigned; whether an exception came meanwhile (then not 1)."""
+        """Write assigned values back to variables; returns whether an exception came meanwhile (then not 1)."""
         if not self.dirty or self.b.done:
             return None
         stores = list(self.dirty)
@@ -442,7 +443,7 @@ class Lowering(ListMemory):
         return self.insist(FlushSite([s.storage for s in stores], specs), words)[0]
 
     def reload(self) -> None:
-        """Take the values of variables from Python, which may have changed them."""
+        """Read the values of variables from Python, which may have changed them."""
         if not self.variables:
             return
         stores = list(self.variables)
@@ -455,7 +456,7 @@ class Lowering(ListMemory):
         self.dirty.clear()
 
     def incoming(self, type: TensorType, pointer: Val, sizes: Sequence[Index]) -> Value:
-        """An array that came from Python; its unknown dimensions are among `sizes`."""
+        """An array from Python; its unknown dimensions are among `sizes`."""
         if not type.shape:
             return Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer))
         dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
@@ -484,9 +485,9 @@ class Lowering(ListMemory):
         return Leaf(dtype, array.shape, self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}"))
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
-        """The code of a graph's nodes; the values of its outputs."""
+        """Lower a graph's nodes; returns the values of its outputs."""
         fitting, self.fitting = self.fitting, set(self.fitting)
-        passed, self.passed = self.passed, set()  # the code may not run, or its values be others where it comes again
+        passed, self.passed = self.passed, set()  # the code may not run, or its values may differ elsewhere
         now = self.env, self.last, self.now
         self.around.append(self.env)
         results = self._run(graph, dict(env))
@@ -496,7 +497,7 @@ class Lowering(ListMemory):
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
-        """`env` has what is read later."""
+        """`env` has the values that are still live."""
         uses: dict[GraphValue, int] = {}
         for node in graph.nodes:
             for value in node.inputs:
@@ -507,7 +508,7 @@ class Lowering(ListMemory):
         for value in graph.outputs:
             last[value] = len(graph.nodes)
         for i, node in enumerate(graph.nodes):
-            if self.b.done:  # an exception was raised for certain
+            if self.b.done:  # an exception was surely raised
                 return [self.undefined(value.type) for value in graph.outputs]
             dead = frozenset(k for k, value in enumerate(node.inputs)
                              if last[value] == i and node.inputs.count(value) == 1)
@@ -551,14 +552,15 @@ class Lowering(ListMemory):
         return results
 
     def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:
-        """Whether memory that operand `operand` of the current node has may be written: nobody reads it later."""
+        """Whether the memory of operand number `operand` of the current node may be written, because it is dead
+        afterwards."""
         if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
             return False
         return self.unread(x, self.operands[operand], beside)
 
     def unread(self, x: Leaf, mine: GraphValue | Variable, beside: Sequence[GraphValue | Variable] = ()) -> bool:
-        """Whether nothing but `mine`, a value or a variable, reads the memory of `x` in this node or later, and what
-        is `beside` it: of that the caller knows that it does not."""
+        """Whether only `mine`, a value or a variable, reads the memory of `x` in this node or later, apart from
+        `beside`, for which the caller knows that it does not."""
         if any(reads(other, x) for value, other in self.env.items()
                if value is not mine and value in self.last and value not in beside):
             return False
@@ -568,15 +570,15 @@ class Lowering(ListMemory):
                        if variable != mine and variable not in beside)
 
     def needed(self, x: Array) -> Array:
-        """`x` as what is read once more: in memory if it is needed again and not cheap."""
+        """`x` for a further use: stored in memory if it is used again and not cheap."""
         if isinstance(x, Map) and x.leaf is None and x.weight > fusion.CHEAP and x.uses > 1:
             return self.leaf(x)
-        for part in reversed(fusion.shared([x])):  # the loop that stores one stores those in it by the way
+        for part in reversed(fusion.shared([x])):  # the loop that stores one also stores its parts
             self.leaf(part)
         return x
 
     def undefined(self, type: Type) -> Value:
-        """Zeros that nobody looks at."""
+        """Zeros that are never used."""
         if isinstance(type, ListType):
             if listed(type):
                 none = const("i64", 0)
@@ -590,10 +592,10 @@ class Lowering(ListMemory):
         return Map("splat", type.dtype, [size or 0 for size in type.shape], lambda b, x: x, [zero], 0)
 
     def poll(self, cost: Index) -> None:
-        """Let a signal stop a loop, whose iteration takes about `cost` nanoseconds."""
+        """Poll for signals in a loop whose iteration takes about `cost` nanoseconds."""
         poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
 
     def leave_if_stopped(self, status: Val) -> None:
-        """Leave after code that looks at signals by itself, if one stopped it."""
+        """Leave after code that polls for signals itself, if one interrupted it."""
         with self.b.when(self.b.icmp("ne", status, const("i32", 0))):
             self.leave(INTERRUPTED)

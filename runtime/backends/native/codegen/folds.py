@@ -1,7 +1,7 @@
 """Folds: reductions of arrays along axes.
 
-Floating-point sums are compensated; products of floats are made one after the other, as NumPy does. Others are made in
-several lanes, and of many elements in blocks, which threads may divide.
+Floating-point sums are compensated; products of floats are computed in order, as in NumPy. Others are computed in
+several lanes, and for many elements in blocks, which threads may divide.
 """
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from runtime.core.types import DType
 __all__ = ["reduce", "reduce_and_store"]
 
 _WIDE: Final = 2048  # bits of an accumulator: several registers, so that additions overlap
-_EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # in any order the same
-_LINES: Final = 64  # lines whose results are combined in one
-_BLOCK: Final = 32  # additions in a lane between two compensated ones
+_EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # independent of the order
+_LINES: Final = 64  # lines whose results are combined in one step
+_BLOCK: Final = 32  # additions per lane between two compensated ones
 _LONG: Final = 16  # the weight of a long expression
 
 
@@ -84,7 +84,7 @@ def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int],
 
 def _complex_sum(b: Builder, memory: Memory, x: Array, axes: Sequence[int], keepdims: bool, divide: Divide
                  ) -> Array | Scalar:
-    """The sum of the real parts, and that of the imaginary ones."""
+    """The sums of the real and imaginary parts."""
     kind = x.dtype.real_dtype
     source = x if x.weight <= CHEAP else materialize(b, memory, x, divide)[0]
     real, imag = (reduce(b, memory, "reduce_sum", Map("part", kind, x.dims, _part(k), [source]), axes, keepdims, divide)
@@ -100,9 +100,9 @@ def _part(k: int) -> Callable[[Builder, Val], Val]:
 
 def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Divide
                      ) -> tuple[Scalar, list[Map]] | None:
-    """All elements of `x`, combined, and in the same loop what of `x` is needed later is stored, if there is any.
+    """All elements of `x` combined; the same loop stores the parts of `x` that are used later, if any.
 
-    It is for combinations whose order does not matter: the lanes of a register have the result of several lines.
+    For combinations that do not depend on the order: the lanes of a register combine several lines.
     """
     parts = [y for y in shared([x]) if same_dims(y.dims, x.dims)]
     if not parts or len(x.dims) < 2 or name not in _EXACT or not all(isinstance(d, int) and d for d in x.dims):
@@ -139,7 +139,8 @@ def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Di
 
 
 def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int]) -> None:
-    """Combine each element of `x` with that of `totals` at the same place, one by one; the axes from the outermost."""
+    """Combine each element of `x` with that of `totals` at the same position, one by one; the axes from the
+    outermost."""
 
     def level(place: dict[int, Index]) -> None:
         if len(place) == len(order):
@@ -156,7 +157,7 @@ def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int])
 
 
 def _in_pieces(b: Builder, x: Array, write: Callable[[Index, Index], None]) -> None:
-    """`write` for all rows of `x`, if these may be many in pieces between which a signal stops it."""
+    """`write` for all rows of `x`, in pieces between which signals are polled if they may be many."""
     rows, row, elements = rows_of(b, x.dims), b.product(x.dims[1:]), b.product(x.dims)
     if b.look is None or (isinstance(elements, int) and elements <= PIECE):
         write(0, rows)
@@ -168,7 +169,7 @@ def _in_pieces(b: Builder, x: Array, write: Callable[[Index, Index], None]) -> N
 
 
 def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divide) -> Val:
-    """All elements of `x`, combined; of many elements those of blocks first, which threads may divide."""
+    """All elements of `x` combined; many elements in blocks first, which threads may divide."""
     size = x.dims[0] if len(x.dims) == 1 else 0
     lanes = _lanes(x, size) if isinstance(size, int) else 0
     sums = name == "reduce_sum" and x.dtype.is_floating
@@ -177,7 +178,7 @@ def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divid
         return _fold(b, name, x, [])
     first = const(f"<{lanes} x {llvm_type(x.dtype)}>", identity(name, x.dtype))
     rest = size % lanes
-    long = x.weight > _LONG  # code for the last few elements would be another copy of a long expression
+    long = x.weight > _LONG  # code for the last few elements would duplicate a long expression
     stop = size if long else size - rest
     count = -(-stop // block)
     found = memory(x.dtype, [count])
@@ -202,7 +203,7 @@ def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divid
 
 
 def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
-    """All elements of `x` under `place`, combined."""
+    """All elements of `x` under `place` combined."""
     rest = len(x.dims) - len(place)
     if rest == 0:
         return x.at(Context(b), place)
@@ -228,13 +229,13 @@ def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
 
 
 def _in_order(name: str, dtype: DType) -> bool:
-    """Whether elements are combined one after the other, as NumPy does: products but those of integers may overflow, or
-    underflow and lose digits, in one order and not in another. Sums overflow near the greatest numbers alone."""
+    """Whether elements are combined in order, as in NumPy: products of floats may overflow, or underflow and lose
+    digits, in one order and not in another. Sums overflow only near the largest numbers."""
     return name == "reduce_prod" and not dtype.is_integer
 
 
 def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], total: Val) -> Val:
-    """All elements of `x` under `place`, combined with `total` one after the other."""
+    """All elements of `x` under `place` combined with `total` in order."""
     size, last = rows_of(b, x.dims[len(place):]), len(place) == len(x.dims) - 1
     count = min(_lanes(x, size), 8) if last else 1
 
@@ -265,7 +266,7 @@ def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], tota
 
 
 def _look(b: Builder, x: Array, many: Index) -> None:
-    """Let signals stop a loop after so many elements of `x`, if it may be long."""
+    """Poll for signals after so many elements of `x`, if the loop may be long."""
     sizes = [d for d in x.dims if isinstance(d, int)]
     if b.look is not None and (len(sizes) < len(x.dims) or math.prod(sizes) > PIECE):
         b.look(b.imul(many, max(x.weight, 1)))
@@ -273,7 +274,7 @@ def _look(b: Builder, x: Array, many: Index) -> None:
 
 def _folded(b: Builder, x: Array, start: Index, stop: Index, first: Sequence[Val],
             step: Callable[[Val, Sequence[Val]], Sequence[Val]], by: int = 1, unroll: bool = True) -> list[Val]:
-    """`Builder.folded` over elements of a line of `x`, if it may be long in pieces between which a signal stops it."""
+    """`Builder.folded` over elements of a line of `x`, in pieces between which signals are polled if it may be long."""
     if b.look is None or (isinstance(start, int) and isinstance(stop, int) and stop - start <= PIECE):
         return b.folded(start, stop, first, step, by, unroll)
 
@@ -287,7 +288,7 @@ def _folded(b: Builder, x: Array, start: Index, stop: Index, first: Sequence[Val
 
 
 def _compensated(b: Builder, total: Val, lost: Val, value: Val) -> list[Val]:
-    """The sum of `total` and `value`, and what was lost to rounding so far."""
+    """The sum of `total` and `value`, and the accumulated rounding error."""
     add, sub = _strict(b, "fadd"), _strict(b, "fsub")
     new = add(total, value)
     greater = b.fcmp("oge", b.intrinsic("fabs", total), b.intrinsic("fabs", value))
@@ -300,7 +301,7 @@ def _strict(b: Builder, name: str) -> Callable[[Val, Val], Val]:
 
 
 def _sum_of(b: Builder, total: Val, lost: Val) -> Val:
-    """With what was lost, unless the sum overflowed or is not a number."""
+    """The sum corrected by the rounding error, unless it overflowed or is NaN."""
     finite = b.fcmp("olt", b.intrinsic("fabs", total), const(total.ty, float("inf")))
     return b.select(finite, _strict(b, "fadd")(total, lost), total)
 
@@ -343,7 +344,7 @@ def _fold_plain(b: Builder, name: str, x: Array, place: Sequence[Index], size: I
 
 
 def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: Index, lanes: int) -> Val:
-    """Several lanes at a time up to `end`, which is at least `lanes`; see `_rest` for the last few."""
+    """Several lanes at a time up to `end`, which is at least `lanes`; `_rest` handles the last few elements."""
     ty = f"<{lanes} x {llvm_type(x.dtype)}>"
     first = const(ty, identity(name, x.dtype))
 
@@ -376,7 +377,7 @@ def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: In
 
 def _rest(b: Builder, name: str, x: Array, place: Sequence[Index], begin: Index, end: Index, lanes: int, first: Val
           ) -> Val:
-    """The elements from `begin` on, fewer than `lanes`, and as many that change nothing as are missing."""
+    """The elements from `begin` on, fewer than `lanes`, padded with identity elements."""
     if not (isinstance(begin, int) and isinstance(end, int)):
         return _tail(b, x, place, b.i64(begin), end, lanes, first)
     total = first
@@ -393,12 +394,12 @@ def _rest(b: Builder, name: str, x: Array, place: Sequence[Index], begin: Index,
 
 
 def _tail(b: Builder, x: Array, place: Sequence[Index], begin: Val, end: Index, lanes: int, first: Val) -> Val:
-    """The elements from `begin` on; if there are fewer than `lanes`, in the last lanes, and what changes nothing in the
-    first. They are loaded with those before them, so that nothing beyond the end is."""
+    """The elements from `begin` on; if there are fewer than `lanes`, in the last lanes, with identity elements in the
+    first. They are loaded together with the elements before them, so that nothing is read beyond the end."""
     start = b.intrinsic("smin", begin, b.i64(b.isub(end, lanes)))
     values = x.at(Context(b, lanes), [*place, start])
     kind = llvm_type(x.dtype)
-    # of the same width, so that the comparison is one of registers as they are
+    # of the same width, so that the comparison uses registers as they are
     number = f"i{min(max(8 * x.dtype.size, 8), 64)}"
     over = b.op("i64", f"sub {begin}, {start.ref}")
     count = b.splat(over if number == "i64" else b.convert("trunc", over, number), lanes)

@@ -1,9 +1,9 @@
 """Loops over the elements of arrays: storing them, and reducing them.
 
-Arrays that are stored together share one loop, which computes each element of what they have in common once; what
-is needed again later is stored by the way. `where(mask, new, old)` over `old` itself leaves out groups of elements for
-which nothing holds, if the arrays fit into the cache. Float sums are accurate to about the error of pairwise summation:
-lanes and blocks first, whose sums are added with compensation (A. Neumaier, 1974).
+Arrays that are stored together share one loop, which computes common subexpressions once; those that are used again
+later are stored, too. `where(mask, new, old)` stored over `old` skips groups of elements for which the mask is false,
+if the arrays fit into the cache. Float sums are about as accurate as pairwise summation: lanes and blocks first, whose
+sums are added with compensation (A. Neumaier, 1974).
 """
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Part = Callable[[Builder, Val, Val], None]
 
 
 class Divide(Protocol):
-    """Call `part(b, start, stop)` for parts of `range(size)`, perhaps on several threads, if the work - elements by
-    their weight - is worth it. If it is not known and that of `each` index is given, signals are looked at between
-    parts. Else False."""
+    """Call `part(b, start, stop)` for parts of `range(size)`, possibly on several threads, if the work (elements times
+    their weight) is worth it. If the work is unknown and that of `each` index is given, signals are polled between
+    parts. Returns False if nothing was done."""
 
     def __call__(self, size: Index, work: int, step: int, part: Part, each: Index = 0) -> bool: ...
 
 
-_GROUP: Final = 64  # elements that are left out together
-_CACHED: Final = 1 << 20  # bytes; of larger arrays memory is faster without gaps
+_GROUP: Final = 64  # elements that are skipped together
+_CACHED: Final = 1 << 20  # bytes; for larger arrays memory is faster without gaps
 
 
 def shared(roots: Sequence[Array]) -> list[Map]:
-    """The expressions under `roots` that are also used elsewhere and not cheap to compute again."""
+    """The subexpressions of `roots` that are also used elsewhere and not cheap to recompute."""
     edges: dict[int, int] = {}
     found: list[Map] = []
 
@@ -66,7 +66,7 @@ def shared(roots: Sequence[Array]) -> list[Map]:
 
 
 def names(roots: Sequence[Array]) -> list[str]:
-    """The ops that expressions compute, in order."""
+    """The ops of expressions, in order."""
     found: list[str] = []
     seen: set[int] = set()
 
@@ -84,9 +84,9 @@ def names(roots: Sequence[Array]) -> list[str]:
 
 
 def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], divide: Divide) -> list[Map]:
-    """Store arrays of one shape into memory that none of them reads elsewhere; in one loop.
+    """Store arrays of one shape into memory that none of them reads elsewhere, in one loop.
 
-    Gives the expressions that were stored besides, for use later on, or that now load what was stored.
+    Returns the expressions that were stored besides, for later use, or that now load what was stored.
     """
     if not roots:
         return []
@@ -123,8 +123,8 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
 
 
 def _mask(stores: Stores) -> Array | None:
-    """What has to hold for an element so that storing changes it: all are `where(mask, new, old)`, `where(mask, old,
-    new)`, `old & new` or `old | new`, with `old` where they are stored."""
+    """The condition under which storing changes an element: all stores are `where(mask, new, old)`, `where(mask, old,
+    new)`, `old & new` or `old | new` over `old`."""
     common: list[_Flag] | None = None
     for x, target in stores:
         if not isinstance(x, Map) or x.leaf is not None:
@@ -145,11 +145,11 @@ def _mask(stores: Stores) -> Array | None:
     return None
 
 
-_Flag = tuple[Array, bool]  # bools, and whether they have to hold
+_Flag = tuple[Array, bool]  # bools, and their required value
 
 
 def _needed(x: Array | Scalar, holds: bool) -> list[_Flag]:
-    """Arrays of bools all of which hold, or do not, where `x` does."""
+    """Arrays of bools all of which are true, or false, where `x` is."""
     if isinstance(x, Scalar):
         return []
     if isinstance(x, Map) and x.leaf is None:
@@ -166,7 +166,7 @@ def _there(x: object, target: Leaf) -> bool:
 
 
 def _store_held(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) -> Val:
-    """Store groups of elements, but for those where the mask does not hold at all; where the rest begins."""
+    """Store groups of elements, except those where the mask is false throughout; returns where the rest begins."""
     whole = b.i64(b.isub(stop, b.imod(b.isub(stop, start), _GROUP)))
     with b.loop(start, whole, _GROUP) as first:
         holds = mask.at(Context(b, _GROUP), [first])
@@ -181,8 +181,8 @@ def nest(
     b: Builder, dims: Sequence[Index], write: Callable[[Sequence[Index]], None], parallel: bool = True,
     cost: Index = 0,
 ) -> None:
-    """Loops over the places of a shape; the last axis is innermost. For `parallel` see `Builder.loop`. `cost`: of a
-    place, if a signal may stop them between two pieces."""
+    """Loops over the positions of a shape; the last axis is innermost. For `parallel` see `Builder.loop`. `cost`: of a
+    position, if signals are polled between pieces."""
 
     def level(place: list[Index], start: Index = 0, stop: Index | None = None) -> None:
         if len(place) == len(dims):
@@ -208,7 +208,7 @@ def nest(
 
 
 def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[Leaf, list[Map | Joined]]:
-    """`x` in memory, in C order without gaps; and the expressions that were stored for it."""
+    """`x` in memory, contiguous in C order; and the expressions that were stored for it."""
     if isinstance(x, (Map, Joined)) and x.leaf is not None:
         x = x.leaf
     if isinstance(x, Leaf) and x.flat:

@@ -1,9 +1,9 @@
-"""Values while code is written: scalars in registers, and arrays that are memory or yet to be computed.
+"""Values during code generation: scalars in registers, and arrays that are in memory or still expressions.
 
-A `Scalar` is a value of rank 0. An `Array` gives the code for one element, at given indices: a `Leaf` loads it, a
-`Map` computes it from the elements of other arrays, a `Formula` from the indices. So a chain of element-wise ops is
-one expression, whose loop is written when its elements are needed in memory (`runtime.backends.native.codegen.fusion`).
-Views change how indices become addresses and cost nothing.
+A `Scalar` is a value of rank 0. An `Array` writes the code for one element, at given indices: a `Leaf` loads it, a
+`Map` computes it from the elements of other arrays, a `Formula` from the indices. So a chain of element-wise ops is one
+expression, whose loop is written when its elements are needed in memory (`runtime.backends.native.codegen.fusion`).
+Views only change how indices become addresses.
 """
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from runtime.core.types import DType
 __all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "Map", "Place", "Scalar",
            "broadcast", "reads", "remap", "rows_of", "same", "same_dims"]
 
-CHEAP: Final = 4  # an expression of at most this weight is computed again rather than kept in memory
+CHEAP: Final = 4  # an expression of at most this weight is recomputed rather than stored
 _MOST: Final = 1 << 20
 
 Place = Sequence[Index]
 
 
 def same(a: Index, b: Index) -> bool:
-    """Whether two sizes are certainly the same."""
+    """Whether two sizes are surely equal."""
     return a == b if isinstance(a, int) or isinstance(b, int) else a.ref == b.ref
 
 
@@ -34,7 +34,7 @@ def same_dims(a: Sequence[Index], b: Sequence[Index]) -> bool:
 
 
 def rows_of(b: Builder, dims: Sequence[Index]) -> Index:
-    """The first size of a shape, or 0 if it has no elements: many rows of none are no work."""
+    """The first size of a shape, or 0 if it has no elements: many empty rows are no work."""
     inner = b.product(dims[1:])
     if not dims or isinstance(inner, int):
         return dims[0] if dims and inner else 0
@@ -42,9 +42,9 @@ def rows_of(b: Builder, dims: Sequence[Index]) -> Index:
 
 
 class Context:
-    """Where the code for elements is written. With several `lanes` the last index is that of the first lane.
-    `lines`: the last index is where all elements come of the largest parts
-    (`runtime.backends.native.codegen.piecewise_arrays`), and these are the addresses from which it counts, by array."""
+    """Where code for elements is written. With several `lanes` the last index is that of the first lane. `lines`: the
+    last index is in the range of the largest parts of joined arrays
+    (`runtime.backends.native.codegen.piecewise_arrays`); by array, the addresses from which it counts."""
 
     __slots__ = ("b", "lanes", "lines", "memo")
 
@@ -55,7 +55,7 @@ class Context:
         self.memo: dict[Any, Val] = {}
 
     def once(self, x: Array, place: Place, value: Callable[[], Val]) -> Val:
-        """The element of `x` at `place`: what `value` gives, computed where it is first asked for."""
+        """The element of `x` at `place`: the result of `value`, computed at the first request."""
         key = id(x), *[str(i) for i in place]
         found = self.memo.get(key)
         if found is None:
@@ -67,7 +67,7 @@ class Context:
         return ty if self.lanes == 1 else f"<{self.lanes} x {ty}>"
 
     def counted(self, start: Index) -> Val:
-        """The last index, of each lane: int64."""
+        """The last index, for each lane: int64."""
         first = self.b.splat(self.b.i64(start), self.lanes)
         if self.lanes == 1:
             return first
@@ -90,7 +90,7 @@ class Scalar:
 
 
 class Boxed:
-    """A value that only Python sees, such as a list: the number of its place in the call's table of objects."""
+    """A value that only Python has, such as a list: the number of its place in the call's table of objects."""
 
     __slots__ = ("place",)
 
@@ -99,12 +99,12 @@ class Boxed:
 
 
 class Listed:
-    """A growable list in memory: elements of one known shape, one after another.
+    """A growable list in memory: contiguous elements of one known shape.
 
     `pair` is the address of two words, those of the memory and its capacity in bytes; `length` is an i64. Without
-    `dims` no element was written, so that there is no memory either. With a None in `dims` elements have several
-    shapes: the memory holds a table of them, and two more words are of a second memory (`ragged_lists.py`).
-    `scratch`: it may be changed in place, when it is not needed any more as it was.
+    `dims` no element was written, and there is no memory. With a None in `dims` elements have several shapes: the
+    memory holds a table of them, and two more words describe a second memory (`ragged_lists.py`). `scratch`: it may be
+    changed in place once it is dead.
     """
 
     __slots__ = ("dims", "dtype", "length", "pair", "scratch")
@@ -129,35 +129,35 @@ class Listed:
 
     @property
     def stride(self) -> int:
-        """The elements of the dtype that an element of the list has."""
+        """The number of scalars per element of the list."""
         return math.prod(self.sizes)
 
     @property
     def step(self) -> int:
-        """The bytes from one element to the next, or from the words of one to those of the next."""
+        """The bytes from one element, or its table entry, to the next."""
         return 8 * (1 + len(self.dims or ())) if self.ragged else self.stride * self.dtype.size
 
     def bytes(self, b: Builder, length: Index) -> Index:
-        """The bytes of the first memory with so many elements."""
+        """The bytes of the first memory for so many elements."""
         return b.iadd(b.imul(length, self.step), 8 * self.ragged)
 
     def place(self, b: Builder, at: Index) -> Val:
-        """The address in the first memory of an element, or of its words."""
+        """The address in the first memory of an element, or of its table entry."""
         return b.offset(b.load("ptr", self.pair), self.bytes(b, at), "i8")
 
     def rows(self, b: Builder) -> Leaf:
-        """The elements, of one shape, as the rows of an array, as long as the list is not changed."""
+        """The elements, of one shape, as the rows of an array, valid until the list is changed."""
         return Leaf(self.dtype, [self.length, *self.sizes], b.load("ptr", self.pair))
 
 
 class Array:
     """Elements of `dtype` in the shape `dims`.
 
-    flat    `at` also takes one index alone: that of the element in C order.
+    flat    `at` also takes a single index: that of the element in C order.
     lined   `at` works with several lanes.
-    weight  what computing an element costs, about: a load is 1, an addition 1, an exp 20.
+    weight  the cost of an element, approximately: a load is 1, an addition 1, an exp 20.
     uses    how many nodes of the graph use it.
-    pieces  whether it is put together of parts, or computed of what is.
+    pieces  whether it is a joined array, or computed from one.
     """
 
     __slots__ = ("dims", "dtype", "flat", "lined", "pieces", "uses", "weight")
@@ -172,11 +172,11 @@ class Array:
         self.pieces = False
 
     def reads(self, memory: Leaf) -> bool:
-        """Whether it may load from the memory of an array; of a formula that is not known."""
+        """Whether it may load from the memory of an array; conservative for a formula."""
         return True
 
     def at(self, c: Context, place: Place) -> Val:
-        """The element (with several lanes: as many along the last axis) at `place`."""
+        """The element at `place`; with several lanes, as many along the last axis."""
         raise NotImplementedError
 
     def reshaped(self, dims: Sequence[Index]) -> Array:
@@ -185,16 +185,16 @@ class Array:
 
     def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
               done: dict[int, Array]) -> Array:
-        """A view, whose element at a place is this array's at `back(b, place)`; `leaf` gives it for memory."""
+        """A view, whose element at a position is this array's at `back(b, place)`; `leaf` makes it from memory."""
         raise NotImplementedError
 
 
 class Leaf(Array):
     """Elements in memory: the first at `pointer`, others by `strides` in elements.
 
-    scratch  nobody else looks at the memory, which belongs to this call.
-    bases    the addresses of the memory that it may lie in: a view is at another address than what it is a view of,
-             and after a branch an array lies in one of several memories.
+    scratch  the memory belongs to this call, and nothing else reads it.
+    bases    the addresses of the memory that it may be in: a view has another address than its base, and after a branch
+             an array is in one of several buffers.
     """
 
     __slots__ = ("bases", "pointer", "scratch", "strides")
@@ -206,7 +206,7 @@ class Leaf(Array):
         super().__init__(dtype, dims, strides is None, True, 1)
         self.pointer = pointer
         self.bases = frozenset([pointer.ref]) if bases is None else bases
-        self.strides = strides  # None: C order, without gaps
+        self.strides = strides  # None: contiguous in C order
         self.scratch = scratch
 
     def reads(self, memory: Leaf) -> bool:
@@ -223,7 +223,7 @@ class Leaf(Array):
         return tuple(reversed(steps))
 
     def address(self, b: Builder, place: Place) -> Val:
-        """Of the element at `place`; of a `flat` array `place` may be the index in C order alone."""
+        """The address of the element at `place`; for a `flat` array `place` may be a single index in C order."""
         offset: Index = 0
         if self.strides is None and len(place) == 1:
             offset = place[0]
@@ -265,10 +265,10 @@ Function = Callable[..., Val]  # of a builder and the elements
 
 
 class Map(Array):
-    """An element-wise function of arrays, all of its own shape, and scalars.
+    """An element-wise function of arrays of its own shape, and scalars.
 
-    Once its elements were stored, `leaf` has them, and is what it loads. `place`: where they are stored if they are;
-    None: in memory of their own.
+    Once its elements are stored, they are in `leaf`, which it loads. `place`: where they are stored if they are; None:
+    in memory of their own.
     """
 
     __slots__ = ("args", "function", "leaf", "name", "place")
@@ -327,9 +327,9 @@ class Map(Array):
 
 
 class Formula(Array):
-    """Elements that code computes from their indices: `function(context, place)`.
+    """Elements computed from their indices: `function(context, place)`.
 
-    `lined`: it also knows to do so for several lanes.
+    `lined`: it also supports several lanes.
     """
 
     __slots__ = ("function",)
@@ -369,8 +369,8 @@ def remap(x: Array, dims: Sequence[Index], back: Callable[[Builder, Place], Plac
 
 def broadcast(b: Builder, x: Array | Scalar, dims: Sequence[Index], repeats: Sequence[Val | None] = ()
               ) -> Array | Scalar:
-    """`x` in the shape `dims`, which it fits. `repeats`: for each axis of x, whether it has size 1 there and is to be
-    repeated, where only the run knows (None: it is known from the sizes)."""
+    """`x` broadcast to the shape `dims`. `repeats`: for each axis of x, whether it has size 1 there and is repeated,
+    where only the run knows (None: the sizes tell)."""
     if isinstance(x, Scalar) or (same_dims(x.dims, dims) and not any(repeats)):
         return x
     missing = len(dims) - len(x.dims)

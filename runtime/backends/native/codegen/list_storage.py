@@ -1,4 +1,4 @@
-"""Lists between native memory and Python: what `lower.Lowering` does with them."""
+"""Lists between native memory and Python: a part of `Lowering`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from runtime.core.types import ListType, Type
 
 __all__ = ["FIRST_SLOT", "REFUSAL_WORD", "REFUSED", "ListMemory", "listed"]
 
-REFUSED: Final = 2  # the status of code that ends by a refusal
-REFUSAL_WORD: Final = 7  # the word of the frame that says by which
-FIRST_SLOT: Final = 8  # of the frame, from which on pairs stand
+REFUSED: Final = 2  # the status of code that ended with a refusal
+REFUSAL_WORD: Final = 7  # the word of the frame with its number
+FIRST_SLOT: Final = 8  # of the frame, where the pairs begin
 
 
 def listed(type: Type) -> bool:
-    """Whether a list of this type lies in memory: some element, or the type, says what elements are."""
+    """Whether a list of this type is in native memory: the type of its elements is known."""
     return isinstance(type, ListType) and type.known
 
 
 class ListMemory:
-    """The part of `Lowering` that keeps lists."""
+    """The part of `Lowering` for lists."""
 
     b: Builder
     frame: Val
@@ -47,7 +47,7 @@ class ListMemory:
         return self.objects - 1
 
     def new_list(self, type: ListType, length: Val) -> Listed:
-        """A list of that length, in memory of its own that is not reserved yet."""
+        """A list of that length, in memory of its own that is not allocated yet."""
         return self._other(Listed(type.element.dtype, tuple(type.element.shape), Val("ptr", "null"), length))
 
     def _other(self, x: Listed) -> Listed:
@@ -56,7 +56,7 @@ class ListMemory:
         return Listed(x.dtype, x.dims, pair, x.length)
 
     def unwritten(self, type: ListType, length: Val) -> Listed:
-        """A list of elements that were not written. Of one shape, they read as zeros."""
+        """A list of unwritten elements. If they have one shape, they read as zeros."""
         b, made = self.b, self.new_list(type, length)
         pointer = self.reserved(made.pair, b.iadd(b.room([length], made.step), 8 * made.ragged))
         if made.ragged:
@@ -68,7 +68,7 @@ class ListMemory:
         return made
 
     def copy_list(self, x: Listed, pair: Val | None = None) -> Listed:
-        """The list in other memory."""
+        """A copy of the list."""
         b = self.b
         made = self._other(x) if pair is None else Listed(x.dtype, x.dims, pair, x.length)
         self._copy(self.reserved(made.pair, x.bytes(b, x.length)), b.load("ptr", x.pair), x.bytes(b, x.length))
@@ -81,7 +81,7 @@ class ListMemory:
         self.b.call("void", "llvm.memcpy.p0.p0.i64", target, source, self.b.i64(size), Val("i1", "false"))
 
     def boxed(self, x: Listed) -> Boxed:
-        """A list as Python has it: its elements are copied."""
+        """A list as a Python object; its elements are copied."""
         b, place = self.b, self.new_object()
         addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, 2 * k, "i64"))
                                                for k in range(1 + x.ragged)]
@@ -89,7 +89,7 @@ class ListMemory:
         return Boxed(place)
 
     def as_type(self, x: Scalar | Array | Boxed | Listed, type: Type) -> Scalar | Array | Boxed | Listed:
-        """A list in the form that lists of a type have: in memory, if something is known of the elements."""
+        """A list in the form for its type: in native memory, if the type of its elements is known."""
         if not isinstance(type, ListType):
             return x
         if not listed(type):
@@ -116,14 +116,14 @@ class ListMemory:
 
     def _as_ragged(self, x: Listed, type: ListType) -> Listed:
         """A list whose elements may have several shapes from now on."""
-        if x.ragged:  # in the same form
+        if x.ragged:  # it has this form already
             return Listed(x.dtype, tuple(type.element.shape), x.pair, x.length, x.scratch)
         made = self.new_list(type, x.length)
         self._copy(of_rows(self, made, x.length, x.sizes), self.b.load("ptr", x.pair), x.bytes(self.b, x.length))
         return made
 
     def move(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Objects to other places, all at once: pairs of target and source."""
+        """Move objects to other places, all at once: pairs of target and source."""
         pairs = [pair for pair in pairs if pair[0] != pair[1]]
         if pairs:
             self.call_python(MoveSite(pairs))

@@ -1,8 +1,8 @@
 """Large loops on several threads.
 
-The part of a loop from one index to another becomes a function of its own, which gets what it uses from outside by way
-of memory. `thread_pool` divides the indices among threads. What a part computes does not depend on where it begins or
-ends, so that results are the same for any number of threads.
+The part of a loop from one index to another is outlined into a function, which gets what it uses from outside through
+memory. `thread_pool` divides the indices among threads. What a part computes does not depend on where it begins or
+ends, so results are the same for any number of threads.
 """
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, co
 __all__ = ["THREADS_WORD", "WORTH", "region"]
 
 THREADS_WORD: Final = 2  # of the frame: the address of the number of threads
-WORTH: Final = 1 << 19  # the elements of weight 1 from which on threads pay, about 0.2 ms
-_PART: Final = 1 << 23  # of weight 1: some milliseconds
+WORTH: Final = 1 << 19  # work from which on threads pay, in elements of weight 1: about 0.2 ms
+_PART: Final = 1 << 23  # in elements of weight 1: some milliseconds
 _NAME: Final = re.compile(r"%[A-Za-z_][\w.]*")
 
 
 class Writer(Protocol):
-    """What is needed of a Lowering."""
+    """The parts of a Lowering that are used here."""
 
     b: Builder
     module: Module
@@ -38,11 +38,11 @@ class Writer(Protocol):
 
 def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int = 64, worth: Val | None = None,
            work: Index | None = None) -> bool:
-    """`write(start, stop)` for parts of `range(size)` that begin at multiples of `step`, perhaps at the same time.
+    """`write(start, stop)` for parts of `range(size)` that begin at multiples of `step`, possibly in parallel.
 
-    `worth`: whether it is worth more than one thread; None: it is. `work`: elements by their weight, all together, so
-    that no part takes long without a look at signals; None: parts look by themselves. `write` uses `w.b`. False, and
-    nothing done, where the part would use what memory cannot hold.
+    `worth`: whether more than one thread is worthwhile; None: it is. `work`: elements times their weight in total, so
+    that no part takes long without a poll for signals; None: parts poll themselves. `write` uses `w.b`. Returns False,
+    without doing anything, if the part would use what cannot be passed through memory.
     """
     outer, module = w.b, w.module
     number = len(module.parts)
@@ -76,12 +76,12 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     most = _most(outer, size, step, work)
     status = divided(outer, function, held, outer.i64(size), step, most, threads, w.frame)
     with outer.when(outer.icmp("ne", status, const("i32", 0))):
-        w.leave(INTERRUPTED)  # a signal alone stops threads
+        w.leave(INTERRUPTED)  # only a signal stops threads
     return True
 
 
 def _most(b: Builder, size: Index, step: int, work: Index | None) -> Val:
-    """How many indices, a multiple of `step`, are `_PART` of work; all of them if that is not known."""
+    """How many indices, a multiple of `step`, are `_PART` of work; all of them if that is unknown."""
     if work is None:
         return const("i64", 1 << 62)
     if isinstance(size, int) and isinstance(work, int):

@@ -1,9 +1,9 @@
-"""Parts of arrays, and arrays put together of parts.
+"""Parts of arrays, and arrays joined from parts.
 
-`concat`, `pad` and `roll` need not copy: a `Joined` array reads its elements where they are. Along all axes but the
-last the part is chosen for each line. Along the last, nearly all elements come of one part, the largest: a loop over a
-line takes those with its address alone, several at a time, and the few before and after one by one. So a stencil, such
-as the game of life on a torus, is one loop over what is in memory.
+`concat`, `pad` and `roll` need not copy: a `Joined` array reads its elements in place. Along all axes but the last the
+part is chosen once per line. Along the last, nearly all elements belong to one part, the largest: a loop over a line
+addresses those directly, several at a time, and the few before and after one by one. So a stencil, such as the game of
+life on a torus, is one loop over arrays in memory.
 """
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from runtime.backends.native.llvm.builder import Builder, Index, Val
 
 __all__ = ["Axis", "Joined", "Slicer", "around", "has_part", "inner_range", "join", "lines_of", "split"]
 
-_LEAST: Final = 256  # elements that are worth more code
-_MOST: Final = 4  # parts
+_LEAST: Final = 256  # number of elements that justify more code
+_MOST: Final = 4  # number of parts
 
 
 class Axis:
-    """What an index selects of one axis of the array: a start, a step, and how many (None: one, and the axis goes)."""
+    """What an index selects along one axis of the array: a start, a step, and a count (None: one, and the axis is
+    dropped)."""
 
     def __init__(self, start: Index, step: Index, count: Index | None) -> None:
         self.start = start
@@ -32,7 +33,7 @@ class Axis:
 
 
 class Slicer:
-    """The part of memory that is chosen, as a view of shape `dims`; a None in `chosen` is a new axis."""
+    """The selected part of memory, as a view of shape `dims`; a None in `chosen` is a new axis."""
 
     def __init__(self, b: Builder, chosen: Sequence[Axis | None], dims: Sequence[Index]) -> None:
         self.b = b
@@ -41,7 +42,7 @@ class Slicer:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows are whole rows, or parts of them, that follow each other as before."""
+        """Whether rows are whole rows, or parts of them, in the same order."""
         first = self.chosen[0]
         return first is not None and first.count is not None and isinstance(first.step, int) and first.step == 1
 
@@ -73,7 +74,7 @@ class Slicer:
         return Leaf(x.dtype, self.dims, pointer, None if plain else steps, bases=x.bases)
 
     def back(self, b: Builder, place: Place) -> Place:
-        """Where the element at `place` is in the whole."""
+        """The position in the whole of the element at `place`."""
         rest = iter(place)
         old: list[Index] = []
         for part in self.chosen:
@@ -90,9 +91,9 @@ class Slicer:
 
 
 class Joined(Array):
-    """Arrays of known shapes one after another along an axis. `leaf` is where it was stored.
+    """Arrays of known shapes joined along an axis. `leaf` is where it was stored.
 
-    It can be read where all of its parts are in memory; else it can only be stored.
+    It can be read if all of its parts are in memory; else it can only be stored.
     """
 
     __slots__ = ("axis", "leaf", "main", "parts", "readable", "starts")
@@ -124,14 +125,14 @@ class Joined(Array):
             c.type(self.dtype), self.address(c, place), alignment(self.dtype)))
 
     def address(self, c: Context, place: Place) -> Val:
-        """Of the element at `place`."""
+        """The address of the element at `place`."""
         if c.lines is not None:
             return c.b.offset(c.lines[id(self)], place[-1], llvm_type(self.dtype))
         return self._address(c.b, place, False)
 
     def line(self, b: Builder, place: Place, known: Index) -> Val:
-        """The address from which the last index counts, where the elements come of the largest parts; `known` is one
-        of them, if there are any."""
+        """The address from which the last index counts in the range of the largest parts; `known` is an index in that
+        range, if there is any."""
         return b.offset(self._address(b, [*place, known], True), b.isub(0, known), llvm_type(self.dtype))
 
     def _address(self, b: Builder, place: Place, inner: bool) -> Val:
@@ -172,7 +173,7 @@ class Joined(Array):
         return known
 
     def _sliced(self, view: Slicer) -> Array | None:
-        """The part that is chosen, of the parts that have some of it; None if it is not known which."""
+        """The selected part, as far as it overlaps the parts; None if it is unknown which."""
         chosen = list(view.chosen)
         mine = None if None in chosen else chosen[self.axis]
         if mine is None or not isinstance(mine.start, int) or mine.step != 1 or isinstance(mine.count, Val):
@@ -205,14 +206,14 @@ def _known(size: Index) -> int:
 
 
 def _unit(x: Array) -> bool:
-    """Whether the elements of a line can be loaded together."""
+    """Whether the elements of a line are contiguous."""
     if isinstance(x, Joined):
         return x.readable
     return isinstance(x, Leaf) and bool(x.strides is None or (isinstance(x.strides[-1], int) and x.strides[-1] == 1))
 
 
 def join(axis: int, parts: Sequence[Array]) -> Joined | None:
-    """Arrays one after another, where that is better than to copy them."""
+    """Arrays joined, where that is better than copying them."""
     parts = [y for x in parts for y in (
         x.parts if isinstance(x, Joined) and x.leaf is None and x.axis == axis else [x])]
     parts = [x for x in parts if x.dims[axis] != 0]
@@ -226,7 +227,7 @@ def join(axis: int, parts: Sequence[Array]) -> Joined | None:
 
 
 def around(b: Builder, x: Array, value: Array, chosen: Sequence[Axis | None]) -> Joined | None:
-    """`x` with `value`, which is computed of its elements, in the place of a part: then `value` needs no memory of its
+    """`x` with `value`, which is computed from its elements, in place of a part: then `value` needs no memory of its
     own. None if that is not known to be better."""
     if not isinstance(x, Leaf) or _stored(value) is not value or not value.reads(x):
         return None
@@ -252,7 +253,7 @@ def around(b: Builder, x: Array, value: Array, chosen: Sequence[Axis | None]) ->
 
 
 def split(b: Builder, x: Array, target: Leaf) -> Iterator[tuple[Array, Leaf]]:
-    """What to store where so that `x` is in `target`."""
+    """The stores by which `x` gets into `target`."""
     if not isinstance(x, Joined) or x.leaf is not None:
         yield _stored(x), target
         return
@@ -263,14 +264,14 @@ def split(b: Builder, x: Array, target: Leaf) -> Iterator[tuple[Array, Leaf]]:
 
 
 def has_part(x: Array, part: Leaf) -> bool:
-    """Whether `x` is that part, or is put together of it and others."""
+    """Whether `x` is that part, or joined from it and others."""
     if isinstance(x, Joined) and x.leaf is None:
         return any(has_part(y, part) for y in x.parts)
     return _stored(x) is part
 
 
 def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val], known: Index = 0) -> None:
-    """For all arrays of parts in `x` the addresses from which the last index counts, at a place on the other axes. For
+    """For all joined arrays in `x` the addresses from which the last index counts, at a position on the other axes. For
     `known` see `Joined.line`."""
     if isinstance(x, Scalar) or not x.pieces or _stored(x) is not x or id(x) in found:
         return
@@ -283,7 +284,7 @@ def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val],
 
 
 def inner_range(x: Array | Scalar) -> tuple[int, int] | None:
-    """From where to where on the last axis all elements come of the largest parts; None: everywhere."""
+    """The range on the last axis in which all elements belong to the largest parts; None: everywhere."""
     if isinstance(x, Scalar) or not x.pieces or _stored(x) is not x:
         return None
     if isinstance(x, Joined):

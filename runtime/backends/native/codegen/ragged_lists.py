@@ -1,10 +1,10 @@
-"""Lists whose elements have several shapes of one rank, in memory.
+"""Lists in memory whose elements have several shapes of one rank.
 
-Such a list has two pairs of address and capacity, one after the other (`arrays.Listed`). The first memory is a table of
-words: how much of the second is used, in elements of the dtype; then for each element of the list where it begins in
-the second memory, which is -1 as long as it was not written, and its sizes. What is set anew goes to the end, unless it
-has as many elements as there were before. Where there is not enough room, memory of twice the size takes what the table
-still refers to: so room is wasted for at most as much as is needed.
+Such a list has two adjacent pairs of address and capacity (`index_expressions.Listed`). The first memory is a table of
+words: how much of the second is used, in elements of the dtype; then for each element of the list its offset in the
+second memory, or -1 if it was not written, and its sizes. A new value is appended, unless it has the same number of
+elements as the old one. If there is not enough room, memory of twice the size takes what the table still refers to: so
+at most as much room is wasted as is needed.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST: Final = 1 << 56  # elements: more than any memory holds
 
 
 class Writer(Protocol):
-    """What is needed of a Lowering."""
+    """The parts of a Lowering that are used here."""
 
     b: Builder
     module: Module
@@ -47,12 +47,12 @@ def _entry(b: Builder, table: Val, at: Index, width: int) -> Val:
 
 
 def entry(b: Builder, x: Listed, at: Index) -> Val:
-    """The address of the words that describe an element."""
+    """The address of an element's entry."""
     return _entry(b, b.load("ptr", x.pair), at, _width(x))
 
 
 def begin(b: Builder, entry: Val) -> Val:
-    """Where an element begins; negative if it was not written."""
+    """The offset of an element; negative if it was not written."""
     return b.load("i64", entry)
 
 
@@ -63,7 +63,7 @@ def sizes_of(b: Builder, x: Listed, entry: Val) -> list[Index]:
 
 
 def used(b: Builder, x: Listed) -> Val:
-    """How many elements of the dtype the second memory holds."""
+    """How many elements of the dtype the second memory contains."""
     return b.load("i64", b.load("ptr", x.pair))
 
 
@@ -73,14 +73,14 @@ def content(b: Builder, x: Listed) -> Val:
 
 
 def blank(w: Writer, x: Listed, start: Index, stop: Index) -> None:
-    """Make elements such that were not written."""
+    """Mark elements as unwritten."""
     b = w.b
     b.call("void", "llvm.memset.p0.i64", entry(b, x, start), const("i8", -1),
            b.i64(b.imul(b.isub(stop, start), x.step)), Val("i1", "false"))
 
 
 def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
-    """Make the list one of `count` elements of one shape, one after the other: where they are to be stored."""
+    """Make the list one of `count` contiguous elements of one shape; returns the address to store them at."""
     b = w.b
     size = b.product(shape)
     table = w.reserved(x.pair, x.bytes(b, count))
@@ -113,7 +113,7 @@ def first_written(w: Writer, x: Listed) -> Val:
 
 
 def _space(w: Writer, x: Listed, count: Index) -> Val:
-    """Where `count` elements of the dtype more begin, for which there is room from now on."""
+    """Reserve room for `count` more elements of the dtype; returns its offset."""
     width, size = _width(x), x.dtype.size
     w.module.declare(GROW, "ptr", "ptr", "i64")
     w.module.declare(RELEASE, "void", "ptr", "i64")
@@ -136,7 +136,7 @@ def _space(w: Writer, x: Listed, count: Index) -> Val:
 
 
 def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width: int, size: int) -> None:
-    """Larger memory, with what the table refers to; the function returns if there is none."""
+    """Move to larger memory what the table refers to; the function returns if there is none."""
     def is_there(mine: Val) -> Val:
         return b.icmp("ne", b.load("i64", mine), const("i64", _NOT_WRITTEN))
 
@@ -175,7 +175,7 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
 
 
 def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
-    """Memory for element `at`, which gets the shape: where it was, if it had as many elements."""
+    """Memory for element `at`, which gets the shape: its old one, if it had the same number of elements."""
     b = w.b
     rank = _width(x) - 1
     count = b.intrinsic("umin", b.i64(b.room(shape, 1)), const("i64", _MOST))
@@ -183,7 +183,7 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
     old = begin(b, mine)
 
     def moved() -> list[Val]:
-        b.store(const("i64", _NOT_WRITTEN), mine)  # what was there need not be kept
+        b.store(const("i64", _NOT_WRITTEN), mine)  # its old value need not be kept
         start = _space(w, x, count)
         b.store(start, mine)
         return [start]
@@ -196,7 +196,7 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
 
 
 def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> None:
-    """To `target` the element that begins at `start` and has the shape of an array; zeros, if it was not written."""
+    """Copy the element at offset `start` with the shape of an array to `target`; zeros, if it was not written."""
     b = w.b
     size = b.i64(b.imul(b.product(shape.dims), x.dtype.size))
     missing, no = b.icmp("slt", start, const("i64", 0)), Val("i1", "false")
@@ -213,7 +213,7 @@ def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> 
 
 
 def take_over(w: Writer, x: Listed, other: Listed) -> None:
-    """Let the entries after those of `x`, which are those of another list, be of this one."""
+    """Make the entries after those of `x`, which were copied from another list, refer to this one."""
     b = w.b
     count = used(b, other)
     more = _space(w, x, count)
@@ -226,7 +226,7 @@ def take_over(w: Writer, x: Listed, other: Listed) -> None:
 
 
 def picked(w: Writer, x: Listed, copy: Listed, axis: Axis) -> Listed:
-    """Some elements of `x`, put into a copy of it."""
+    """Some elements of `x`, in a copy of it."""
     b = w.b
     assert axis.count is not None
     size = const("i64", x.step)

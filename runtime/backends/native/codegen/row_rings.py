@@ -1,7 +1,7 @@
-"""Arrays of which only some rows are in memory, at places that follow their indices.
+"""Arrays of which only some rows are in memory, at positions computed from their indices.
 
-A row is what one index of the first axis selects. Code that was written for whole arrays reads and writes such arrays
-as it does others: where a row is, is found out when the code for its elements is written.
+A row is what one index of the first axis selects. Code for whole arrays reads and writes such arrays as well: the
+position of a row is computed when the code for its elements is written.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Grid", "Rows", "WholeNeeded"]
 
 
 class WholeNeeded(Exception):
-    """Code needs more of an array than rows one after another."""
+    """Code needs more of an array than contiguous rows."""
 
 
 class Grid:
-    """Where the rows are: `find(b, row)` is the number of a row from `pointer` on. Until they are set, nothing can be
-    read."""
+    """The positions of rows: `find(b, row)` is the number of a row counted from `pointer`. Nothing can be read before
+    they are set."""
 
     __slots__ = ("find", "name", "pointer")
 
@@ -52,7 +52,7 @@ class Rows(Leaf):
         raise WholeNeeded
 
     def part(self, b: Builder, starts: Sequence[Index], dims: Sequence[Index], strides: Sequence[Index]) -> Rows:
-        """The part whose first element is at `starts`; all axes but the first may have been changed."""
+        """The part whose first element is at `starts`; any axis but the first may have changed."""
         steps = self.steps(b)
         first = self.first
         for start, step in zip(starts[1:], steps[1:], strict=True):

@@ -1,8 +1,8 @@
-"""Element-wise ops on values in registers: what each op is in LLVM, for scalars and lane by lane for vectors.
+"""Element-wise ops on values in registers: each op in LLVM, for scalars and lane by lane for vectors.
 
-The meaning is that of the NumPy kernels: integers wrap, `//` and `%` floor, shifts by too much give 0 or the sign,
-max and min hand NaN on. Where a kernel raises for an element, `fails` has the test; the lowering itself then gives
-any value, but never traps.
+The meaning is that of the NumPy kernels: integers wrap, `//` and `%` floor, excessive shifts give 0 or the sign, max
+and min propagate NaN. Where a kernel raises for an element, `fails` has the test; the lowering itself then gives any
+value, but never traps.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def llvm_type(dtype: DType) -> str:
 
 
 def alignment(dtype: DType) -> int:
-    """Of a value in memory: that of its parts."""
+    """The alignment of a value in memory: that of its parts."""
     return dtype.real_dtype.size
 
 
@@ -90,7 +90,7 @@ def _literal(x: Val) -> int | None:
 
 
 def _safe_divisor(b: Builder, dtype: DType, y: Val) -> tuple[Val, Val | None]:
-    """A divisor that never traps, and whether the true one is -1 (None: it is not)."""
+    """A divisor that never traps, and whether the original one is -1 (None: it is not)."""
     known = _literal(y)
     if known not in (None, 0, -1):
         return y, None
@@ -102,7 +102,7 @@ def _safe_divisor(b: Builder, dtype: DType, y: Val) -> tuple[Val, Val | None]:
 
 
 def _rounds_down(b: Builder, remainder: Val, y: Val) -> Val:
-    """Whether a quotient rounded towards zero lies above the floor."""
+    """Whether a quotient rounded towards zero exceeds the floor."""
     known = _literal(y)
     zero = const(y.ty, 0)
     if known is not None:
@@ -111,8 +111,8 @@ def _rounds_down(b: Builder, remainder: Val, y: Val) -> Val:
 
 
 def _divided(b: Builder, x: Val, y: int | None) -> tuple[Num, Num] | None:
-    """Quotient and remainder of lanes of 64 bits by the constant y, if that goes by multiplication: the processor does
-    not divide them, but with AVX-512 makes floats of them."""
+    """Quotient and remainder of 64-bit lanes by the constant y, if multiplication can compute them: there is no vector
+    division, but AVX-512 converts them to floats."""
     if y is None or abs(y) < 2 or lanes(x.ty) == 1 or element(x.ty) != "i64" or b.module.vector_bits < 512:
         return None
     return fmod.divided(Num(b, x), y)
@@ -222,8 +222,8 @@ def _fits(name: str) -> Lowering:
 
 
 def _product_fits(b: Builder, x: Val, y: Val) -> Val:
-    """As the kernel has it; where the processor takes lanes of 64 bits one by one to make floats of them, numbers of 32
-    bits, as factors mostly are, are told before."""
+    """As the kernel; if the processor converts 64-bit lanes to floats one by one, factors of 32 bits, the usual case,
+    are detected first."""
 
     def compared() -> list[Val]:
         near = b.fmul(*[b.convert("sitofp", v, "double") for v in (x, y)])
@@ -242,7 +242,7 @@ def _product_fits(b: Builder, x: Val, y: Val) -> Val:
 
 
 def _domain(name: str, y: int, least: int, most: int) -> tuple[int, int]:
-    """The x for which an op with the constant y does not overflow: from, to."""
+    """The range of x for which an op with the constant y does not overflow."""
     if name == "mul":
         bounds = sorted((least, most), reverse=y < 0)
         low, high = (-(-bounds[0] // y), bounds[1] // y) if y else (least, most)
@@ -277,7 +277,7 @@ def _abs(b: Builder, dtype: DType, x: Val) -> Val:
 def _sign(b: Builder, dtype: DType, x: Val) -> Val:
     zero, one, minus = const(x.ty, 0), const(x.ty, 1), const(x.ty, -1)
     if is_float(x.ty):
-        rest = b.select(b.fcmp("oeq", x, zero), zero, x)  # zero is positive, and NaN stays
+        rest = b.select(b.fcmp("oeq", x, zero), zero, x)  # zero is positive, and NaN stays NaN
         return b.select(b.fcmp("ogt", x, zero), one, b.select(b.fcmp("olt", x, zero), minus, rest))
     positive = b.select(b.icmp("ugt" if dtype.is_unsigned else "sgt", x, zero), one, zero)
     return positive if dtype.is_unsigned else b.select(b.icmp("slt", x, zero), minus, positive)
@@ -311,8 +311,8 @@ def _relu(b: Builder, dtype: DType, x: Val) -> Val:
 
 def _where(b: Builder, dtype: DType, condition: Val, x: Val, y: Val) -> Val:
     if lanes(x.ty) > 1 and dtype is not t.bool_:
-        # From a choice between a new value and what is in memory, LLVM makes a store under a mask. On AVX2 that takes
-        # 12 cycles on some processors, a blend and a store one. What is frozen is not known to be what is in memory.
+        # From a select between a new value and one in memory LLVM makes a masked store. On AVX2 that takes 12 cycles on
+        # some processors, a blend and a store one. A frozen value is not known to be the one in memory.
         x, y = [b.op(v.ty, f"freeze {v}") for v in (x, y)]
     return b.select(condition, x, y)
 
@@ -350,7 +350,7 @@ _HALF_AS_IS: Final = {*_AS_IS, "real", "conj", "imag", "negative", "abs"}
 
 
 def lower(b: Builder, name: str, dtype: DType, *xs: Val) -> Val:
-    """The element-wise op `name`. Of float16 NumPy computes in float32 and rounds, and so does this."""
+    """The element-wise op `name`. For float16, as in NumPy, computed in float32 and rounded."""
     if dtype.is_complex and name not in _AS_IS:
         return complex_numbers.lower(b, name, *xs)
     if element(xs[-1].ty) != "half" or name in _HALF_AS_IS:
@@ -360,7 +360,7 @@ def lower(b: Builder, name: str, dtype: DType, *xs: Val) -> Val:
     return b.convert("fptrunc", result, "half") if element(result.ty) == "float" else result
 
 
-# Where a kernel raises: the test for an element, or None where it cannot be.
+# Where a kernel raises: the test for an element, or None if it never does.
 
 def _zero_divisor(b: Builder, dtype: DType, x: Val, y: Val) -> Val | None:
     if is_float(x.ty) or _literal(y) not in (None, 0):
@@ -382,7 +382,7 @@ FAILS: Final[dict[str, Callable[..., Val | None]]] = {
 # Casts.
 
 def cast(b: Builder, x: Val, source: DType, target: DType) -> Val:
-    """NumPy's `astype`, as it is on the machines that C compilers make it for."""
+    """NumPy's `astype`, with the results of C compilers for this machine."""
     to = llvm_type(target)
     if source is target:
         return x
@@ -411,8 +411,8 @@ def cast(b: Builder, x: Val, source: DType, target: DType) -> Val:
 
 
 def _rounded_to_odd(b: Builder, x: Val) -> Val:
-    """A double as a float that rounds to the same half: no instruction makes a half of a double, and twice to the
-    nearest is not once (S. Boldo, G. Melquiond, 2008)."""
+    """A double rounded to odd as a float, so that it rounds to the correct half: there is no instruction from double to
+    half, and rounding twice to nearest is not the same (S. Boldo, G. Melquiond, 2008)."""
     nearest = b.convert("fptrunc", x, "float")
     back = b.convert("fpext", nearest, "double")
     away = b.fcmp("ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", x))
@@ -422,9 +422,9 @@ def _rounded_to_odd(b: Builder, x: Val) -> Val:
 
 
 def _truncated(b: Builder, x: Val, target: DType) -> Val:
-    """A float as an integer. What is out of range, and NaN, has no meaning in C, so that NumPy gives what the
-    processor's instruction gives; this is what it gives on x86. As uint32 NumPy gives two things there, in one array,
-    for elements that it takes together and for those that it takes one by one: this is the latter."""
+    """A float as an integer. Values out of range, and NaN, are undefined in C, so NumPy gives what the processor's
+    instruction gives; this is what it gives on x86. For uint32 NumPy's vector and scalar code differ there; this is the
+    latter."""
     if target is t.uint64:
         half = 2.0 ** 63
         above = b.fcmp("oge", x, const(x.ty, half))
@@ -444,21 +444,22 @@ def _signed(b: Builder, x: Val, bits: int) -> Val:
     return b.select(inside, b.convert("fptosi", safe, f"i{bits}"), const(ty, least))
 
 
-# Reductions: how two partial results combine, and what nothing gives.
+# Reductions: how two partial results are combined, and the identity element.
 
 _COMBINE: Final = {"reduce_sum": "add", "reduce_prod": "multiply", "reduce_max": "maximum", "reduce_min": "minimum",
                    "reduce_all": "bitwise_and", "reduce_any": "bitwise_or"}
 
 
 def combine(b: Builder, name: str, dtype: DType, x: Val, y: Val, rows: bool = False) -> Val:
-    """Two partial results; with `rows` elements of two rows, of which NumPy makes complex products as of arrays."""
+    """Two partial results combined; with `rows`, elements of two rows, for which NumPy multiplies complex numbers as in
+    arrays."""
     if dtype.is_complex:
         return complex_numbers.lower(b, "product" if name == "reduce_prod" and not rows else _COMBINE[name], x, y)
     return ELEMENTWISE[_COMBINE[name]](b, dtype, x, y)
 
 
 def identity(name: str, dtype: DType) -> Any:
-    """What a reduction starts from: combined with it, each value stays as it is."""
+    """The identity element of a reduction."""
     if name == "reduce_sum":
         return 0
     if name == "reduce_prod":

@@ -1,4 +1,4 @@
-"""Variables of a graph, known by their identity."""
+"""Variables of a graph, by identity."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _END: Final = ("raise", "raise_unless", "reraise")
 
 
 class Variable:
-    """A variable, known by its identity."""
+    """A variable, by identity."""
 
     __slots__ = ("storage",)
 
@@ -34,7 +34,7 @@ class Variable:
 
 
 def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:
-    """The variables that graphs use, in the order of their first use; of `ops`, if they are named."""
+    """The variables that graphs use, in the order of their first use; only by `ops`, if given."""
     found: dict[Variable, None] = {}
     for graph in graphs:
         for node in graph.walk():
@@ -44,7 +44,7 @@ def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:
 
 
 def changes_any(node: Node) -> bool:
-    """Whether the node runs Python code that may change any variable, and go on."""
+    """Whether the node runs Python code that may change any variable."""
     name = node.op.name
     streams = name.startswith("iterator_") or node.params.get("stream") is not None
     return streams or (node.op.foreign and name not in _END)

@@ -1,8 +1,8 @@
-"""Loops that store elements, several at a time.
+"""Vectorised loops that store elements.
 
-Code for vectors of elements is written as such, where each array lies without gaps along the last axis or is repeated;
-LLVM then need not find out that it may make vectors, which takes it several times longer than all the rest. Other
-loops are marked as parallel, and LLVM is asked to do what it can (`runtime.backends.native.jit.compile`).
+Vector code is written directly if each array is contiguous or repeated along the last axis; LLVM's own vectoriser would
+take several times longer than everything else. Other loops are marked as parallel and left to LLVM
+(`runtime.backends.native.jit.compile`).
 """
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from runtime.core.types import DType
 __all__ = ["Stores", "Total", "lanes_of", "pieces", "store", "store_lines"]
 
 Stores = Sequence[tuple[Array, Leaf]]
-"""Arrays of one shape, and where they go."""
-_SHORT: Final = 8  # the weight of expressions of which several registers at a time are computed
+"""Arrays of one shape, and their destinations."""
+_SHORT: Final = 8  # the weight of expressions that are computed several registers at a time
 _LONG: Final = 32
 
 
 class Total(Leaf):
-    """A register for all elements, which are combined with what is in it: a lane for every so many elements.
+    """A register in which all elements are combined: one lane for every so many elements.
 
-    What is read is not what was stored of the same place, so to combine an element twice must change nothing.
+    Reads do not give what was stored at the same position, so combining an element twice must change nothing.
     """
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class Total(Leaf):
 
 def store(b: Builder, stores: Stores, place: Sequence[Index], lanes: int = 1,
           lines: dict[int, Val] | None = None) -> None:
-    """Store the element at a place, or as many as there are lanes from there along the last axis."""
+    """Store the element at a position, or as many along the last axis as there are lanes."""
     c = Context(b, lanes, lines)
     values = [(target, x.at(c, place)) for x, target in stores]
     for target, value in values:
@@ -75,7 +75,8 @@ def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index 
 
 def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, low: int, high: int,
                    lanes: int) -> None:
-    """A line of which the elements from `low` to `high` come of the largest parts, and others are chosen one by one."""
+    """A line in which the elements from `low` to `high` belong to the largest parts, and the part of the others is
+    chosen one by one."""
     lines: dict[int, Val] = {}
     if not (isinstance(start, int) and isinstance(stop, int)):
         first = b.intrinsic("smin", b.intrinsic("smax", b.i64(start), b.i64(low)), b.i64(stop))
@@ -101,7 +102,7 @@ def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index,
     if over and any(x.reads(target) for x, _ in stores for _, target in stores):
         with b.loop(high - over, high) as index:
             store(b, stores, [*place, index], 1, lines)
-    elif over:  # some again, for the sake of whole registers
+    elif over:  # some are stored twice, to use whole registers
         store(b, stores, [*place, high - lanes], lanes, lines)
     with b.loop(high, stop) as index:
         store(b, stores, [*place, index])
@@ -112,7 +113,7 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
     if isinstance(size, int) and isinstance(start, int):
         whole = start + size // lanes * lanes
         rest = list(pieces(whole, start + size, sum(x.weight for x, _ in stores)))
-        if whole - start <= lanes:  # without a loop: in the order of memory, which LLVM 22 has to have (jit/compile.py)
+        if whole - start <= lanes:  # without a loop: in the order of memory, which LLVM 22 requires (jit/compile.py)
             _store_pieces(b, stores, place, [*([(start, lanes)] if whole > start else []), *rest])
             return
         with b.loop(start, whole, lanes) as index:
@@ -128,7 +129,7 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
 
 
 def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequence[tuple[int, int]]) -> None:
-    """Store parts of a line, each (first, count): all of an array before the next one; a total from part to part."""
+    """Store parts of a line, each (first, count): those of one array before the next; a total from part to part."""
     values: list[list[Val]] = []
     for first, count in parts:
         c = Context(b, count)
@@ -143,8 +144,8 @@ def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequenc
 
 
 def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
-    """What is left at the end of a line, as parts (first, count): powers of two, as registers are; but of expressions
-    of much weight, whose code is long, in one part."""
+    """The remainder at the end of a line, as parts (first, count): powers of two, as register sizes are; for
+    expressions of large weight, whose code is long, in one part."""
     while start < stop:
         count = stop - start if weight > _SHORT else 1 << (stop - start).bit_length() - 1
         yield start, count
@@ -152,8 +153,8 @@ def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
 
 
 def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[Index]) -> int:
-    """How many elements to store at a time. 1 if LLVM is to make vectors, if it can; 0 if that is not worth it: where
-    only the run knows whether an array is repeated, it seldom is."""
+    """How many elements to store at a time. 1 leaves vectorisation to LLVM; 0 if it is not worthwhile: where only the
+    run knows whether an array is repeated, it seldom is."""
     if not dims:
         return 1
     widest = 1

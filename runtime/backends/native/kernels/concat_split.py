@@ -1,4 +1,4 @@
-"""Lowerings of ops that put arrays together, take them apart, or make them of a rule."""
+"""Lowerings of ops that join arrays, split them, or generate them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def stack(w: Lowering, node: Node, *values: Value) -> Value:
 
 
 def as_dims(x: Array, dims: Sequence[Index]) -> Array:
-    """`x`, whose dimensions are known to be equal to `dims`, with just these."""
+    """`x` with the dimensions `dims`, which are known to be equal to its own."""
     if all(map(same, x.dims, dims)):
         return x
     if x.flat:
@@ -168,7 +168,7 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
 
 def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence[Sequence[int]], dims: Sequence[Index]
             ) -> Array | None:
-    """`x` between lines of the value, where that is better than to copy it."""
+    """`x` between lines of the value, where that is better than a copy."""
     width = dims[-1]
     if not all(isinstance(d, int) for d in dims) or not isinstance(width, int):
         return None
@@ -189,7 +189,7 @@ def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence
 
 
 def _count(b: Builder, dtype: DType, first: Val, last: Val, step: Val) -> Val:
-    """How many integers `range` gives; for a step of 0 anything."""
+    """How many integers `range` gives; arbitrary for a step of 0."""
     one, order = const("i64", 1), "u" if dtype.is_unsigned else "s"
     up = const("i1", 1) if dtype.is_unsigned else b.icmp("sgt", step, const("i64", 0))
     low, high = b.select(up, first, last), b.select(up, last, first)
@@ -220,7 +220,7 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
     else:
         size = _count(b, dtype, *(b.extend(v, dtype.is_unsigned) for v in (first, last, step)))
         w.fail_if(b.icmp("ugt", size, const("i64", MAX_BYTES)), node, [start, limit, delta])
-    half = dtype is float16  # which is counted in float32, from two numbers that are float16
+    half = dtype is float16  # counted in float32, from two float16 numbers
     if dtype.is_floating:
         second = b.op(first.ty, f"fadd {first}, {step.ref}")
         if half:

@@ -83,7 +83,7 @@ def check_numerics(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _not_finite(b: Builder, x: Val) -> Val:
-    """Of a float, or of a complex number if one of its parts is."""
+    """For a float, whether it is inf or NaN; for a complex number, whether one of its parts is."""
     if not is_float(x.ty):
         return b.or_(*[_not_finite(b, part) for part in parts(b, x)])
-    return b.fcmp("ueq", b.intrinsic("fabs", x), const(x.ty, float("inf")))  # unordered: NaN
+    return b.fcmp("ueq", b.intrinsic("fabs", x), const(x.ty, float("inf")))  # unordered: true for NaN

@@ -1,9 +1,9 @@
-"""Products that are added to, or subtracted from, what nobody needs afterwards: both are done at once.
+"""Fusion of matrix products with a dead accumulator that they are added to or subtracted from (GEMM with beta = 1).
 
-`w - rate * (x @ y)` is three nodes. When the first is lowered and the others are the only ones that use its result and
-the old `w`, the product is added to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum of one
-product more, whose error is that of any matrix product. So is `w.assign_sub(rate * (x @ y))` where the variable has
-memory of the call's own, as it has in a loop; unless what comes in between may look at it.
+`w - rate * (x @ y)` is three nodes. If the first is lowered and the others are the only users of its result and of the
+old `w`, the product is added to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum with one more
+product, with the error of any matrix product. The same holds for `w.assign_sub(rate * (x @ y))` if the variable has
+memory of the call's own, as in a loop, and nothing in between may look at it.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Update", "assigned_next", "update_of"]
 
 
 class Update(NamedTuple):
-    """`target` += alpha * product, which is what the nodes do. `variable`: it is the value of that."""
+    """`target` += alpha * product, for these nodes. `variable`: the variable that it is the value of."""
 
     target: Leaf
     alpha: Val
@@ -32,7 +32,7 @@ class Update(NamedTuple):
     variable: Any = None
 
     def write(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> Leaf:
-        """`product(out, alpha)` writes a product into memory, or adds it to that."""
+        """`product(out, alpha)` writes a product into memory, or adds it."""
         b, target, alpha = w.b, self.target, self.alpha
         if len(self.nodes) == 1:  # alpha is 1 or -1
             product(target, alpha)
@@ -41,7 +41,7 @@ class Update(NamedTuple):
                 product(target, alpha)
                 return []
 
-            # BLAS takes 0 times a product to be 0, also of infinities
+            # BLAS treats 0 times a product as 0, also for infinities
             zero = b.fcmp("oeq", alpha, const(alpha.ty, 0))
             b.either(zero, lambda: self._apart(w, product), together)
         for node in self.nodes:
@@ -63,7 +63,7 @@ class Update(NamedTuple):
 
 
 def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
-    """What the product that `node` is may be added to, if there is something."""
+    """The accumulator that this GEMM can fuse with (beta=1), or None."""
     product = node.outputs[0]
     if result_type(node).dtype not in (float32, float64):
         return None
@@ -100,7 +100,8 @@ def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
 
 
 def assigned_next(w: Lowering) -> Variable | None:
-    """The variable that takes what the current node makes, if nothing else does, or looks at variables before."""
+    """The variable to which the result of the current node is assigned, if that is its only use and nothing looks at
+    variables before."""
     user = _only_user(w, w.nodes[w.now].outputs[0])
     if user is None or user.op.name != "assign_variable" or not _undisturbed(w, user):
         return None
@@ -108,7 +109,7 @@ def assigned_next(w: Lowering) -> Variable | None:
 
 
 def _undisturbed(w: Lowering, user: Node) -> bool:
-    """Whether nothing between the current node and `user` may look at variables, or let Python do so."""
+    """Whether nothing between the current node and `user` may look at variables, or lets Python do so."""
     between = w.nodes[w.now + 1:w.nodes.index(user)]
     return not any(node.effect or node.errors or node.op.name == "read_variable" for node in between)
 
@@ -119,7 +120,7 @@ def _other(node: Node, value: GraphValue) -> GraphValue:
 
 
 def _only_user(w: Lowering, value: GraphValue) -> Node | None:
-    """The one node from here on that uses a value, once; None if there are others, or it is an output."""
+    """The only node from here on that uses a value, once; None if there are others, or it is an output."""
     last = w.last.get(value, -1)
     if not w.now <= last < len(w.nodes):
         return None

@@ -1,4 +1,4 @@
-"""Lowerings of indexing: views by ints and slices, and items that are set."""
+"""Lowerings of indexing: views by ints and slices, and item assignment."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _SMALL_STEP: Final = 1 << 10
 
 def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
                ) -> list[Axis | None]:
-    """For each entry of the index what it selects; None is a new axis. The kernel raises for what is out of range."""
+    """For each entry of the index its selection; None is a new axis. The kernel raises for what is out of range."""
     b = w.b
     found: list[Axis | None] = []
     axis = 0
@@ -58,13 +58,13 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
 
 
 def _within(at: Index) -> Index:
-    """A number of Python's as one that 64 bits hold: beyond MAX_BYTES it is out of any axis."""
+    """A Python number as one of 64 bits: beyond MAX_BYTES it is out of range for any axis."""
     return max(-MAX_BYTES, min(at, MAX_BYTES)) if isinstance(at, int) else at
 
 
 def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[Value], values: Sequence[Value]
            ) -> Axis:
-    """What a slice selects. `entry`: its start, stop and step, of which "?" stands for the next operand."""
+    """The selection of a slice. `entry`: its start, stop and step, where "?" stands for the next operand."""
     b = w.b
     parts: list[Index | None] = []
     for part in entry:
@@ -108,7 +108,7 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
     if isinstance(step, int) and step == 1:
         count = b.intrinsic("smax", b.op("i64", f"sub {end}, {first.ref}"), zero)
         return Axis(first, 1, count)
-    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a longer step than the axis takes one element, too
+    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a step longer than the axis selects one element, too
         longest = b.op("i64", f"add {length}, 1")
         step = b.intrinsic("smax", b.intrinsic("smin", b.i64(step), longest), b.sub(zero, longest))
     by = b.i64(step)
@@ -119,7 +119,7 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
 
 
 def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence[int | None] | None = None) -> Array:
-    """The part of `x` that is chosen, as a view."""
+    """The selected part of `x`, as a view."""
     counts = [1 if part is None else part.count for part in chosen]
     dims: list[Index] = [count for count in counts if count is not None]
     if known is not None:
@@ -193,12 +193,12 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
 
 
 def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple[Leaf, list[Value]]:
-    """The array in memory of which `count` elements may be written: its own if nobody reads that later, else a copy.
-    And the other operands of the node, elsewhere."""
+    """The array in memory of which `count` elements may be written: its own if it is dead afterwards, else a copy. And
+    the other operands of the node, elsewhere."""
     leaf = w.leaf(x)
     beside: list[GraphValue | Variable] = [value for k, value in enumerate(w.operands) if k in w.dead]
     variable = assigned_next(w)
-    if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes before it has all of them
+    if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes in between
         beside.append(variable)
     if not w.overwritable(0, leaf, beside):
         target = w.memory(leaf.dtype, leaf.dims)

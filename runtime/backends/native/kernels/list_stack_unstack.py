@@ -1,4 +1,4 @@
-"""Lowerings of ops between lists and tensors: elements that become rows, and rows that become elements."""
+"""Lowerings of ops between lists and tensors: stacking elements into rows, and splitting rows into elements."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -69,9 +69,10 @@ def stack(w: Lowering, node: Node, x: Value) -> Value:
 
 def _stacked(w: Lowering, node: Node, x: Listed, count: Index, at: Callable[[Val], Val], values: Sequence[Value]
              ) -> Leaf:
-    """The elements `at(0)`, `at(1)`, ... of a list of several shapes as the rows of a tensor, or one after the other.
+    """The elements `at(0)`, `at(1)`, ... of a list of several shapes, stacked as rows of a tensor, or concatenated.
 
-    The kernel raises if their shapes differ. Elements that were not written have the shape of the first that was."""
+    The kernel raises if their shapes differ. Unwritten elements have the shape of the first written one.
+    """
     b, joined = w.b, node.op.name == "list_concat"
     zero, one = const("i64", 0), const("i64", 1)
     first = ragged_lists.first_written(w, x)
@@ -133,7 +134,7 @@ def split(w: Lowering, node: Node, x: Value, lengths: Value) -> Value:
         return wide(b, counts.at(Context(b), [k]), counts.dtype)
 
     (total,) = b.folded(0, counts.dims[0], [const("i64", 0)], lambda k, v: [
-        b.intrinsic("uadd.sat", v[0], length_of(k))])  # a negative one is more than any tensor has
+        b.intrinsic("uadd.sat", v[0], length_of(k))])  # a negative one exceeds any tensor
     w.fail_if(b.icmp("ne", total, b.i64(rows.dims[0])), node, [rows, counts])
     made = w.unwritten(type, b.i64(counts.dims[0]))
 

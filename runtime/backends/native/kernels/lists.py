@@ -1,8 +1,7 @@
 """Lowerings of ops on lists.
 
-An update changes the memory in place if the list is not used later as it was, else a copy of it. Elements have one
-known shape, or several (`codegen/ragged_lists.py`). `list_stack_unstack.py` has the ops between lists and the rows of
-tensors.
+An update changes the memory in place if the old list is dead, else a copy of it. Elements have one known shape, or
+several (`codegen/ragged_lists.py`). `list_stack_unstack.py` has the ops between lists and the rows of tensors.
 """
 from __future__ import annotations
 
@@ -48,10 +47,10 @@ def own(w: Lowering, x: Listed) -> Listed:
 
 
 def _room(w: Lowering, x: Listed, length: Val) -> None:
-    """Make the first memory large enough; what is in it stays."""
+    """Enlarge the first memory if necessary, keeping its content."""
     b = w.b
     w.module.declare(EXTEND, "ptr", "ptr", "i64", "i64")
-    need = b.op("i64", f"add {b.i64(b.room([length], x.step))}, {8 * x.ragged + int(not x.step)}")  # never none at all
+    need = b.op("i64", f"add {b.i64(b.room([length], x.step))}, {8 * x.ragged + int(not x.step)}")  # never 0
     have = b.load("i64", b.offset(x.pair, 1, "i64"))
     with b.when(b.icmp("ult", have, need)):
         with b.when(b.icmp("ugt", length, const("i64", MOST_ITEMS))):
@@ -62,13 +61,13 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
 
 
 def _move(w: Lowering, x: Listed, start: Val, to: Val, count: Val) -> None:
-    """Elements to another place in the list, which may overlap."""
+    """Move elements within the list; source and target may overlap."""
     size = w.b.i64(w.b.imul(count, x.step))
     w.b.call("void", "llvm.memmove.p0.p0.i64", x.place(w.b, to), x.place(w.b, start), size, Val("i1", "false"))
 
 
 def _longer(w: Lowering, x: Listed, length: Val, at: Val | None = None) -> Listed:
-    """The list with so many elements, for which there is room: with a new one at its end, or before element `at`."""
+    """The list with one more element, for which there is room: at its end, or before element `at`."""
     made = Listed(x.dtype, x.dims, x.pair, length)
     place = x.length
     if at is not None:
@@ -116,7 +115,7 @@ def new(w: Lowering, node: Node, *items: Value) -> Value:
 
 
 def _nothing(w: Lowering, type: ListType, length: Val) -> Listed:
-    """A list of elements of which nothing is known."""
+    """A list of elements of unknown type."""
     return Listed(type.element.dtype, None, Val("ptr", "null"), length)
 
 
@@ -133,8 +132,8 @@ def reserve(w: Lowering, node: Node, size: Value) -> Value:
 
 
 def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
-    """What a list becomes in a loop whose iterations set one element after the other, if they do so with all, and
-    nobody looks at the list before."""
+    """What a list becomes in a loop whose iterations set one element after the other, if they set all of them, and the
+    list is not read before."""
     made = node.outputs[0]
     loop = _only_user(w.nodes, made)
     if loop is None or w.last[made] == len(w.nodes) or loop.op.name != "reduce":
@@ -158,21 +157,21 @@ def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
 
 
 def _number(value: GraphValue) -> GraphValue:
-    """An index below a constant without its cast to int32 or int64."""
+    """An index without its cast to int32 or int64."""
     node = value.node
     cast = node is not None and node.op.name == "cast" and node.params["dtype"] in (int32, int64)
     return node.inputs[0] if node is not None and cast else value
 
 
 def _only_user(nodes: Sequence[Node], value: GraphValue) -> Node | None:
-    """The node that uses a value, once; None if there are several, or none."""
+    """The only node that uses a value, once; else None."""
     users = [node for node in nodes for x in node.inputs if x is value]
     return users[0] if len(users) == 1 else None
 
 
 def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> Listed:
-    """A list whose elements are set before they are read, into `filled`. If it is only stacked, and that is a result of
-    the whole graph, it lies where the result will be."""
+    """A list whose elements are set before they are read, into `filled`. If it is only stacked, and that is an output
+    of the whole graph, it uses the output's memory."""
     b, made = w.b, w.new_list(type, length)
     size = b.room([length], made.step)
     stack = _only_user(w.nodes, filled)
@@ -212,7 +211,7 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _taking(w: Lowering, node: Node, x: Value, item: Value) -> tuple[Listed, Value]:
-    """The list that a node makes of `x`, before it takes `item`, and that in a form to be stored."""
+    """The list that a node makes of `x`, before it stores `item`, and the item in a form to be stored."""
     taken = taken_as(w, x, node.outputs[0].type)
     if not _fits(taken, item):
         raise NotNative("an element of unknown shape")
@@ -248,7 +247,7 @@ def extend(w: Lowering, node: Node, x: Value, other: Value) -> Value:
 
 
 def _position(w: Lowering, node: Node, x: Listed, index: Value, values: list[Value], strict: bool) -> Val:
-    """The place of an element; the kernel raises if there is none."""
+    """The position of an element; the kernel raises if there is none."""
     b = w.b
     at = integer(w, index)
     if not strict:
@@ -265,7 +264,7 @@ def get(w: Lowering, node: Node, x: Value, index: Value) -> Value:
 
 
 def _element(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value]) -> Value:
-    """A copy of an element: the list may change while that is still used."""
+    """A copy of an element: the list may change while it is still used."""
     b = w.b
     if x.ragged:
         return _one_of_several(w, node, x, at, values)
@@ -317,7 +316,7 @@ def _from_end(w: Lowering, at: Val, length: Val) -> Val:
 
 
 def lengthened(w: Lowering, x: Listed, least: Val) -> Listed:
-    """The list with at least so many elements; new ones are zeros."""
+    """The list extended to at least so many elements by zeros."""
     b = w.b
     length = b.intrinsic("smax", x.length, least)
     _room(w, x, length)

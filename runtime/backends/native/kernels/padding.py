@@ -1,4 +1,4 @@
-"""How many elements are added around an array, and those of its own that stand there in REFLECT and SYMMETRIC mode."""
+"""The number of elements added around an array, and mirrored elements in REFLECT and SYMMETRIC mode."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Widths = Sequence[tuple[Index, Index]]
 
 
 def widths(w: Lowering, node: Node, x: Array, values: Sequence[Value]) -> Widths:
-    """Sizes that the last operand has, for each axis before and after; the kernel raises if one is negative."""
+    """The sizes in the last operand, for each axis before and after; the kernel raises if one is negative."""
     paddings = values[-1]
     assert isinstance(paddings, Array)
     leaf = w.leaf(paddings)
@@ -28,7 +28,7 @@ def widths(w: Lowering, node: Node, x: Array, values: Sequence[Value]) -> Widths
 
 
 def mirrored(w: Lowering, node: Node, x: Array, pairs: Widths, values: Sequence[Value]) -> Array:
-    """`x` with its own elements around it, as in a mirror before each end; in REFLECT mode the end is not repeated."""
+    """`x` with its own elements mirrored at each end; in REFLECT mode the end is not repeated."""
     b = w.b
     least = 1 if node.params["mode"] == "REFLECT" else 0
     dims: list[Index] = []
@@ -44,7 +44,7 @@ def mirrored(w: Lowering, node: Node, x: Array, pairs: Widths, values: Sequence[
 
     def inside(b: Builder, index: Index, size: Index, before: Index) -> Index:
         at = b.i64(b.isub(index, before))
-        last = b.i64(b.isub(b.i64(b.isub(b.imul(size, 2), least)), 1))  # what `at` and its mirror image add up to
+        last = b.i64(b.isub(b.i64(b.isub(b.imul(size, 2), least)), 1))  # the sum of `at` and its mirror image
         low = b.select(b.icmp("slt", at, const("i64", 0)), b.sub(const("i64", least - 1), at), at)
         return b.select(b.icmp("sge", at, b.i64(size)), b.sub(last, at), low)
 

@@ -28,14 +28,14 @@ from runtime.core.types import int32
 
 __all__: list[str] = []
 
-_LONG: Final = 1 << 12  # numbers from which on other threads should run meanwhile
+_LONG: Final = 1 << 12  # numbers from which on the GIL should be released
 _PLAIN: Final = "noinline nounwind"
 _DIGEST: Final = "ad95d28df75de371"
 
 
 @functools.lru_cache(maxsize=1)
 def _known() -> bool:
-    """Whether this NumPy draws as it is written here: by what it draws from a seed."""
+    """Whether this NumPy draws as the code here does, judging by what it draws from a seed."""
     generator = np.random.default_rng([5, 1 << 40])
     digest = hashlib.sha256(type(generator.bit_generator).__name__.encode())
     for dtype in (np.float32, np.float64):
@@ -131,7 +131,7 @@ _POOL: Final = 4  # words
 
 
 def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
-    """NumPy's SeedSequence: the words of entropy are hashed and mixed, and what comes of it starts the generator."""
+    """NumPy's SeedSequence: the words of entropy are hashed and mixed to seed the generator."""
     word = "i32"
 
     def shifted(x: Val) -> Val:
@@ -192,7 +192,7 @@ def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
 # Distributions.
 
 class Stream(NamedTuple):
-    """A stream within a function that draws from it: its state, and by their number what gives the next bits."""
+    """A stream within a function that draws from it: its state, and the functions that return the next bits."""
 
     state: Val
     functions: dict[int, Val]
@@ -207,14 +207,14 @@ def _opened(b: Builder, words: Val) -> Stream:
 
 
 def _unit(b: Builder, stream: Stream, kind: str) -> Val:
-    """From 0 to below 1: of the first 53 or 24 bits."""
+    """From 0 to below 1, from the first 53 or 24 bits."""
     bits, digits = (64, 53) if kind == "double" else (32, 24)
     whole = b.lshr(stream.next(b, bits), const(f"i{bits}", bits - digits))
     return b.op(kind, f"fmul {b.convert('sitofp', whole, kind)}, {const(kind, 2.0 ** -digits).ref}")
 
 
 def _normal(b: Builder, stream: Stream, kind: str) -> Val:
-    """A point in a layer of the ziggurat, drawn again until it lies below the curve."""
+    """A point in a layer of the ziggurat, drawn again until it is below the curve."""
     module = b.module
     name = f"normal.{kind}"
     module.declare("exp", "double", "double")
@@ -282,7 +282,7 @@ def _table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
 
 
 def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count: Index) -> Val:
-    """Fill memory with floats. Those of 16 bits are rounded from 32. The status: 0, or a signal stops it."""
+    """Fill memory with floats; float16 is rounded from float32. Returns the status: 0, or a signal interrupted it."""
     kind = "float" if ty == "half" else ty
     draw: Callable[..., Val] = _unit if distribution == "uniform" else _normal
 
@@ -297,7 +297,8 @@ def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count
 
 
 def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
-    """`write(k)` for each of so many numbers, to the end of a function, which is not 0 if a signal stops it."""
+    """`write(k)` for each of so many numbers, up to the end of a function, whose status is not 0 if a signal
+    interrupted it."""
     def step(k: Val, _: Sequence[Val]) -> list[Val]:
         write(k)
         return []
@@ -307,7 +308,8 @@ def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> N
 
 
 def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: Val) -> Val:
-    """Fill memory with integers from low to below high (D. Lemire, 2019). The status: 0, or a signal stops it."""
+    """Fill memory with integers from low to below high (D. Lemire, 2019). Returns the status: 0, or a signal
+    interrupted it."""
     b, ty = w.b, low.ty
     name = f"fill.{ty}"
     w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr", ty, ty], _fill_integers, _PLAIN)
@@ -318,7 +320,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
     """Numbers low + 0 ... low + span."""
     stream = _opened(b, words)
     ty, bits = low.ty, bits_of(low.ty)
-    held, left = b.alloca("i32"), b.alloca("i32")  # what is left of 32 bits, and how often
+    held, left = b.alloca("i32"), b.alloca("i32")  # the rest of 32 bits, and how often it can be used
     b.store(const("i32", 0), left)
 
     def word() -> Val:
@@ -341,7 +343,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
         _each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
 
     def bounded(next_: Callable[[], Val], span: Val) -> Val:
-        """The high half of a product; drawn again where the low half would make it uneven."""
+        """The high half of a product; drawn again where the low half would cause a bias."""
         narrow = bits_of(span.ty)
         double = f"i{2 * narrow}"
         excluded = b.add(span, const(span.ty, 1))
@@ -378,15 +380,15 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
             short = b.convert("trunc", span, "i32")
             each(lambda: b.convert("zext", bounded(lambda: stream.next(b, 32), short), ty))
     next_ = word if bits < 32 else lambda: stream.next(b, bits)
-    each(lambda: bounded(next_, span))  # the span is never the dtype's whole range
+    each(lambda: bounded(next_, span))  # the span is never the whole range of the dtype
 
 
 # The ops.
 
 def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
             fill: Callable[[Val, Index], Val], source: Val | None = None) -> Value:
-    """Memory of the wanted shape, which `fill` gets with the number of elements. If a signal stops it, the stream of a
-    source is again where it was."""
+    """Memory of the wanted shape, which `fill` gets with the number of elements. If a signal interrupts it, the stream
+    of a source is restored."""
     b = w.b
     type = result_type(node)
     elements = numbers(w, shape[0], len(type.shape)) if shape else list(node.params["dims"])
@@ -413,7 +415,7 @@ def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Va
 
 
 def _places(b: Builder, words: Val) -> list[Val]:
-    """What changes of a source's state (`pcg64_state` of NumPy): 128 bits, and what is left of the last 64."""
+    """The parts of a source's state that change (`pcg64_state` of NumPy): 128 bits, and the rest of the last 64."""
     state = b.load("ptr", words)
     inner = b.load("ptr", state)
     return [inner, b.offset(inner, 1, "i64"), b.offset(state, 1, "i64")]
@@ -463,7 +465,7 @@ def stateless_random_int(w: Lowering, node: Node, low: Value, high: Value, seed:
 
 
 def _bounds(w: Lowering, node: Node, low: Value, high: Value, values: list[Value]) -> tuple[Val, Val]:
-    """The least number to draw and the end of them; what has none is an error."""
+    """The smallest number to draw and the exclusive limit; an empty range is an error."""
     first, end = w.element(low), w.element(high)
     relation = "uge" if result_type(node).dtype.is_unsigned else "sge"
     w.fail_if(w.b.icmp(relation, first, end), node, values)

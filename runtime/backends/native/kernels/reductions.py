@@ -1,4 +1,4 @@
-"""Lowerings of reductions, of searches for the extreme, and of cumulative sums."""
+"""Lowerings of reductions, argmax and argmin, and cumulative sums."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -48,8 +48,8 @@ def _reduced(w: Lowering, node: Node, x: Array) -> Array | Scalar:
 
 
 def _ordered(x: Array) -> DType | None:
-    """The integers of the same bits, if these are in the order of the elements, with NaN above all: those of absolute
-    values. Their maximum takes one instruction, that of floats six. None also if there may be no elements."""
+    """Integers with the same bits whose order is that of the elements, with NaN above all: for absolute values. Their
+    maximum takes one instruction, that of floats six. None also if there may be no elements."""
     known = isinstance(x, Map) and x.name == "abs" and x.dtype.is_floating and x.args[0].dtype is x.dtype
     some = all(isinstance(d, int) and d > 0 for d in x.dims)
     return {4: int32, 8: int64}.get(x.dtype.size) if known and some else None
@@ -127,7 +127,7 @@ def cumulative(w: Lowering, node: Node, x: Value) -> Value:
             if exclusive:
                 b.folded(0, size, [first], step)
                 return
-            value = source.at(Context(b), place(0))  # with `first` it may be another: 0.0 + -0.0, (1+0j) * inf
+            value = source.at(Context(b), place(0))  # with `first` it may differ: 0.0 + -0.0, (1+0j) * inf
             target.store(b, place(0), value)
             b.folded(1, size, [value], step)
 

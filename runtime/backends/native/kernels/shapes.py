@@ -1,4 +1,4 @@
-"""Lowerings of constants, casts, and ops that ask for shapes or give arrays other shapes."""
+"""Lowerings of constants, casts, shape queries and reshaping."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ def splat(x: Scalar, dims: Sequence[Index]) -> Map:
 
 
 def widened(x: Array) -> Array:
-    """float16 as float32, in which NumPy computes sums and products of it."""
+    """float16 as float32, in which NumPy computes its sums and products."""
     if x.dtype is not float16:
         return x
     return Map("cast", float32, x.dims, lambda b, v: cast(b, v, float16, float32), [x])
 
 
 def narrowed(w: Lowering, x: Value, dtype: DType) -> Value:
-    """What was computed of arrays that were widened, in their dtype."""
+    """The result for widened arrays, in their dtype."""
     if dtype is not float16:
         return x
     if isinstance(x, Scalar):
@@ -57,7 +57,7 @@ def integer(w: Lowering, x: Value) -> Val:
 
 
 def wide(b: Builder, value: Val, dtype: DType) -> Val:
-    """An index or size as an i64, lane by lane: one of uint64 beyond 2**63 - 1 as that, which no array has."""
+    """An index or size as an i64, lane by lane: uint64 beyond 2**63 - 1 as that, which exceeds any array."""
     value = b.extend(value, dtype.is_unsigned)
     return b.intrinsic("umin", value, const(value.ty, (1 << 63) - 1)) if dtype is uint64 else value
 
@@ -82,7 +82,7 @@ def check_sizes(w: Lowering, node: Node, found: Sequence[Index], values: Sequenc
         if isinstance(size, int):
             wrong = const("i1", int(not least <= size <= MAX_BYTES))
         else:
-            above = b.op("i64", f"sub {size}, {least}")  # without sign, what is below is above, too
+            above = b.op("i64", f"sub {size}, {least}")  # unsigned, so that lower values are too large, too
             wrong = b.icmp("ugt", above, const("i64", MAX_BYTES - least))
         if wrong.ref != "false":
             bad = wrong if bad is None else b.or_(bad, wrong)
@@ -126,7 +126,7 @@ def size(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _count(w: Lowering, node: Node, count: Index) -> Scalar:
-    """A number of elements in the dtype of the result: ShapeError if that cannot hold it, as the kernel raises."""
+    """A number of elements in the dtype of the result: ShapeError if that cannot hold it, as in the kernel."""
     b, dtype = w.b, result_type(node).dtype
     most = dtype.limits[1]
     if most < MAX_BYTES and not (isinstance(count, int) and count <= most):
@@ -136,7 +136,7 @@ def _count(w: Lowering, node: Node, count: Index) -> Scalar:
 
 
 def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
-    """The elements in C order in another shape of as many elements."""
+    """The elements in C order in another shape with as many elements."""
     if len(x.dims) == len(dims) and all(map(same, x.dims, dims)):
         return x
     if not x.flat:
@@ -146,13 +146,13 @@ def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
 
 def _reshaped_dims(w: Lowering, node: Node, x: Array, given: Sequence[Index], out: Sequence[int | None],
                    values: Sequence[Value]) -> list[Index]:
-    """The sizes that `given` asks for, of which one may be -1; those in `out` are known. The kernel raises if they do
-    not have as many elements as `x`."""
+    """The sizes in `given`, of which one may be -1; those in `out` are known. The kernel raises if they do not have as
+    many elements as `x`."""
     b = w.b
     check_sizes(w, node, given, values, -1)
     minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in given]
     left = [(e, free) for e, free in zip(given, minus, strict=True) if free.ref != "false"]
-    some = const("i1", 0)  # whether a size is left to find
+    some = const("i1", 0)  # whether a size has to be computed
     for _, free in left:
         if some.ref != "false":
             w.fail_if(b.and_(some, free), node, values)
@@ -174,7 +174,7 @@ def _reshaped_dims(w: Lowering, node: Node, x: Array, given: Sequence[Index], ou
                 b.select(free, missing, b.i64(e)) for e, size, free in zip(given, out, minus, strict=True)]
         whole = b.mul(b.select(some, missing, const("i64", 1)), rest)
         bad = b.or_(b.and_(some, none), b.icmp("ne", whole, count))
-    if len(dims) > 1:  # of no elements the product says nothing
+    if len(dims) > 1:  # without elements the product says nothing
         fits = b.fits(dims, x.dtype.size, MAX_BYTES)
         bad = bad if fits.ref == "true" else b.or_(bad, b.not_(fits))
     w.fail_if(bad, node, values)

@@ -1,10 +1,10 @@
-"""Lowerings of sorting, searching and telling apart.
+"""Lowerings of sorting, searching and unique elements.
 
-Each element becomes an unsigned key that orders as NumPy does - 0.0 with -0.0, NaN last - beside its index. Lines of a
-few elements are sorted by insertion; others by their keys' bytes, from the last to the first (radix sort). Both are
-stable. A line that is in order already is left as it is. Measured with NumPy 2.4 on an EPYC with AVX512, an argsort of
-1e6 elements takes 0.04 (float16) to 0.9 (uint8) of the time of NumPy's stable one, a sort 0.1 to 0.4 of that of np.sort
-(float32: 8 ms and 31 ms), and smaller ones no more than the kernel; so no size is left to it.
+Each element becomes an unsigned key whose order is NumPy's - 0.0 equals -0.0, NaN last - next to its index. Lines of a
+few elements are sorted by insertion; others by radix sort on the keys' bytes. Both are stable. A sorted line is left as
+it is. Measured with NumPy 2.4 on an EPYC with AVX512, an argsort of 1e6 elements takes 0.04 (float16) to 0.9 (uint8) of
+the time of NumPy's stable one, a sort 0.1 to 0.4 of that of np.sort (float32: 8 ms and 31 ms), and smaller ones no more
+than the kernel, which is therefore never used.
 """
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from runtime.core.types import DType, int32, int64, uint64
 __all__: list[str] = []
 
 _FEW: Final = 48  # elements up to which insertion is faster
-_LONG: Final = 1 << 14  # elements from which on other threads should run meanwhile
-_INDEX_BITS: Final = 32  # of an index beside a key of at most 32 bits in one word
+_LONG: Final = 1 << 14  # elements from which on the GIL should be released
+_INDEX_BITS: Final = 32  # of an index next to a key of at most 32 bits in one word
 
 
 class Pairs:
-    """Keys of one dtype beside indices, one line of them: in a word where they fit, else in two."""
+    """Keys of one dtype with indices, for one line: in a word where they fit, else in two."""
 
     def __init__(self, w: Lowering, dtype: DType, size: Index) -> None:
         self.w = w
@@ -41,7 +41,7 @@ class Pairs:
         self.spare = w.memory(uint64, [w.b.imul(size, self.words)])
 
     def fill(self, source: Array, outer: Sequence[Index], descending: bool) -> None:
-        """The keys of a line of `source`, in order, with their indices."""
+        """Fill in the keys of a line of `source`, in order, with their indices."""
         b = self.w.b
 
         def step(k: Val, state: Sequence[Val]) -> list[Val]:
@@ -75,7 +75,7 @@ class Pairs:
 
 
 def _key(b: Builder, value: Val, dtype: DType, descending: bool) -> Val:
-    """An integer whose unsigned order is that of the values; `descending`: the reverse of it."""
+    """An integer whose unsigned order is that of the values; `descending`: the reverse order."""
     if dtype.is_bool:
         key = b.convert("zext", value, "i8")
     elif dtype.is_floating:
@@ -92,7 +92,7 @@ def _key(b: Builder, value: Val, dtype: DType, descending: bool) -> Val:
 
 
 def _sort(b: Builder, bits: int, line: Val, spare: Val, size: Val, frame: Val) -> None:
-    """The function that sorts the `size` pairs at `line`, with as much memory at `spare`; its status."""
+    """The function that sorts the `size` pairs at `line`, with the same amount of memory at `spare`; its status."""
     few = b.icmp("sle", size, const("i64", _FEW))
     with b.when(few):
         _insert(b, bits, line, size)
@@ -214,7 +214,7 @@ def argsort(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("searchsorted")
 def searchsorted(w: Lowering, node: Node, row: Value, values: Value) -> Value:
-    """By halves, without branches."""
+    """By branch-free binary search."""
     assert isinstance(row, Array) and isinstance(values, (Scalar, Array))
     b = w.b
     lines, wanted = w.leaf(row), w.settle(values)
@@ -231,7 +231,7 @@ def searchsorted(w: Lowering, node: Node, row: Value, values: Value) -> Value:
         value = wanted.at(Context(b), place)
 
         def before(k: Val) -> Val:
-            """Whether the value goes after element k."""
+            """Whether the value belongs after element k."""
             element = lines.at(Context(b), [*place[:lead], k])
             return b.not_(_less(b, dtype, value, element)) if right else _less(b, dtype, element, value)
 
@@ -259,7 +259,7 @@ def searchsorted(w: Lowering, node: Node, row: Value, values: Value) -> Value:
 
 
 def _less(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
-    """x before y; NaN is last."""
+    """Whether x is before y; NaN is last."""
     if dtype.is_floating:
         return b.and_(b.fcmp("ord", x, x), b.fcmp("ult", x, y))
     return b.icmp("ult" if dtype.is_unsigned else "slt", x, y)
@@ -290,7 +290,7 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
 
     fusion.nest(b, source.dims, lambda place: add(element(place)), parallel=False, cost=1)
     found = b.load("i64", count)
-    # with a row to spare: each place is written where the next one goes, and stays there if it is one
+    # with a spare row: each position is written where the next one goes, and kept if it is one
     rows = w.memory(int64, [b.add(found, const("i64", 1)), rank])
     b.store(const("i64", 0), count)
 
@@ -306,7 +306,7 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("unique")
 def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
-    """Sorted, equal elements are neighbours, and the first of them stands for all; then they are counted in order."""
+    """After sorting, equal elements are adjacent, and the first represents all; then they are numbered in order."""
     _refuse_complex(x)
     out = node.params["dtype"]
     if not out.is_integer:
@@ -332,7 +332,7 @@ def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
     def number(k: Val, state: Sequence[Val]) -> list[Val]:
         (count,) = state
         leader = b.convert("zext", first.at(Context(b), [k]), "i64")
-        # what is not new is written over by the next that is
+        # entries that are not new are overwritten by the next new one
         place.store(b, [k], b.convert("trunc", count, "i32"))
         values.store(b, [count], source.at(Context(b), [k]))
         counts.store(b, [count], const(narrow, 0))

@@ -1,4 +1,4 @@
-"""Lowerings of ops on text. What puts text together calls Python."""
+"""Lowerings of ops on text. Formatting calls Python."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The tables by which NumPy draws normal numbers, to the last bit (G. Marsaglia, W. W. Tsang, 2000).
+"""The tables by which NumPy draws normal numbers, bit for bit (G. Marsaglia, W. W. Tsang, 2000).
 
-256 layers of one area cover the half of exp(-x²/2). Layer i reaches to x[i]; the last begins the tail. NumPy's tables
-were computed in float64 from the tail on, with an exp that was off once; so they are here, with exp and log
-rounded correctly, whatever the C library gives.
+256 layers of equal area cover half of exp(-x²/2). Layer i reaches to x[i]; the last begins the tail. NumPy's tables
+were computed in float64 from the tail on, with an exp that was off by one unit once; here exp and log are correctly
+rounded, independent of the C library.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TAIL: Final = 3.6541528853610088  # where the tail begins
 INVERSE_TAIL: Final = 0.27366123732975828
 _AREA: Final = 0.004928673233974652
 _LAYERS: Final = 256
-_OFF: Final = 38  # where NumPy's height is one unit in the last place too high
+_OFF: Final = 38  # where NumPy's height is one unit in the last place too large
 
 
 class Tables(NamedTuple):
-    """For each layer: up to which integer a point certainly lies below the curve, the width for each integer, and the
-    height."""
+    """For each layer: the limit below which an integer's point is surely below the curve, the width per integer, and
+    the height."""
 
     below: list[int]
     widths: list[float]
@@ -31,7 +31,7 @@ class Tables(NamedTuple):
 
 @functools.cache
 def tables(bits: int) -> Tables:
-    """For integers of 52 bits (float64) or 23 bits (float32, whose widths and heights are to be rounded to it)."""
+    """For integers of 52 bits (float64) or 23 bits (float32, to which the widths and heights are to be rounded)."""
     scale = 2.0 ** bits
     edges, heights = _layers()
     below = [round(TAIL * heights[-1] / _AREA * scale), 0]

@@ -1,10 +1,10 @@
 """Complex numbers in registers.
 
-A complex number is an integer of its 64 or 128 bits: so it is loaded, stored, chosen and moved about as any other
-value, also several at a time. Arithmetic takes the two parts out of it and puts two together; between ops of one loop
-LLVM finds that this does nothing. The order of operations is that of NumPy's kernels. The elementary functions are
-those of the C library, which NumPy calls as well, so that results are the same bit for bit. (Builds of NumPy for old C
-libraries have inverse trigonometric functions of their own, which differ by some units in the last place.)
+A complex number is represented as an integer of its 64 or 128 bits: so it is loaded, stored, selected and moved like
+any other value, also in vectors. Arithmetic extracts the two parts and joins two parts again; LLVM removes that between
+ops of one loop. The order of operations is that of NumPy's kernels. The elementary functions are those of the C
+library, which NumPy calls as well, so results are the same bit for bit. (Builds of NumPy for old C libraries have
+inverse trigonometric functions of their own, which differ by some units in the last place.)
 """
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _INTS: Final = {"float": "i64", "double": "i128"}
 
 
 def bits(value: Any, dtype: DType) -> int:
-    """What stands for a complex constant."""
+    """The representation of a complex constant."""
     return int.from_bytes(np.asarray(value, dtype.np.newbyteorder("<")).tobytes(), "little")
 
 
 def parts(b: Builder, x: Val) -> Pair:
-    """The real and the imaginary part, in as many lanes."""
+    """The real and the imaginary part, in the same number of lanes."""
     kind, count = _FLOATS[element(x.ty)], lanes(x.ty)
     both = b.bitcast(x, f"<{2 * count} x {kind}>")
     if x.ty[0] != "<":
@@ -66,14 +66,15 @@ def _multiply(b: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def _multiply_elements(b: Builder, x: Pair, y: Pair) -> Pair:
-    """As NumPy multiplies arrays, where the machine has FMA. Powers, reductions and cumulative products are without."""
+    """As NumPy multiplies arrays, where the machine has FMA. Powers, reductions and cumulative products do not use
+    FMA."""
     if not b.module.fma:
         return _multiply(b, x, y)
     return (b.fma(x[0], y[0], b.fneg(b.fmul(x[1], y[1]))), b.fma(x[0], y[1], b.fmul(x[1], y[0])))
 
 
 def _divide(b: Builder, x: Pair, y: Pair) -> Pair:
-    """R. L. Smith's algorithm (1962): by the greater part of the divisor first; 0 gives infinities and NaN."""
+    """R. L. Smith's algorithm (1962): by the larger part of the divisor first; 0 gives infinities and NaN."""
     sizes = [b.intrinsic("fabs", part) for part in y]
     first = b.fcmp("oge", *sizes)
     greater, smaller = b.select(first, y[0], y[1]), b.select(first, y[1], y[0])
@@ -88,7 +89,7 @@ def _divide(b: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def _abs(b: Builder, x: Pair) -> Val:
-    """Without overflow: of float32 in float64, of float64 by the quotient of the parts."""
+    """Without overflow: for float32 in float64, for float64 by the quotient of the parts."""
     infinite = b.or_(*[b.fcmp("oeq", b.intrinsic("fabs", part), const(part.ty, float("inf"))) for part in x])
     if element(x[0].ty) == "float":
         squares = [b.fmul(wide, wide) for wide in (b.convert("fpext", part, "double") for part in x)]
@@ -114,16 +115,16 @@ _SINGLE: Final[dict[str, Callable[..., Val]]] = {
 }
 
 
-# Functions, of one number each.
+# Functions of one number.
 
-_LIBRARY: Final = {  # by name, what the C library calls it
+_LIBRARY: Final = {  # by name, the function of the C library
     "sqrt": "csqrt", "exp": "cexp", "log": "clog", "sin": "csin", "cos": "ccos", "tan": "ctan", "asin": "casin",
     "acos": "cacos", "atan": "catan", "sinh": "csinh", "cosh": "ccosh", "tanh": "ctanh", "asinh": "casinh",
     "acosh": "cacosh", "atanh": "catanh", "pow": "cpow"}
 
 
 def _library(b: Builder, name: str, *xs: Pair) -> Pair:
-    """A function of the C library: of complex numbers where the name begins with c."""
+    """A function of the C library: of complex numbers if the name begins with c."""
     kind = xs[0][0].ty
     symbol = _LIBRARY[name] + ("f" if kind == "float" else "")
     if kind == "float" and platform.machine().lower() in ("x86_64", "amd64"):  # both parts in one register
@@ -147,7 +148,7 @@ def call_library(b: Builder, name: str, *xs: Val) -> Val:
 
 
 def _expm1(b: Builder, x: Pair) -> Pair:
-    """As NumPy: exp(a + ib) - 1 = expm1(a) cos b - 2 sin²(b/2) + i exp(a) sin b."""
+    """As in NumPy: exp(a + ib) - 1 = expm1(a) cos b - 2 sin²(b/2) + i exp(a) sin b."""
     half = call_library(b, "sin", b.fmul(x[1], const(x[1].ty, 0.5)))
     grown = b.fmul(call_library(b, "expm1", x[0]), call_library(b, "cos", x[1]))
     real = b.fsub(grown, b.fmul(b.fmul(const(half.ty, 2), half), half))
@@ -161,7 +162,7 @@ def _log1p(b: Builder, x: Pair) -> Pair:
 
 
 def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
-    """As NumPy: small integer powers are products, those of 0 are 0 or not a number."""
+    """As in NumPy: small integer powers are products, those of 0 are 0 or NaN."""
     kind = x[0].ty
     zero, one = const(kind, 0), const(kind, 1)
 
@@ -191,7 +192,7 @@ def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
         return real, imag
 
     def first_powers() -> Pair:
-        """Of 1 to 3, where 1 times a number would make other infinities."""
+        """For the powers 1 to 3, where 1 times a number would change infinities."""
         square = _multiply(b, x, x)
         cube = _multiply(b, x, square)
         real, imag = (b.select(b.fcmp("oeq", y[0], one), p, b.select(b.fcmp("oeq", y[0], const(kind, 2)), q, r))
@@ -214,7 +215,7 @@ def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
 FUNCTIONS: Final[dict[str, Callable[..., Pair]]] = {
     **{name: (lambda b, x, name=name: _library(b, name, x)) for name in _LIBRARY},
     "pow": _pow, "expm1": _expm1, "log1p": _log1p}
-"""Those that are computed one by one."""
+"""Functions that are computed one by one."""
 
 
 def lower(b: Builder, name: str, *xs: Val) -> Val:
@@ -245,7 +246,7 @@ def _one_by_one(b: Builder, name: str, *xs: Val) -> Val:
 
 
 def cast(b: Builder, x: Val, source: DType, target: DType, of_real: Callable[..., Val]) -> Val:
-    """From or to complex numbers: of what is not complex the imaginary part is 0, and is left out again.
+    """From or to complex numbers: the imaginary part of real values is 0, and is dropped in the other direction.
 
     `of_real` casts other values.
     """

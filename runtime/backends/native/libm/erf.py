@@ -50,7 +50,7 @@ _ERFC: Final = {
 }
 _ERFC_FIRST: Final = (1.2329951186255526, -4.5610709787208584e-17)
 _ERFC_K: Final = {"float": 3.0, "double": 4.0}
-_ERFC_END: Final = {"float": 10.2, "double": 27.4}  # from here on it is 0
+_ERFC_END: Final = {"float": 10.2, "double": 27.4}  # beyond this it is 0
 # erfinv(x) = x (c0 + c1 x² + ...), |x| <= 1/2; c0 is two words.
 _ERFINV: Final = {
     "float": (0.23201348012274978, 0.12757016369357124, 0.08620486093933553, 0.06886941922183831,
@@ -103,7 +103,7 @@ def _multiplied(x: Num, first: tuple[float, float], rest: Num) -> Num:
 
 
 def _erfc_far(x: Num, kind: str) -> Num:
-    """erfc(x) for x >= 0.46, of double; as exactly as `kind` wants it."""
+    """erfc(x) for x >= 0.46, in double; as accurate as `kind` requires."""
     end, k = _ERFC_END[kind], _ERFC_K[kind]
     x = where(x > end, end, x)
     q = (x - k) / (x + k)

@@ -1,10 +1,10 @@
-"""exp, log and what is made of them: expm1, log1p, sigmoid, softplus, the hyperbolic functions and their inverses.
+"""exp, log and functions made from them: expm1, log1p, sigmoid, softplus, the hyperbolic functions and their inverses.
 
     exp     x = n ln 2 + r with |r| <= ln(2)/2, exp(x) = 2^n exp(r), and exp(r) is a polynomial
     log     x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), log(x) = k ln 2 + log(1 + f)
 
-The polynomials are minimax fits (Remez' algorithm); what they leave out is below a tenth of the last bit. Each function
-is a straight line of instructions for any number of lanes of float or double.
+The polynomials are minimax fits (Remez' algorithm), with an error below a tenth of the last bit. Each function is
+branch-free code for any number of lanes of float or double.
 """
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ COSH: Final = {
 
 
 def magic(kind: str) -> float:
-    """1.5 times the number from which on floats are whole: added to x, it leaves rint(x) in the lowest bits."""
+    """1.5 times the number from which on floats are integers: adding it to x leaves rint(x) in the lowest bits."""
     return 1.5 * 2.0 ** MANTISSA[kind]
 
 
@@ -92,7 +92,7 @@ def reduced(x: Num, bias: int) -> Reduced:
 
 
 def clamp(x: Num, low: float, high: float) -> Num:
-    """x, at least `low` and at most `high`; NaN stays."""
+    """x clipped to `low` and `high`; NaN stays NaN."""
     x = where(x < low, low, x)
     return where(x > high, high, x)
 
@@ -104,12 +104,12 @@ def exp(x: Num) -> Num:
     return scaled(fma(fma(polynomial(e.r, EXP[kind]), e.r, 1.0), e.r, 1.0), e.biased, x < 0.0)
 
 
-# From where on exp is 0, and infinite.
+# Beyond these exp is 0, and infinite.
 _EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
 
 
 def exp_words(x: Num, low: Num) -> tuple[Num, Num]:
-    """p and n, as `scaled` takes it, with exp(x + low) = 2^n (1 + p), for x within the range of `exp`."""
+    """p and n, as arguments of `scaled`, with exp(x + low) = 2^n (1 + p), for x within the range of `exp`."""
     e = reduced(x, 2 * BIAS[x.kind])
     r, rest = fast_two_sum(e.r, low)
     return r + fma(r * r, polynomial(r, EXP[x.kind]), rest), e.biased
@@ -117,7 +117,7 @@ def exp_words(x: Num, low: Num) -> tuple[Num, Num]:
 
 def scaled(p: Num, biased: Num, negative: Num) -> Num:
     """2^n p, where `biased` has n and twice the bias in its lowest bits, and `negative` says whether n is."""
-    # in two factors, so that the result, if subnormal, is rounded once
+    # by two factors, so that a subnormal result is rounded once
     bias = BIAS[p.kind]
     half = where(negative, p.constant(0.5 ** (bias // 2 + 1)), 2.0 ** (bias // 2 + 1))
     return p * ((biased << MANTISSA[p.kind]) - half.bits()).from_bits(p.kind) * half
@@ -151,7 +151,7 @@ def softplus(x: Num) -> Num:
 
 def tanh(x: Num) -> Num:
     kind = x.kind
-    limit = {"float": 10.0, "double": 20.0}[kind]  # from here on it is 1
+    limit = {"float": 10.0, "double": 20.0}[kind]  # beyond this it is 1
     a = abs(x)
     square = a * a
     small = fma(a * square, polynomial(square, TANH[kind]), a)
@@ -184,7 +184,7 @@ def _hyperbolic(x: Num, offset: float) -> tuple[Num, Num, Num, Num]:
     """
     kind = x.kind
     bias = BIAS[kind]
-    limit = {"float": 90.0, "double": 711.0}[kind]  # from here on both are infinite
+    limit = {"float": 90.0, "double": 711.0}[kind]  # beyond this both are infinite
     a = abs(x)
     a = where(a > limit, limit, a)
     shift = magic(kind)

@@ -1,11 +1,11 @@
-"""Expressions over LLVM values, written as arithmetic: what the elementary functions are made of.
+"""Expressions over LLVM values, written as arithmetic, for the elementary functions.
 
-A `Num` is a `Val` and the builder that it belongs to; operators on it write instructions, for each lane of a vector.
-A Python number among the operands is a constant of the other's type. Comparisons are false for NaN.
+A `Num` is a `Val` with its builder; operators on it write instructions, for each lane of a vector. A Python number
+among the operands is a constant of the other's type. Comparisons are false for NaN.
 
-Below stand polynomials and the error-free sums and products from which values of two words (high and low) are made:
-D. E. Knuth, "The Art of Computer Programming", vol. 2, 4.2.2; T. J. Dekker, "A floating-point technique for extending
-the available precision" (1971).
+The end of the file has polynomials and error-free sums and products, from which values of two words (high and low) are
+made: D. E. Knuth, "The Art of Computer Programming", vol. 2, 4.2.2; T. J. Dekker, "A floating-point technique for
+extending the available precision" (1971).
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.backends.native.llvm.builder import BITS, Builder, Val, const, elem
 __all__ = ["BIAS", "MANTISSA", "Num", "copysign", "fast_two_sum", "floor", "fma", "horner", "minus_product",
            "polynomial", "rint", "sqrt", "trunc", "two_product", "two_sum", "where"]
 
-MANTISSA: Final = {"float": 23, "double": 52}  # bits that are stored
+MANTISSA: Final = {"float": 23, "double": 52}  # stored bits
 BIAS: Final = {"float": 127, "double": 1023}  # of the exponent
 
 
@@ -193,7 +193,7 @@ def horner(x: Num, coefficients: Sequence[float]) -> Num:
 
 
 def polynomial(x: Num, coefficients: Sequence[float], square: Num | None = None) -> Num:
-    """c0 + c1 x + c2 x² + ..., as even and odd part: one instruction more, in half the time if nothing else runs."""
+    """c0 + c1 x + c2 x² + ..., as even and odd part: one more instruction, at half the latency."""
     if len(coefficients) < 5:
         return horner(x, coefficients)
     if square is None:
@@ -224,7 +224,7 @@ def _split(x: Num) -> tuple[Num, Num]:
 
 
 def two_product(x: Num, y: Num) -> tuple[Num, Num]:
-    """x * y exactly, unless it under- or overflows."""
+    """x * y exactly, unless it underflows or overflows."""
     high = x * y
     if x.b.module.fma:
         return high, fma(x, y, -high)
@@ -233,7 +233,7 @@ def two_product(x: Num, y: Num) -> tuple[Num, Num]:
 
 
 def minus_product(x: Num, y: Num, z: Num) -> Num:
-    """x - y * z where that is a float of this type: an exact reduction, or what a quotient or a root leaves."""
+    """x - y * z where that is a float of this type: an exact reduction, or the remainder of a quotient or root."""
     if x.b.module.fma:
         return fma(-y, z, x)
     high, low = two_product(y, z)

@@ -1,7 +1,7 @@
-"""fmod, mod and floordiv of floats, as NumPy has them.
+"""fmod, mod and floordiv of floats, as in NumPy.
 
-The remainder of a division is exact. Where the quotient has few bits, it is rounded and multiplied back in one
-instruction; else, which is rare, each lane divides whole numbers, some bits at a time.
+The remainder of a division is exact. A quotient of few bits is rounded and multiplied back in one instruction; in the
+other, rare case each lane divides integers, some bits at a time.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fmod(x: Num, y: Num) -> Num:
     a, c = abs(x), abs(y)
     less = a < c
     quotient = trunc(a / c)
-    # if rounding made the quotient one too many, the remainder is negative
+    # if rounding made the quotient one too large, the remainder is negative
     rest = fma(-quotient, c, a)
     near = where(less, a, where(rest < 0.0, rest + c, rest))
     exact = less | (quotient < 2.0 ** (MANTISSA[x.kind] - 1)) if x.b.module.fma else less
@@ -32,11 +32,11 @@ def fmod(x: Num, y: Num) -> Num:
 
 
 def _fmod_far(a: Num, c: Num) -> tuple[Num]:
-    """The remainder of scalars that are not negative, by (2^s p) mod q = ((2^s mod q) p) mod q with whole p and q."""
+    """The remainder of non-negative scalars, by (2^s p) mod q = ((2^s mod q) p) mod q with integers p and q."""
     b, width = a.b, bits_of(a.ty)
     (p, p_exponent), (q, q_exponent) = _whole(a), _whole(c)
     q = where(q.equals(0), 1, q)
-    step = width - 1 - MANTISSA[a.kind]  # bits that a remainder leaves free
+    step = width - 1 - MANTISSA[a.kind]  # unused bits of a remainder
     distance = p_exponent - q_exponent
     distance = where(distance > 0, distance, 0)
     first = Num(b, b.urem((p << Num(b, b.urem(distance.v, p.operand(step)))).v, q.v))
@@ -48,7 +48,7 @@ def _fmod_far(a: Num, c: Num) -> tuple[Num]:
 
 
 def _whole(x: Num) -> tuple[Num, Num]:
-    """The whole number p and the exponent e of x, where x is p times 2^e times the least positive number."""
+    """The integer p and the exponent e of x = p 2^e times the smallest positive number."""
     mantissa = MANTISSA[x.kind]
     bits = x.bits()
     exponent = bits >> mantissa
@@ -69,17 +69,17 @@ def floordiv(x: Num, y: Num) -> Num:
     ratio = x / y
     quotient = (x - rest) / y
     quotient = where(_opposite(rest, y), quotient - 1.0, quotient)
-    # whole but for rounding: its floor may be one too few
+    # an integer except for rounding: its floor may be one too small
     whole = floor(quotient)
     whole = where(quotient - whole > 0.5, whole + 1.0, whole)
     return where(y.equals(0.0), ratio, where(quotient.equals(0.0), copysign(quotient, ratio), whole))
 
 
 def divided(x: Num, y: int) -> tuple[Num, Num]:
-    """The quotient of signed whole numbers of 64 bits, rounded down, and the remainder, for |y| > 1: times 1 / y,
-    rounded to the nearest, and the same for the 12 bits or so that are left of it."""
+    """The quotient of signed 64-bit integers rounded down, and the remainder, for |y| > 1: multiplied by 1 / y and
+    rounded to nearest, and the same for the remaining 12 bits or so."""
     quotient, rest = _nearest(x, y)
-    more, rest = _nearest(rest, y)  # which is at most half of y, and a little
+    more, rest = _nearest(rest, y)  # which is at most half of y, approximately
     quotient += more
     below = rest < 0 if y > 0 else rest > 0
     return where(below, quotient - 1, quotient), where(below, rest + y, rest)
@@ -91,5 +91,5 @@ def _nearest(x: Num, y: int) -> tuple[Num, Num]:
 
 
 def _opposite(rest: Num, y: Num) -> Num:
-    """Whether `rest` is not 0 and has not the sign of y."""
+    """Whether `rest` is not 0 and has the opposite sign of y."""
     return rest.differs(0.0) & ((rest < 0.0) ^ (y < 0.0))

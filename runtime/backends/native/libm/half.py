@@ -1,7 +1,7 @@
-"""float64 to float16, the conversion that LLVM asks a library for on x86-64.
+"""float64 to float16, for which LLVM calls a library function on x86-64.
 
-Lowering never writes it, but LLVM's instruction selection can make it: of the sign of a float32 that came from float64
-by way of float16 (`copysign(x, fpext(fptrunc(y)))`), for example. A name that nothing defines would be address 0.
+Lowerings never write it, but LLVM's instruction selection can make it, for example from the sign of a float32 that came
+from float64 through float16 (`copysign(x, fpext(fptrunc(y)))`). An undefined name would be address 0.
 """
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def _to_half(b: Builder, x: Val) -> Val:
     bits = b.bitcast(near, "i32")
     toward_zero = b.sub(bits, b.convert("zext", away, "i32"))
     odd = b.op("i32", f"or {toward_zero}, {const('i32', 1).ref}")
-    exact = b.fcmp("ueq", back, x)  # NaN, too
+    exact = b.fcmp("ueq", back, x)  # includes NaN
     return b.convert("fptrunc", b.bitcast(b.select(exact, bits, odd), "float"), "half")

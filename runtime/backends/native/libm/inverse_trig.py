@@ -50,7 +50,7 @@ def atan(x: Num) -> Num:
     below = where(small, 1.0, where(large, a, below))
     middle = ~(small | large)
     t = above / below
-    # what the quotient leaves; 1 / below is (1 - t) / 2 in the middle
+    # the remainder of the quotient; 1 / below is (1 - t) / 2 in the middle
     error = fma(-t, below_low, minus_product(above, t, below))
     t_low = where(middle, error * fma(t, -0.5, 0.5), 0.0)
     return copysign(_atan_of(t, t_low, small, large), x)
@@ -67,12 +67,12 @@ def _atan_of(t: Num, t_low: Num, small: Num, large: Num) -> Num:
 
 
 def atan2(y: Num, x: Num) -> Num:
-    """The angle of (x, y); of zeros and infinities as of the points next to them."""
+    """The angle of (x, y); for zeros and infinities that of points next to them."""
     kind = x.kind
     a, b = abs(y), abs(x)
     both = a.equals(INF) & b.equals(INF)
     a, b = where(both, 1.0, a), where(both, 1.0, b)
-    # neither sums that overflow nor products that underflow
+    # avoids overflow of sums and underflow of products
     huge = (a > 2.0 ** (BIAS[kind] - 32)) | (b > 2.0 ** (BIAS[kind] - 32))
     tiny = (a < 2.0 ** (2 * MANTISSA[kind] - BIAS[kind])) & (b < 2.0 ** (2 * MANTISSA[kind] - BIAS[kind]))
     scale = where(huge, a.constant(2.0 ** -36), where(tiny, a.constant(2.0 ** (2 * MANTISSA[kind])), 1.0))
@@ -94,7 +94,7 @@ def atan2(y: Num, x: Num) -> Num:
 
 
 def _halved(x: Num) -> tuple[Num, Num, Num, Num]:
-    """|x|, whether it is small, and the square and the root of what the polynomial is taken at."""
+    """|x|, whether it is small, and the square and the root of the polynomial's argument."""
     a = abs(x)
     small = a < 0.5
     square = where(small, x * x, fma(a, -0.5, 0.5))
@@ -107,7 +107,7 @@ def asin(x: Num) -> Num:
     base = where(small, a, root)
     tail = (base * square) * polynomial(square, _ASIN[kind])
     high, low = _PI_HALF[kind]
-    # root's own rest, which counts where it is not small beside pi/2
+    # the remainder of the root, which matters where it is not small beside pi/2
     rest = _root_rest(root, square)
     large = high - 2.0 * (root + ((tail + rest) - low / 2))
     return copysign(where(small, a + tail, large), x)

@@ -1,4 +1,4 @@
-"""x to the power y: exp(y log x), with the logarithm in two words (of double) or in double (of float)."""
+"""x to the power y: exp(y log x), with the logarithm in two words (for double) or in double (for float)."""
 from __future__ import annotations
 
 from typing import Final
@@ -88,14 +88,14 @@ def _float_size(a: Num, y: Num) -> Num:
 
 
 def log2_short(x: Num) -> Num:
-    """log2(x) to about 37 bits, of normal positive doubles."""
+    """log2(x) to about 37 bits, for normal positive doubles."""
     k, m = split_exponent(x)
     s = (m - 1.0) / (m + 1.0)
     return fma(s, polynomial(s * s, _LOG2), k.to("double"))
 
 
 def exp2_short(x: Num) -> Num:
-    """2^x to about 28 bits, of doubles whose result is to be a float."""
+    """2^x to about 28 bits, for doubles whose result becomes a float."""
     x = clamp(x, -160.0, 140.0)
     shift = magic("double") + BIAS["double"]
     whole = x + shift

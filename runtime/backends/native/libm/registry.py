@@ -1,8 +1,8 @@
 """The elementary functions: one writer each, for any number of lanes of float or double.
 
-`call` writes a call of a function that the module defines once for each type. It is inlined always, and has neither a
-branch, nor a call or a table: loops over it are vectorised. The few in `BRANCHING` have a rare case, and are called
-(see vector_abi.py).
+`call` writes a call of a function that the module defines once per type. It is always inlined, and has no branches,
+calls or tables, so loops over it are vectorised. The few in `BRANCHING` have a rare slow case, and are called (see
+vector_abi.py).
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Num]]] = {
     "floordiv": fmod.floordiv,
 }
 
-BRANCHING: Final = ("sin", "cos", "tan", "fmod", "mod", "floordiv")  # what has a rare, long case
+BRANCHING: Final = ("sin", "cos", "tan", "fmod", "mod", "floordiv")  # functions with a rare, slow case
 
 
 def call(b: Builder, name: str, *xs: Val) -> Val:

@@ -97,7 +97,7 @@ def tan(x: Num) -> Num:
 # Reduction.
 
 def reduced(x: Num) -> tuple[Num, Num, Num]:
-    """q, an integer of which the lowest two bits count, and r in two words, with x = q pi/2 + r."""
+    """q, an integer whose lowest two bits count, and r in two words, with x = q pi/2 + r."""
     fast = _reduced_fast(x)
     large = ~(abs(x) < _FAST[x.kind])
 
@@ -123,7 +123,7 @@ def _reduced_fast(x: Num) -> tuple[Num, Num, Num]:
 
 
 def _reduced_large(x: Num) -> tuple[Num, Num, Num]:
-    """q as a float, and r in two words, of a scalar."""
+    """q as a float, and r in two words, for a scalar."""
     bits = abs(x).bits()
     above = (bits >> 52) - (BIAS["double"] + 52)
     row = where(above > 0, above, 0) >> 3
@@ -197,5 +197,5 @@ def _pi(bits: int) -> int:
     return (4 * (4 * atan_inverse(5) - atan_inverse(239))) >> guard
 
 
-_FRACTION: Final = 1024 + 4 * 53 + 64  # bits of 2/pi after the point
+_FRACTION: Final = 1024 + 4 * 53 + 64  # bits of 2/pi after the binary point
 _TWO_OVER_PI_BITS: Final = (1 << (2 * _FRACTION + 1)) // _pi(_FRACTION)

@@ -1,8 +1,8 @@
-"""Functions with a rare, long case: how they stay fast in loops.
+"""Functions with a rare, slow case: how they stay fast in loops.
 
-Inlined, such a function would hold a branch, which a vectoriser of loops turns into selects: the rare case would be
-computed always. So it is called, and the call names vector variants of it (LLVM's vector-function-abi-variant), which
-take the branch only if a lane has to; each lane then calls the rare case by itself.
+If such a function were inlined, the loop vectoriser would turn its branch into selects: the rare case would always be
+computed. So it is called, and the call names vector variants of it (LLVM's vector-function-abi-variant), which take the
+branch only if some lane needs it; each lane then calls the rare case by itself.
 """
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def symbol(name: str, ty: str) -> str:
 
 
 def called(b: Builder, name: str, write: Callable[..., Val], *xs: Val) -> Val:
-    """A call of the function that `write` writes for one lane or several."""
+    """A call of the function that `write` writes for one or several lanes."""
     ty = xs[0].ty
     function = symbol(name, ty)
     scalar = ty[0] != "<"
-    # not internal: it has to keep the operands that its variants have
+    # not internal: it must keep the operands that its variants have
     b.module.define(function, ty, [ty] * len(xs), write, _PURE, linkage="linkonce_odr" if scalar else "")
     attribute = ""
     if scalar:
-        whole = b.module.vector_bits // bits_of(ty)  # a register's, and for what is left over half of it
+        whole = b.module.vector_bits // bits_of(ty)  # the lanes of a register, and of half of one for the remainder
         variants = []
         for count in (whole, whole // 2):
             wide = f"<{count} x {ty}>"
-            # not internal: until loops are vectorised, nothing calls it
+            # not internal: nothing calls it until loops are vectorised
             variant = b.module.define(symbol(name, wide), wide, [wide] * len(xs), write, _PURE, linkage="")
             variants.append(f"_ZGV_LLVM_N{count}{'v' * len(xs)}_{function}({variant})")
         attribute = f' "vector-function-abi-variant"="{",".join(variants)}"'
@@ -51,7 +51,7 @@ def any_lane(condition: Num) -> Num:
 
 
 def lane_by_lane(name: str, write: Callable[..., Sequence[Num]], results: int, *xs: Num) -> list[Num]:
-    """The `results` of the function of scalars that `write` writes, called for each lane."""
+    """The `results` of the scalar function that `write` writes, called for each lane."""
     b, ty, kind = xs[0].b, xs[0].ty, xs[0].kind
 
     def body(inner: Builder, *args: Val) -> None:

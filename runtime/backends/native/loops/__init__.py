@@ -1,1 +1,1 @@
-"""Transformations of loops: lanes, blocks, several steps at once."""
+"""Loop transformations: SPMD lanes, register tiles, time skewing, batching, speculation."""

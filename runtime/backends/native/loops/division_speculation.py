@@ -1,14 +1,14 @@
-"""Loops over scalars that wait for a division in each step: `x = x - f(x) / g(x)`.
+"""Division speculation in scalar loops whose steps wait for a division: `x = x - f(x) / g(x)`.
 
-A division takes longer than all else in such a step, and the next step waits for it. But its quotient can be foreseen:
-the reciprocal of the last step's divisor, corrected to the second order, gives it to nearly all of its bits, by
-multiplications, and what is added to `x` is so much less than that as not to show the rest. So a step goes on with the
-state that it foresees, while the division is made beside it, and then compares the two. Where a bit differs, the state
-that was divided for is what counts: the results are those of the plain loop, bit for bit. (The processor guesses the
-way that this branch takes; that is what makes steps overlap.)
+A division has a longer latency than everything else in such a step, and the next step depends on it. But its quotient
+can be predicted: the reciprocal of the last step's divisor, corrected to the second order, gives nearly all of its bits
+by multiplications, and the result is added to a much larger `x`, where the error mostly vanishes in rounding. So a step
+goes on with the predicted state, while the division runs in parallel, and then compares the two. If a bit differs, the
+state with the true quotient counts: the results are those of the plain loop, bit for bit. (The processor predicts this
+branch, which is what makes steps overlap.)
 
-Steps whose state was not foreseen are lost time. Each takes from a credit, which the others give back slowly; where
-that is used up, as with a divisor that is another one in each step, the plain loop takes over.
+Mispredicted steps are wasted. Each consumes some of a credit, which the others slowly restore; when it is used up, as
+with a divisor that changes in each step, the plain loop takes over.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runtime.core.types import TensorType, float32, float64
 
 __all__ = ["Foreseen", "planned", "write"]
 
-_MOST_OPS: Final = 64  # of a longer step the processor does not hold two at a time
+_MOST_OPS: Final = 64  # for longer steps the processor cannot overlap two
 _MOST_DIVISIONS: Final = 4
 _CREDIT, _LOST, _GAINED = 512, 64, 1
 
@@ -33,9 +33,9 @@ Env = Mapping[GraphValue, Val]
 
 
 class Foreseen(NamedTuple):
-    """What is foreseen in a loop: `divisions` of its body, and with them those of its `outputs` that depend on them.
-    `items`: how many inputs of the body come before the state; `names`: the loop's captures by those of `body` and
-    `test`, which have no branches."""
+    """The speculation in a loop: `divisions` of its body, and those of its `outputs` that depend on them. `items`: how
+    many inputs of the body come before the state; `names`: the loop's captures by those of `body` and `test`, which
+    have no branches."""
 
     node: Node
     body: Graph
@@ -47,7 +47,7 @@ class Foreseen(NamedTuple):
 
 
 def planned(w: Lowering, node: Node) -> Foreseen | None:
-    """What can be foreseen in a loop; None: nothing, or there is no need."""
+    """The speculation for a loop; None if it is impossible or not needed."""
     items = int(node.op.name == "reduce")
     if node.params.get("limited") or w.flags or not w.module.fma or not all(map(_is_plain, node.subgraphs.values())):
         return None
@@ -65,7 +65,7 @@ def planned(w: Lowering, node: Node) -> Foreseen | None:
 
 
 def _is_plain(graph: Graph) -> bool:
-    """Whether a graph does nothing but arithmetic with numbers, which does not fail."""
+    """Whether a graph only does arithmetic on scalars that cannot raise."""
     values = [*graph.inputs, *graph.outputs, *[inner for _, inner in graph.captures]]
     values += [v for node in graph.nodes for v in node.outputs]
     return all(isinstance(v.type, TensorType) and v.type.shape == () and not v.type.dtype.is_complex for v in values
@@ -80,7 +80,7 @@ def _is_plain_op(node: Node) -> bool:
 
 
 def _dependents(graph: Graph, values: set[GraphValue]) -> set[GraphValue]:
-    """The values that depend on these, and they."""
+    """These values, and those that depend on them."""
     found = set(values)
     for node in graph.nodes:
         if not found.isdisjoint(node.inputs):
@@ -89,8 +89,8 @@ def _dependents(graph: Graph, values: set[GraphValue]) -> set[GraphValue]:
 
 
 def _is_awaited(body: Graph, state: Sequence[GraphValue], division: Node) -> bool:
-    """Whether the next such division waits for this one, and its quotient goes to the state by way of a sum with
-    something that does not depend on it."""
+    """Whether the next such division depends on this one, and its quotient enters the state through a sum with
+    something independent of it."""
     later = _dependents(body, {division.outputs[0]})
     for before, after in zip(state, body.outputs, strict=True):
         if _is_summed(after, later) and division.outputs[0] in _dependents(body, {before}):
@@ -99,9 +99,9 @@ def _is_awaited(body: Graph, state: Sequence[GraphValue], division: Node) -> boo
 
 
 def _is_summed(value: GraphValue, later: set[GraphValue]) -> bool:
-    """Whether a value depends on one of `later` by way of a sum with something that does not."""
+    """Whether a value depends on one of `later` through a sum with something that does not."""
     found = [value] if value in later else []
-    for v in found:  # it grows
+    for v in found:  # grows meanwhile
         node = v.node
         if node is None:
             continue
@@ -113,8 +113,8 @@ def _is_summed(value: GraphValue, later: set[GraphValue]) -> bool:
 
 def write(w: Lowering, plan: Foreseen, first: Sequence[Val], captured: Env, length: Val | None
           ) -> tuple[list[Val], Val]:
-    """Steps from the state `first` on: the state after them, from which the plain loop goes on, and how many they were.
-    `length`: how many steps a counted loop has at most; that many they are, too, if its test ends it."""
+    """Steps from the state `first` on; returns the state after them, from which the plain loop goes on, and their
+    number. `length`: the maximal number of steps of a counted loop, which is also returned if its test ends it."""
     b = w.b
     n, zero = len(first), const("i64", 0)
     outer = {mine: captured[inner] for mine, inner in plan.names.items()}
@@ -202,8 +202,8 @@ def _quotient(b: Builder, x: Val, y: Val, reciprocal: Val) -> Val:
 
 
 def _differ(b: Builder, pairs: Sequence[tuple[Val, Val]]) -> Val:
-    """Whether the bits of any two numbers differ. What is on the right is unknown to the optimiser, which would
-    otherwise take one for the other where they are equal."""
+    """Whether the bits of any two numbers differ. The right operands are hidden from the optimiser, which would
+    otherwise substitute one for the other where they are equal."""
     different = const("i64", 0)
     for pair in pairs:
         x, y = [_bits(b, x) for x in pair]

@@ -1,9 +1,10 @@
-"""Matrix products in a counted loop that do not wait for its state: those of many steps at once, on several threads.
+"""Batching of matrix products in a counted loop that do not depend on its state: those of many steps at once, on
+several threads.
 
-In `for t in range(time): h = tanh(xs[t] @ w + h @ u)` no step needs another one for `xs[t] @ w`. The products of a
-group of steps are made when the first of these begins. Each stays as it was, a call of BLAS or of `packed_operands`, so
-that it has the same bits; one product of all steps together might have others. A group takes about a millisecond at
-most: so little is lost where an exception ends the loop, and what was made is still in the cache when its step comes.
+In `for t in range(time): h = tanh(xs[t] @ w + h @ u)` the products `xs[t] @ w` are independent of other steps. Those of
+a group of steps are computed when the first of these begins. Each is the same call, of BLAS or of `packed_operands`, so
+it has the same bits; one product of all steps together might not. A group takes about a millisecond at most: so little
+is wasted if an exception ends the loop, and the results are still in the cache when their step comes.
 """
 from __future__ import annotations
 
@@ -31,16 +32,17 @@ from runtime.core.types import TensorType, float32, float64
 __all__ = ["Ahead", "planned"]
 
 _PER_ELEMENT: Final = 16  # multiplications that take as long as an element of weight 1
-_WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times of what it takes to wake a thread
+_WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times what it takes to wake a thread
 _GROUP: Final = 1 << 26  # multiplications of float32, in vectors of 512 bits: 1.1 ms of one core
-_BYTES: Final = 1 << 22  # that the products of a group have
+_BYTES: Final = 1 << 22  # size of the products of a group
 
 Env = Mapping[GraphValue, Value]
 
 
 @dataclass(frozen=True)
 class Step:
-    """The matrix of a step: what is at one place of an axis of `source`. `wraps`: below zero that is from the end."""
+    """The matrix of a step: the slice at one position of an axis of `source`. `wraps`: negative positions count from
+    the end."""
 
     source: Leaf
     axis: int
@@ -53,7 +55,7 @@ class Step:
 
 
 class Product(NamedTuple):
-    """`strips`: those of its right matrix, if threads may share them."""
+    """A batched product. `strips`: its packed right matrix, if threads may share that."""
 
     node: Node
     sides: Sequence[Leaf | Step]
@@ -61,7 +63,7 @@ class Product(NamedTuple):
 
     @property
     def sizes(self) -> tuple[Index, Index, Index]:
-        """Rows, multiplications for an element, and columns."""
+        """Rows, multiplications per element, and columns."""
         x, y = self.sides
         return x.dims[0], x.dims[1], y.dims[1]
 
@@ -71,7 +73,7 @@ class Product(NamedTuple):
 
 
 class Ahead:
-    """The products of one loop, and the memory of those of a group of steps."""
+    """The batched products of one loop, and memory for those of a group of steps."""
 
     def __init__(self, w: Lowering, body: Graph, env: Env, products: Sequence[Product], length: Val, at_once: Val,
                  work: Index) -> None:
@@ -85,7 +87,7 @@ class Ahead:
         self.memories = [w.memory(result_type(p.node).dtype, [at_once, *p.dims]) for p in products]
 
     def enter(self, step: Val) -> dict[GraphValue, Value]:
-        """The products of a step that begins; those of its group are made if it is the first of that."""
+        """The products of a step that begins; those of its group are computed if it is the first of that."""
         w, b = self.w, self.w.b
         row = b.urem(step, self.at_once)
         with b.when(b.icmp("eq", row, const("i64", 0))), w.scope():
@@ -115,7 +117,8 @@ class Ahead:
         return []
 
     def _make(self, step: Val, row: Val, whole: bool) -> None:
-        """The products of a step; none of one whose index is out of range, which raises when the step is reached."""
+        """Compute the products of a step, except those with an index out of range, which raises when the step is
+        reached."""
         w, b = self.w, self.w.b
         for p, memory in zip(self.products, self.memories, strict=True):
             after = b.label("made")
@@ -135,7 +138,7 @@ class Ahead:
         return Slicer(b, chosen, side.dims)(side.source)
 
     def _place(self, index: GraphValue, step: Val, size: Index, wraps: bool, after: str) -> Val:
-        """Where an index is on an axis; on to `after` if it is not."""
+        """The position of an index on an axis; jumps to `after` if it is out of range."""
         b = self.w.b
         number = self._number(index, step, after)
         at = wide(b, number.val, number.dtype)
@@ -169,7 +172,7 @@ class Ahead:
 
 
 def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
-    """What a loop over `length` numbers makes ahead, if there is something and it may pay. `env`: its captures."""
+    """The batched products of a loop over `length` numbers, if there are any and it may pay. `env`: its captures."""
     body = node.params["body"]
     if w.inside or not blas_symbols():
         return None
@@ -202,7 +205,7 @@ def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
 
 
 def _at_once(w: Lowering, steps: Index, work: Index, size: Index) -> Index:
-    """The steps of a group, at least 1, where one has so much work and bytes. All groups have about as many."""
+    """The steps of a group, at least 1, given the work and bytes of a step. All groups have about the same size."""
     b = w.b
     if isinstance(work, int) and isinstance(size, int):
         most: Index = max(min(_GROUP // work, _BYTES // size), 1)
@@ -220,7 +223,7 @@ def _at_least_one(b: Builder, x: Index) -> Val:
 
 
 def _unfit(w: Lowering, p: Product) -> str | None:
-    """Why a product is better made when its step comes."""
+    """Why a product is better computed in its own step."""
     x, y = p.sides
     if not isinstance(x.dims[1], int) or x.dims[1] != y.dims[0]:
         return "how many products an element sums is not known"
@@ -231,14 +234,15 @@ def _unfit(w: Lowering, p: Product) -> str | None:
 
 
 def _most(w: Lowering, p: Product) -> int:
-    """How many multiplications a product has that is made ahead: strips go to no other thread, OpenBLAS may."""
+    """The maximal number of multiplications of a batched product: packed operands are not used by other threads;
+    OpenBLAS may wake some."""
     return _GROUP if p.strips is not None else gemm.on_one_thread(w.module)
 
 
-# Which products need nothing of the state, and their operands in code that may run before their step.
+# Which products are independent of the state, with operands that are available before their step.
 
 def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
-    """A product of matrices of which one is the step's, and the other, too, or the same in all steps."""
+    """A matrix product of which one operand is the step's, and the other, too, or loop-invariant."""
     sides = [side for value in node.inputs if (side := _side(w, value, body, env)) is not None]
     fits = len(sides) == 2 and result_type(node).dtype in (float32, float64)
     if not fits or not any(isinstance(side, Step) for side in sides):
@@ -250,7 +254,7 @@ def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
 
 
 def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step | None:
-    """A matrix that lies as BLAS takes it, as far as is known."""
+    """A matrix in a layout for BLAS, as far as is known."""
     given = env.get(value)
     if given is None:
         side: Leaf | Step | None = _step(w, value.node, body, env)
@@ -262,12 +266,12 @@ def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step 
 
 
 def _straight(w: Lowering, side: Leaf | Step) -> bool | Val:
-    """Whether each step's matrix lies as BLAS takes it."""
+    """Whether each step's matrix is in a layout for BLAS."""
     return gemm.straight(w.b, _laid(w, side))
 
 
 def _laid(w: Lowering, side: Leaf | Step) -> Leaf:
-    """A matrix that lies as that of each step."""
+    """A matrix in the layout of each step's matrix."""
     if isinstance(side, Leaf):
         return side
     steps = list(side.source.steps(w.b))
@@ -294,7 +298,7 @@ def _step(w: Lowering, node: Node | None, body: Graph, env: Env) -> Step | None:
 
 
 def _follows(value: GraphValue, body: Graph, env: Env) -> bool:
-    """Whether `Ahead._number` can compute a whole number from the loop's counter and what the loop captures."""
+    """Whether `Ahead._number` can compute an integer from the loop's counter and captures."""
     if value is body.inputs[0] or isinstance(env.get(value), Scalar) or value.constant is not None:
         return isinstance(value.type, TensorType) and not value.type.shape and value.type.dtype.is_integer
     node = value.node

@@ -1,6 +1,6 @@
-"""Code without branches, for several elements at a time: graphs whose branches are both computed, and their ops.
+"""If-conversion: branch-free code, for several elements at a time, in which both branches are computed and selected.
 
-Blocks of arrays (`register_tiling`) and iterations that run side by side (`spmd_analysis`) are such code.
+Register tiles (`register_tiling`) and SPMD loops (`spmd_analysis`) use it.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def type_of(value: GraphValue) -> TensorType:
 
 
 def safe(node: Node) -> bool:
-    """Whether an op that may raise certainly does not."""
+    """Whether an op that may raise surely does not."""
     if type_of(node.inputs[0]).dtype.is_floating:
         return True
     constant = node.inputs[1].constant
@@ -37,10 +37,9 @@ def safe(node: Node) -> bool:
 
 
 def flat(graph: Graph, guards: Guards | None = None) -> tuple[Graph, dict[GraphValue, GraphValue]]:
-    """The graph without `cond`: of bools and numbers that both branches compute, one is chosen. Also the values of
-    its captures by those of the new graph's, whose order is the same. It is for graphs all of whose ops are cheap and
-    cannot raise, but for checks. Loops, whose graphs become flat too, may only be there with `guards`, which takes
-    theirs."""
+    """The graph without `cond`: both branches are computed, and the results selected. Also the values of its captures
+    by those of the new graph's, in the same order. For graphs whose ops are all cheap and cannot raise, except for
+    checks. Loops, whose graphs are converted too, are allowed only with `guards`, which gets theirs."""
     new = Graph(graph.name)
     made = {v: new.add_input(v.type, v.hint) for v in graph.inputs}
     captures = {inner: GraphValue(new, inner.type) for _, inner in graph.captures}
@@ -53,7 +52,7 @@ def flat(graph: Graph, guards: Guards | None = None) -> tuple[Graph, dict[GraphV
 
 def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue], guards: Guards | None,
              guard: GraphValue | None) -> None:
-    """`guard`: the bool under which these nodes are reached at all; None: they are always."""
+    """`guard`: the bool under which these nodes are reached; None: always."""
     for node in graph.nodes:
         inputs = [made[v] for v in node.inputs]
         if node.op.name != "cond":
@@ -95,7 +94,7 @@ def _both(graph: Graph, x: GraphValue | None, y: GraphValue) -> GraphValue:
 
 
 class Registers:
-    """Writes ops on registers of as many lanes as `count` says. What is the same in all lanes may be a scalar."""
+    """Writes ops on registers of `count` lanes. Values that are the same in all lanes may be scalars."""
 
     def __init__(self, w: Lowering, count: int) -> None:
         self.w = w

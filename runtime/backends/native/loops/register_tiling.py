@@ -1,13 +1,13 @@
-"""Loops over arrays, block by block: each block runs all its iterations in registers.
+"""Register tiling: loops over arrays, block by block; each block runs all its iterations in registers.
 
-It applies to a loop whose arrays have one shape and whose body is element-wise, while no scalar that it carries
-depends on an array. Then the elements go their ways alone, and only the test looks at all of them: at most with one
-`reduce_any`, without which it is false. So a block may stop as soon as none of its own elements holds, if its arrays
-do not change any more. This is checked by one more iteration that must change nothing: what the body then computes
-depends on the block's arrays and on what is the same in each iteration alone, so that nothing will ever change it. (The
-mask may be a carried array; where it does not hold, `where(mask, new, old)` is `old`, and `new` may use anything.) If a
-block fails the check, the whole loop runs again, array by array. The number of iterations is the greatest of all.
-Where only the run knows the sizes, the loop also runs array by array if they differ, or are less than a block.
+It applies to a loop whose arrays have one shape and whose body is element-wise, and whose carried scalars depend on no
+array. Then elements are independent, and only the test combines them: by at most one `reduce_any`, without which it is
+false. So a block may stop as soon as it is false for all of its elements, if its arrays are stable from then on. This
+is checked by one more iteration that must change nothing: the body then depends only on the block's arrays and on loop
+invariants, so nothing will ever change it. (The mask may be a carried array; where it is false, `where(mask, new, old)`
+is `old`, and `new` may use anything.) If a block fails the check, the whole loop runs again, array by array. The number
+of iterations is the maximum over all blocks. If only the run knows the sizes, the loop also runs array by array if they
+differ, or are less than a block.
 """
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from runtime.core.types import TensorType, bool_, int32, int64
 __all__ = ["Tiled", "tiled"]
 
 _SHARE: Final = 32  # blocks that a thread takes at a time
-_BITS: Final = 1024  # of an array in a block: two registers of the widest kind
+_BITS: Final = 1024  # bits of an array in a block: two of the widest registers
 _PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
 
 
 class Tiled:
-    """A loop that runs block by block: what was found out about it."""
+    """The analysis of a loop that can be tiled."""
 
     def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool,
                  shapes: list[GraphValue]) -> None:
@@ -41,13 +41,14 @@ class Tiled:
         self.test = test
         self.items = items
         self.any = any_  # the test's `reduce_any`
-        self.checked = checked  # whether each block that stops alone must be checked
-        self.shapes = shapes  # what is captured as the shape of arrays
+        self.checked = checked  # whether each block that stops early must be checked
+        self.shapes = shapes  # captured values that are the shape of the arrays
         self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
 
 
 def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | None:
-    """Whether the loop may run block by block. `items`: how many inputs of the body come before the state."""
+    """The analysis of a loop, or None if it cannot be tiled. `items`: how many inputs of the body come before the
+    state."""
     if any(n.op.effect or n.op.name in ("while_loop", "reduce", "try") for g in (body, test) if g is not None
            for n in g.walk()):
         return None
@@ -107,7 +108,7 @@ def _is_any_of_elements(node: Node, shape: TensorType) -> bool:
 
 
 def _is_elementwise(graphs: Iterable[Graph], any_: Node | None, shape: TensorType) -> bool:
-    """Whether all nodes, but for the test's `any_`, work element by element, and there is work on arrays."""
+    """Whether all nodes, except the test's `any_`, are element-wise, and there is work on arrays."""
     nodes = [n for g in graphs for n in g.nodes if n is not any_ and not _is_shape(n, shape)]
     return all(_elementwise(n, shape) for n in nodes) and any(type_of(n.outputs[0]).shape for n in nodes)
 
@@ -125,8 +126,8 @@ def _keeps_arrays_apart(body: Graph, state: Sequence[GraphValue]) -> bool:
 
 
 def _stays_when_done(body: Graph, test: Graph, any_: Node, items: int) -> bool:
-    """Whether the loop ends where no element is left that `any_` finds, and further iterations would change no array:
-    so that blocks can end one by one."""
+    """Whether the loop ends when `any_` finds no element, and further iterations would change no array, so that blocks
+    can end independently."""
     if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
         return False
     state = body.inputs[items:]
@@ -155,7 +156,7 @@ def _elementwise(node: Node, shape: TensorType) -> bool:
 
 
 def _is_shape(node: Node, shape: TensorType) -> bool:
-    """Whether the node puts the dimensions of an array together: the shape that all have."""
+    """Whether the node makes the arrays' common shape from its dimensions."""
     if node.op.name != "stack" or len(node.inputs) != len(shape.shape):
         return False
     makers = [v.node for v in node.inputs]
@@ -172,7 +173,7 @@ def _fits(value: GraphValue, shape: TensorType) -> bool:
 
 def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, Any] | None = None
                ) -> set[GraphValue]:
-    """The values that depend on `sources`; what is `known` or is another value, in `known`, does not."""
+    """The values that depend on `sources`; not those that are `known`, possibly as another value."""
     found = set(sources)
     known = known or {}
     for node in graph.nodes:
@@ -189,7 +190,7 @@ def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, A
 
 
 def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
-    """Bools that follow from known ones, and values that are just other values then."""
+    """Bools that follow from known ones, and values that are equal to others then."""
     found = dict(known)
 
     def what(v: GraphValue) -> Any:
@@ -218,7 +219,7 @@ class Block(Registers):
         self.dims = dims  # of the whole arrays
 
     def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
-        """The values of the outputs: of scalars, and of as many lanes as the block has."""
+        """The values of the outputs: scalars, or as many lanes as the block has."""
         b = self.b
         for node in graph.nodes:
             out = node.outputs[0]
@@ -226,7 +227,7 @@ class Block(Registers):
             if node is skip:
                 env[out] = self.any(self.wide(env[node.inputs[0]]))
             elif name == "stack":
-                continue  # a shape: that of all
+                continue  # a shape: that of all arrays
             elif name == "dim":
                 size = self.dims[node.params["axis"]]
                 env[out] = b.convert("trunc", b.i64(size), llvm_type(type_of(out).dtype))
@@ -239,14 +240,14 @@ class Block(Registers):
 
 def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
           length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
-    """The loop, block by block, of at least as many elements as a block has: the state after it, and whether that is
-    wrong, as a block failed its check or nothing was done. `length`: at most so many iterations.
-    `fits`: whether the arrays are such that it can be done; None: they are."""
+    """The loop, block by block, for at least as many elements as a block has: the state after it, and whether that is
+    invalid, as a block failed its check or nothing was done. `length`: the maximal number of iterations. `fits`:
+    whether the arrays allow it; None: they do."""
     return _Tiles(w, plan, state, envs, length, dims, cost).all(fits)
 
 
 class _Tiles:
-    """The loop over tiles: what is carried is in registers while all iterations run for one block of elements."""
+    """The loop over tiles: carried values are in registers while all iterations run for one block."""
 
     def __init__(self, w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Val | None, dims: Sequence[Index], cost: int) -> None:
@@ -293,8 +294,8 @@ class _Tiles:
         return results, wrong
 
     def one(self, start: Val, best: Sequence[Val]) -> list[Val]:
-        """All iterations for the block at `start`. `best`: the most iterations of a block so far, the scalars after
-        them, and whether a block failed its check."""
+        """All iterations for the block at `start`. `best`: the maximal number of iterations of a block so far, the
+        scalars after them, and whether a block failed its check."""
         b = self.w.b
         base = b.intrinsic("smin", start, b.op("i64", f"sub {self.total}, {self.count}"))
         outer = {name: {v: self._load(x, base) for v, x in env.items()} for name, env in self.captures.items()}
@@ -359,7 +360,7 @@ class _Tiles:
     def _is_wrong(
         self, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val, still: Val
     ) -> Val:
-        """Whether a block that is through would change in a further iteration, which other blocks may need."""
+        """Whether a finished block would change in a further iteration, which other blocks may need."""
         b, test = self.w.b, self.plan.test
         assert test is not None
         again = self._iterate(outer, now, turn)
@@ -383,10 +384,10 @@ class _Tiles:
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
                 checked: bool, one: Callable[[Val, Sequence[Val]], list[Val]]) -> list[Val]:
-    """`one` for each block, folded; of many blocks perhaps on several threads, each of which folds some."""
+    """`one` for each block, folded; for many blocks possibly on several threads, each of which folds some."""
     b = w.b
     many = count * _SHARE
-    least = max(2 * many, -(-WORTH // cost))  # that are worth more than one thread
+    least = max(2 * many, -(-WORTH // cost))  # worth more than one thread
     if (isinstance(total, int) and total < least) or w.inside:
         return b.folded(0, total, start, one, count)
     shares = b.idiv(b.iadd(total, many - 1), many)
@@ -420,14 +421,14 @@ def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequenc
 
 
 def block_size(plan: Tiled) -> int:
-    """How many elements a block has: so many that the widest array takes two registers."""
+    """The number of elements of a block, such that the widest array takes two registers."""
     sizes = [v.type.dtype.size for g in (plan.body,) for n in g.nodes for v in n.outputs
              if isinstance(v.type, TensorType) and v.type.shape]
     return max(_BITS // (8 * max(sizes, default=4)), 4)
 
 
 def _equal(block: Block, x: Val, y: Val) -> Val:
-    """Whether all lanes are the same, bit for bit."""
+    """Whether all lanes are equal, bit for bit."""
     b = block.b
     if is_float(x.ty):
         x, y = b.bitcast(x, int_like(x.ty)), b.bitcast(y, int_like(y.ty))
@@ -437,7 +438,7 @@ def _equal(block: Block, x: Val, y: Val) -> Val:
 def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
           ) -> tuple[list[Index], Val | None] | None:
     """The shape of the arrays, and whether all have it and it is large enough, where only the run knows. None if they
-    certainly have not, or it is not."""
+    surely differ or are too small."""
     b = w.b
     given = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
              for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]

@@ -1,16 +1,16 @@
-"""Which counted loops run several iterations at a time, side by side in the lanes of registers.
+"""SPMD loops: which counted loops run several iterations at a time, in the lanes of vector registers.
 
-Such a loop has loops in its body that go on as long as their data says, and its iterations meet only where they add to
-what it carries. The rest of an iteration follows from its index and from what does not change. Each lane starts with
-nothing added, and in the end all that the lanes have is added up: sums and products of integers, which wrap around,
-maxima, minima, bits and bools come out the same in any order, bit for bit. What is chosen (`if n > most: most = n`) is
-compared in the end, with the index that it was chosen at, so that the first of equals stays the first.
+Such a loop contains loops with data-dependent trip counts, and its iterations are independent except for reductions of
+loop-carried state. Each lane starts with the identity, and in the end the lanes are combined: sums and products of
+integers, which wrap around, maxima, minima, bits and bools are the same in any order, bit for bit. A choice (`if n >
+most: most = n`) is compared in the end, together with the index at which it was made, so that the first of equals is
+kept.
 
-Nothing may have an effect: iterations would have it in another order. What is checked (`raise_unless`) holds in each
-iteration, or all that the lanes have done is for nothing, and the loop runs once more, one by one, and raises. A sum of
-which each part is checked is a matter of all iterations: in lanes each part is small enough that no order of them
-overflows. Floats are not added up, as the order of
-additions shows in the last bits. `spmd_scheduling` writes the loop, `spmd_codegen` an iteration.
+Effects are not allowed: iterations would have them in another order. If a check (`raise_unless`) fails in some
+iteration, everything that the lanes have done is discarded, and the loop runs again, one by one, and raises. The
+overflow check of a sum depends on all iterations: in lanes each part is bounded such that no order of them overflows.
+Floats are not added, since the order of additions shows in the last bits. `spmd_scheduling` writes the loop,
+`spmd_codegen` an iteration.
 """
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from runtime.core.types import DType, TensorType, int32, int64
 __all__ = ["Choice", "InLanes", "Loop", "planned"]
 
 Sums = dict[Node, tuple[int, bool]]
-"""Of checks of what is added up, which operand is the sum; and whether that is in a loop in the body."""
+"""By overflow check of a sum: which operand is the sum, and whether it is in a loop in the body."""
 _SUMS: Final = ("add_fits", "subtract_fits")
 _PLAIN: Final = {"const", "cast", "undefined"}
 _KINDS: Final = {"subtract": "add", **{name: name for name in (
     "add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")}}
 _RELATIONS: Final = {"greater": "less", "greater_equal": "less_equal", "less": "greater", "less_equal": "greater_equal"}
 _MOST: Final = 64  # lanes
-_LONG: Final = 40  # ops of which one register a value is enough to do
+_LONG: Final = 40  # number of ops for which one register per value is enough work
 
 
 class Refused(Exception):
-    """Why a loop does not run in lanes."""
+    """The reason why a loop does not run in lanes."""
 
 
 class Loop:
     """A loop in the body: `while go(turn, state): state = body(state)`.
 
     items      how many inputs of its body come before the state: 1, the turn, or 0
-    counted    whether an operand before the state says how many turns there are at most
+    counted    whether an operand before the state is the maximal number of turns
     carried    the places of the state that an iteration changes
     """
 
@@ -61,7 +61,7 @@ class Loop:
 
     @property
     def counter(self) -> DType:
-        """Of the turn."""
+        """The dtype of the turn."""
         return type_of(self.node.inputs[0]).dtype
 
     def first_turn(self) -> Val | None:
@@ -69,7 +69,7 @@ class Loop:
 
     @property
     def operands(self) -> list[GraphValue]:
-        """The first values of the state."""
+        """The initial state."""
         return self.node.operands[int(self.counted):]
 
     def captured(self) -> Iterable[tuple[GraphValue, GraphValue]]:
@@ -81,10 +81,10 @@ class Loop:
 
 
 class Choice:
-    """State that an iteration replaces or leaves. Of two lanes that replaced it, that counts whose leading value is in
-    `relation` to the other's, and of equals the first, or the last if the relation holds for equals or there is none.
+    """State that an iteration replaces or leaves. Of two lanes that replaced it, the one wins whose leading value is in
+    `relation` to the other's; of equals the first, or the last if the relation includes equality or there is none.
 
-    condition   under which an iteration replaces it; None: each does
+    condition   under which an iteration replaces it; None: always
     slots       the places of the state
     leader      the place of the leading value
     """
@@ -101,16 +101,16 @@ class InLanes:
 
     body      its body, without branches
     guards    of the loops in it
-    kinds     by places of the state, the op that combines what the lanes added
+    kinds     by places of the state, the op that combines the lanes
     choices   the other places that an iteration changes
-    only      the one loop in the body, if there is no other beside it: lanes then need not wait for each other
-    index     LLVM's type for the index
-    cost      of an iteration of which each loop makes one turn, in ops
+    only      the one loop in the body, if there is no other beside it: then lanes need not wait for each other
+    index     LLVM's type of the index
+    cost      of an iteration in which each loop makes one turn, in ops
     count     the lanes
     checks    whether an iteration may fail
-    sums      the checks of what is added up
-    share     stand for what tells whether an iteration adds at most its share, where no loop in the body does it: the
-              sum with the first is at most the second
+    sums      the overflow checks of sums
+    share     placeholders for whether an iteration adds at most its share, where no loop in the body adds: the sum with
+              the first is at most the second
     """
 
     def __init__(self, body: Graph, guards: Guards, kinds: dict[int, str], choices: list[Choice], bits: int,
@@ -130,8 +130,7 @@ class InLanes:
         self.count = self._lanes(bits)
 
     def _lanes(self, bits: int) -> int:
-        """As many as fill two registers of so many bits, so that these need not wait for each other; if the values
-        that are held at a time are few."""
+        """As many lanes as fill two registers of so many bits, to overlap them, if few values are live at a time."""
         dtypes = {type_of(v).dtype for v in _values(self.body)}
         one = bits // (8 * max(dtype.size for dtype in dtypes))
         if one < 4 and any(bits < 32 * dtype.size for dtype in dtypes if dtype.is_floating):
@@ -148,7 +147,7 @@ def _int32_holds(index: GraphValue) -> bool:
 
 
 def planned(node: Node, bits: int) -> InLanes | str | None:
-    """How a `reduce` runs in lanes of registers of so many bits; or why it does not; None if it is no such loop."""
+    """How a `reduce` runs in lanes of registers of so many bits; or why it does not; None if it is not such a loop."""
     body: Graph = node.params["body"]
     if not any(n.op.name in LOOPS for n in body.walk()):
         return None
@@ -189,11 +188,11 @@ def _check(node: Node) -> None:
         raise Refused(f"{name} does not run in lanes")
 
 
-# What becomes of the state
+# Classification of the state.
 
 def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str], list[Choice]]:
-    """By places of the state, the ops that add to it; and the choices. What neither has is left as it is. `sums` takes
-    what `InLanes` has."""
+    """Classify each loop-carried value: reduction(op), choice, or invariant. Returns the reductions by place of the
+    state, and the choices. `sums` gets the overflow checks of sums, as in `InLanes`."""
     state = graph.inputs[1:]
     changed = [k for k, v in enumerate(state) if graph.outputs[k] is not v]
     dependent = _dependent(graph, {state[k] for k in changed}, guards)
@@ -216,7 +215,7 @@ def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str],
 
 
 def _dependent(graph: Graph, sources: set[GraphValue], guards: Guards) -> set[GraphValue]:
-    """The values that depend on `sources`; of what loops carry, only what does."""
+    """The values that depend on `sources`; of loop-carried values, only those that do."""
     found = set(sources)
     for node in graph.nodes:
         if node.op.name in LOOPS:
@@ -268,7 +267,7 @@ def _choices(graph: Graph, changed: list[int], dependent: set[GraphValue], guard
 
 
 def _leader(graph: Graph, condition: GraphValue | None, slots: list[int]) -> tuple[int | None, str]:
-    """Of what is replaced, the place that the condition compares with what replaces it; and how."""
+    """The place among the replaced ones that the condition compares with its replacement, and the relation."""
     node = condition.node if condition is not None else None
     if node is not None and node.op.name in _RELATIONS:
         x, y = node.inputs
@@ -331,7 +330,7 @@ def _reduction(node: Node, places: Sequence[int | None], found: dict[GraphValue,
 
 
 def _logical(node: Node, found: dict[GraphValue, int]) -> str | None:
-    """`if c: found = True`, `found or c` and the like, as the op of bools that adds to one of two."""
+    """`if c: found = True`, `found or c` and the like, as the op on bools that reduces."""
     c, x, y = node.inputs
     for holds, kind, other, negated in (
             (x is c or _is(x, True), "bitwise_or", y, False), (y is c or _is(y, False), "bitwise_and", x, False),

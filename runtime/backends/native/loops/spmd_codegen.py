@@ -1,6 +1,6 @@
-"""Code in lanes: the iterations of a body (`spmd_analysis`) in several lanes or in one, and what each lane adds up.
+"""SPMD code: the iterations of a body (`spmd_analysis`) in several lanes or in one, and the reductions of each lane.
 
-Of a loop in the body each lane goes on or stays as it is. When few are left that go on, they do so one by one.
+In a loop in the body each lane goes on or is masked. When few lanes are left that go on, they run one by one.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["MOST_ADDED", "Env", "Lanes", "Parts", "loaded"]
 
 Env = dict[GraphValue, Val]
 MOST_ADDED: Final = 1 << 49
-"""What a lane may add up in loops in the body: the lanes of all shares, 4096 at most, add up to at most 2**61."""
+"""What a lane may add up in loops in the body: the lanes of all shares, at most 4096, add up to at most 2**61."""
 
 
 class Parts:
-    """What each lane has of the state that changes: sums of its own, what it chose, and the indices of that."""
+    """The lanes' parts of the state that changes: partial sums, choices, and the indices of these."""
 
     def __init__(self, plan: InLanes, first: Sequence[Val]) -> None:
         self.plan = plan
@@ -39,7 +39,7 @@ class Parts:
         self.nothing = [*none, *self.first[len(none):]]
 
     def after(self, lanes: Lanes, env: Env, values: Sequence[Val | None], index: Val, mask: Val | None) -> list[Val]:
-        """The parts after an iteration of the lanes in the mask. A value that is None is replaced in any case."""
+        """The parts after an iteration of the lanes in the mask. A value that is None is replaced unconditionally."""
         news = [env[self.plan.body.outputs[k]] for k in self.places]
         for choice, x in zip(self.plan.choices, values[len(self.places):], strict=True):
             assert x is not None
@@ -49,11 +49,11 @@ class Parts:
                 for new, x in zip(news, values, strict=True)]
 
     def env(self, values: Sequence[Val | None]) -> Env:
-        """The state as the body takes it."""
+        """The state as inputs of the body."""
         return {self.state[k]: x for k, x in zip(self.places, values, strict=False) if x is not None}
 
     def both(self, b: Builder, xs: Sequence[Val], ys: Sequence[Val]) -> list[Val]:
-        """What two lanes or threads have, together."""
+        """The combination of two lanes or threads."""
         results = [ELEMENTWISE[kind](b, type_of(self.state[k]).dtype, x, y)
                    for (k, kind), x, y in zip(self.plan.kinds.items(), xs, ys, strict=False)]
         indices = []
@@ -66,7 +66,7 @@ class Parts:
 
     def _better(self, b: Builder, choice: Choice, xs: Sequence[Val], ys: Sequence[Val], earlier: Val, later: Val
                 ) -> Val:
-        """Whether what `ys` has of a choice counts rather than what `xs` has."""
+        """Whether a choice in `ys` wins over that in `xs`."""
         if choice.leader is None:
             return later
         dtype, k = type_of(self.state[choice.leader]).dtype, self.places.index(choice.leader)
@@ -76,21 +76,21 @@ class Parts:
 
 
 def _nothing(kind: str, dtype: DType) -> int:
-    """What leaves a value as it is that it is combined with."""
+    """The identity element of a combination."""
     if kind in ("maximum", "minimum"):
         return int(dtype.limits[0 if kind == "maximum" else 1])
     return {"multiply": 1, "bitwise_and": -1}.get(kind, 0)
 
 
 class Lanes(Registers):
-    """Writes iterations in so many lanes, or in one. What is done in some lanes alone has a mask of these."""
+    """Writes iterations in several lanes, or in one. What is done in some lanes only has a mask."""
 
     def __init__(self, w: Lowering, plan: InLanes, count: int, frame: Val | None) -> None:
         super().__init__(w, count)
         self.plan = plan
-        self.frame = frame  # that of the call, in a function of its own
+        self.frame = frame  # that of the call, in an outlined function
         self.failed: Val | None = None  # memory that says in which lanes a check has failed
-        self.give_up: Callable[[], None] | None = None  # writes what comes next where one has
+        self.give_up: Callable[[], None] | None = None  # writes the jump taken when one has
         if plan.checks:
             wide = count > 1 and w.module.vector_bits < 512  # registers of bools alone are AVX-512's
             self.flags = "i1" if count == 1 else f"<{count} x {'i64' if wide else 'i1'}>"
@@ -98,7 +98,7 @@ class Lanes(Registers):
             w.b.line(f"store {const(self.flags, 0)}, {self.failed}")
 
     def fail(self, where: Val) -> None:
-        """Note that a check fails in these lanes."""
+        """Record that a check fails in these lanes."""
         assert self.failed is not None
         where = self.wide(where)
         if where.ty != self.flags:
@@ -114,15 +114,15 @@ class Lanes(Registers):
         return found if self.count == 1 else self.any(self.b.icmp("ne", found, const(found.ty, 0)))
 
     def check(self, node: Node, env: Env, mask: Val | None) -> None:
-        """What is checked holds in the lanes of the mask, or they have failed. That in others a number would be too
-        large is so rare that to look at the mask costs more."""
+        """Record the lanes of the mask in which the check fails. That other lanes fail it is so rare that applying the
+        mask costs more."""
         bad = self.b.not_(env[node.inputs[0]])
         self.fail(bad if isinstance(node.params["raised"].exception, NumberOverflowError) else self.both(mask, bad))
 
     def sum_fits(self, node: Node, env: Env) -> Val:
-        """Whether what is added up here is so small that in no order of iterations it overflows: in each it is at most
-        an equal share of 2**61, up or down; in a loop in the body it only grows, to at most so many in each lane that
-        the lanes of all threads have less than 2**61."""
+        """Whether a partial sum is so small that no order of iterations overflows: in each iteration it is at most an
+        equal share of 2**61, up or down; in a loop in the body it only grows, to a limit per lane such that the lanes
+        of all threads have less than 2**61."""
         b, (at, inside) = self.b, self.plan.sums[node]
         total, part = env[node.inputs[at]], env[node.inputs[1 - at]]
         if not inside:
@@ -133,30 +133,30 @@ class Lanes(Registers):
         return b.icmp("ult", b.or_(grows, b.add(total, grows)), const(part.ty, MOST_ADDED))
 
     def poll(self, cost: int) -> None:
-        """Let signals stop what took about so many nanoseconds."""
+        """Poll for signals after code that took about so many nanoseconds."""
         poll(self.b, self.frame or self.w.frame, cost, self.leave, None if self.give_up is None else self.look)
 
     def look(self) -> None:
-        """Give up where a check has failed: what goes on with wrong numbers may not end."""
+        """Give up if a check has failed: a loop with wrong numbers may not terminate."""
         assert self.give_up is not None
         with self.b.when(self.has_failed()):
             self.give_up()
 
     def given_up(self) -> None:
-        """Give up, as one of the lanes has failed that runs alone."""
+        """Give up, as a lane that runs alone has failed."""
         assert self.give_up is not None
         self.fail(const("i1", 1))
         self.give_up()
 
     def leave(self) -> None:
-        """End the call, as a handler of a signal raised something."""
+        """End the call, as a signal handler raised an exception."""
         if self.frame is None:
             self.w.leave(INTERRUPTED)
         else:
             self.b.line(f"ret i32 {INTERRUPTED}")
 
     def run(self, nodes: Sequence[Node], env: Env, mask: Val | None) -> None:
-        """Add what nodes make to `env`."""
+        """Add the results of nodes to `env`."""
         for node in nodes:
             if node.op.name in LOOPS:
                 guard = self.plan.guards.get(node)
@@ -179,35 +179,35 @@ class Lanes(Registers):
         return self.b.and_(*self.alike(x, y))
 
     def alike(self, x: Val, y: Val) -> tuple[Val, Val]:
-        """Both in each lane, if one is."""
+        """Both in each lane, if one of them is."""
         return (x, y) if lanes(x.ty) == lanes(y.ty) else (self.wide(x), self.wide(y))
 
     def choose(self, mask: Val | None, x: Val, y: Val) -> Val:
-        """`x` in the lanes of the mask, `y` in others; in each lane."""
+        """`x` in the lanes of the mask, `y` in the others."""
         x, y = self.wide(x), self.wide(y)
         return x if mask is None or x.ref == y.ref else self.b.select(self.wide(mask), x, y)
 
     def indices(self, start: Val) -> Val:
-        """The indices of the first iterations from `start` on."""
+        """The indices of the lanes' first iterations from `start` on."""
         ty = self.plan.index
         first = start if ty == "i64" else self.b.convert("trunc", start, ty)
         steps = ", ".join(f"{ty} {k}" for k in range(self.count))
         return self.b.add(self.wide(first), Val(f"<{self.count} x {ty}>", f"<{steps}>"))
 
     def index(self, i: Val) -> Val:
-        """The index as the body takes it."""
+        """The index as the body's input."""
         ty = llvm_type(type_of(self.plan.body.inputs[0]).dtype)
         return i if ty == element(i.ty) else self.b.convert("trunc", i, ty)
 
     def cell(self, x: Val) -> Val:
-        """Memory for a value of each lane, with these in it."""
+        """Memory for a value of each lane, initialised with these."""
         ty = element(x.ty)
         memory = self.b.alloca("i8" if ty == "i1" else ty, self.count)
         self.b.store(self.wide(x), memory)
         return memory
 
     def more(self, mask: Val, than: int) -> Val:
-        """Whether more lanes are in the mask."""
+        """Whether the mask has more lanes than that."""
         bits = self.bits(mask)
         return self.b.icmp("ugt", self.b.intrinsic("ctpop", bits), const(bits.ty, than))
 
@@ -230,14 +230,14 @@ class Lanes(Registers):
     # Loops
 
     def goes(self, loop: Loop, given: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None) -> Val:
-        """The lanes of the mask that go on with one more turn. `given`: the inputs of the loop's node."""
+        """The lanes of the mask that go on with another turn. `given`: the inputs of the loop's node."""
         go = mask
         if turn is not None:
             go = self.both(go, ELEMENTWISE["less"](self.b, loop.counter, *self.alike(turn, given[0])))
         if loop.test is not None:
             env = {**_captures(loop, given), **dict(zip(loop.test.inputs, state, strict=True))}
             first, asked = None, go
-            if loop.items:  # it is asked after a turn
+            if loop.items:  # the test comes after a turn
                 assert turn is not None
                 first = self.b.icmp("eq", turn, const(turn.ty, 0))
                 if self.plan.checks:
@@ -252,7 +252,7 @@ class Lanes(Registers):
 
     def turn(self, loop: Loop, given: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None
              ) -> list[Val]:
-        """The state after one more turn, which means something in the lanes of the mask."""
+        """The state after another turn, valid in the lanes of the mask."""
         inputs = [turn, *state] if loop.items and turn is not None else state
         env = {**_captures(loop, given), **dict(zip(loop.body.inputs, inputs, strict=True))}
         self.run(loop.body.nodes, env, mask)
@@ -261,7 +261,7 @@ class Lanes(Registers):
 
     def loop(self, loop: Loop, given: Sequence[Val], mask: Val | None,
              begin: tuple[Val | None, Sequence[Val]] | None = None) -> list[Val]:
-        """The state after a loop, in the lanes of the mask. `begin`: the turn and the state that it begins with."""
+        """The state after a loop, in the lanes of the mask. `begin`: the initial turn and state."""
         b = self.b
         turn, state = begin or (loop.first_turn(), [given[loop.counted + k] for k in range(len(loop.state))])
         first = {k: self.wide(state[k]) for k in loop.carried}
@@ -287,7 +287,7 @@ class Lanes(Registers):
         return now if running is None else self._rest(loop, given, running, turn, now)
 
     def _rest(self, loop: Loop, given: Sequence[Val], mask: Val, turn: Val | None, state: Sequence[Val]) -> list[Val]:
-        """The state after the lanes of the mask, which are few, have come to the end of a loop."""
+        """The state after the few lanes of the mask have finished a loop."""
         b = self.b
 
         def rest() -> list[Val]:
@@ -317,5 +317,5 @@ def _captures(loop: Loop, given: Sequence[Val]) -> Env:
 
 
 def loaded(b: Builder, ty: str, cell: Val, lane: Val) -> Val:
-    """The value of a lane, which an i64 is the number of."""
+    """The value of a lane, whose number is an i64."""
     return b.load(ty, b.offset(cell, lane, ty))

@@ -1,8 +1,8 @@
-"""Loops whose iterations run side by side (`spmd_analysis`), each in a lane (`spmd_codegen`).
+"""Scheduling of SPMD loops (`spmd_analysis`): each iteration runs in a lane (`spmd_codegen`).
 
-Where the body of the counted loop has one loop, a lane that is through with an iteration takes its next one at once:
-the lanes step through all the indices, each through every so many. Where there are more, all lanes finish an iteration
-before the next ones begin. When few lanes are left that run, they run on one by one, which is faster then.
+If the body of the counted loop contains one loop, a lane that has finished an iteration takes its next one at once:
+lanes go through the indices with a stride. If there are more, all lanes finish an iteration before the next ones begin.
+When few running lanes are left, they run one by one, which is faster then.
 """
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from runtime.core.types import int64
 __all__ = ["write"]
 
 _SHARES: Final = 64
-_LEAST: Final = 64  # times as many iterations as there are lanes are in a share at least
-_TURNS: Final = 8  # that a loop in an iteration is taken to make, where it is asked whether threads are worth it
+_LEAST: Final = 64  # minimal number of iterations of a share, per lane
+_TURNS: Final = 8  # assumed number of turns of a loop in an iteration, to decide about threads
 _CHEAP: Final = 8  # ops that cost less than a branch around them
 
 
 def _widened(lanes: Lanes, outside: Env) -> Env:
-    """Values from outside; what each iteration asks for is in each lane already."""
+    """Values from outside, broadcast to all lanes where each iteration uses them."""
     share = lanes.plan.share
     return {v: lanes.wide(x) if v in share and lanes.plan.sums else x for v, x in outside.items()}
 
 
 class Rows:
-    """Iterations of which all lanes finish one before the next ones begin."""
+    """Scheduling in which all lanes finish an iteration before the next ones begin."""
 
     def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
         self.w = w
@@ -42,7 +42,7 @@ class Rows:
         self.outside = outside
 
     def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
-        """The parts of all lanes after the iterations from `start` on that are before `stop`."""
+        """The parts of all lanes after the iterations from `start` to `stop`."""
         plan, b = self.plan, lanes.b
         end = lanes.wide(stop if plan.index == "i64" else b.convert("trunc", stop, plan.index))
         outside = _widened(lanes, self.outside)
@@ -60,8 +60,8 @@ class Rows:
 
 
 class Now:
-    """Where a lane is: the index of its iteration, its parts, the turn and the state of the loop, other values of the
-    iteration. Of parts that the loop carries nothing is here but None, as they are in its state."""
+    """The position of a lane: the index of its iteration, its parts, the turn and the state of the loop, other values
+    of the iteration. Parts that the loop carries are None here, as they are in its state."""
 
     def __init__(self, i: Val, parts: list[Val | None], turn: Val | None, state: list[Val], held: list[Val]) -> None:
         self.i = i
@@ -74,7 +74,7 @@ class Now:
         return [x for x in (self.i, *self.parts, self.turn, *self.state, *self.held) if x is not None]
 
     def like(self, vals: Sequence[Val]) -> Now:
-        """The same, of other values."""
+        """A copy with other values."""
         given = iter(vals)
 
         def taken(xs: Sequence[Val | None]) -> list[Val | None]:
@@ -85,7 +85,7 @@ class Now:
 
 
 class Stream:
-    """Iterations of which each lane takes the next one at once, where the body has one loop."""
+    """Scheduling in which each lane takes its next iteration at once, for a body with one loop."""
 
     def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
         assert plan.only is not None
@@ -94,7 +94,7 @@ class Stream:
         self.only = plan.only
         self.parts = parts
         self.outside = outside
-        self.function: str | None = None  # what runs one lane
+        self.function: str | None = None  # runs one lane
         node, body = self.only.node, plan.body
         later: set[GraphValue] = set(node.outputs)
         self.before: list[Node] = []
@@ -105,7 +105,7 @@ class Stream:
                 (self.after if afterwards else self.before).append(n)
                 if afterwards:
                     later.update(n.outputs)
-        # what is made before the loop and used in it or after it
+        # computed before the loop and used in it or after it
         carried = {node.inputs[self.only.counted + k] for k in self.only.carried}
         used = [v for n in self.after for v in n.inputs]
         used += [v for k, v in enumerate(node.inputs) if k - self.only.counted not in self.only.carried]
@@ -115,7 +115,7 @@ class Stream:
         made = {v for n in self.before if n.op.name != "const" for v in n.outputs}
         self.constants = [n for n in self.before if n.op.name == "const"]
         self.held = [v for v in dict.fromkeys(used) if v in made]
-        # parts that go straight into the loop: their places among what it carries
+        # parts that are loop-carried in the body's loop: their places in its state
         uses = [v for n in body.nodes for v in n.inputs] + list(body.outputs)
         self.through: dict[int, int] = {}
         for k, place in enumerate(parts.places[:len(plan.kinds)]):
@@ -125,7 +125,7 @@ class Stream:
                 self.through[k] = self.only.carried.index(at)
 
     def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> Now:
-        """Where a lane is that begins with iteration `i`, if that is before `stop`, and has these parts."""
+        """The position of a lane that begins with iteration `i`, if that is before `stop`, with these parts."""
         env = {**self.outside, self.plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
         lanes.run(self.before, env, lanes.b.icmp("ult", i, stop) if self.plan.checks else None)
         first = [lanes.wide(env[self.only.operands[k]]) for k in self.only.carried]
@@ -166,7 +166,7 @@ class Stream:
         return stop if self.plan.index == "i64" else self.w.b.convert("trunc", stop, self.plan.index)
 
     def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
-        """The parts of all lanes after the iterations from `start` on that are before `stop`."""
+        """The parts of all lanes after the iterations from `start` to `stop`."""
         b, only = lanes.b, self.only
         last = self.stop(stop)
         end = lanes.wide(last)
@@ -194,11 +194,11 @@ class Stream:
             i = lanes.choose(done, b.add(now.i, const(now.i.ty, lanes.count)), now.i)
             fresh = self.begin(lanes, i, parts, end)
             for k, x in enumerate(now.state):
-                if fresh.state[k].ref == x.ref:  # it stays in a lane that is done
+                if fresh.state[k].ref == x.ref:  # unchanged in a finished lane
                     fresh.state[k] = stepped[len(stepped) - len(now.held) - len(now.state) + k]
             chosen = [lanes.choose(done, x, y) for x, y in zip(fresh.vals(), stepped, strict=True)]
             count = 1 + sum(x is not None for x in now.parts)
-            return [*fresh.vals()[:count], *chosen[count:]]  # these are chosen already
+            return [*fresh.vals()[:count], *chosen[count:]]  # these are selected already
 
         if len(self.before) + len(self.after) <= _CHEAP:
             nexts = following()
@@ -212,7 +212,7 @@ class Stream:
         return self._rest(lanes, now, live, last)
 
     def _rest(self, lanes: Lanes, now: Now, mask: Val, stop: Val) -> list[Val]:
-        """Run the lanes of the mask, which are few, to the end, one by one; then the parts of all lanes."""
+        """Run the few lanes of the mask to the end, one by one; returns the parts of all lanes."""
         b = lanes.b
         cells = now.like([lanes.cell(x) for x in now.vals()])
         parts = [cells.state[self.through[k]] if x is None else x for k, x in enumerate(cells.parts)]
@@ -224,7 +224,7 @@ class Stream:
         return parts
 
     def alone(self, lanes: Lanes, now: Now, stop: Val, step: int) -> list[Val]:
-        """The parts of one of the lanes after all its iterations before `stop`, each `step` after the other."""
+        """The parts of one lane after all its iterations before `stop`, with the stride `step`."""
         w, b = self.w, self.w.b
         held = [*now.vals(), *self.outside.values()]
         words = b.alloca("i64", len(held) + 1)
@@ -240,7 +240,7 @@ class Stream:
         return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
 
     def _function(self, now: Now) -> str:
-        """What runs one lane, whose values are in memory."""
+        """The outlined function for one lane, whose values are in memory."""
         w = self.w
         outer = w.b
 
@@ -283,7 +283,7 @@ class Stream:
 
 def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], captured: Sequence[Val],
           one_by_one: Callable[[], list[Val]]) -> list[Val]:
-    """The state after `length` iterations from the state `first` on; `one_by_one` gives it, too."""
+    """The state after `length` iterations from the state `first` on; `one_by_one` computes it, too."""
     body = plan.body
     parts = Parts(plan, first)
     outside = {inner: x for (_, inner), x in zip(body.captures, captured, strict=True)}
@@ -301,7 +301,7 @@ def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], capture
         return [found.get(k, x) for k, x in enumerate(first)]
 
     def some(lanes: Lanes, start: Val, stop: Val) -> tuple[list[Val], Val]:
-        """The parts, together, after the iterations from `start` on that are before `stop`; whether a check failed."""
+        """The combined parts after the iterations from `start` to `stop`; whether a check failed."""
         after = w.b.label("after")
         if lanes.failed is not None:
             lanes.give_up = lambda: w.b.jump(after)
@@ -332,8 +332,8 @@ def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], capture
 
 
 def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
-    """What tells whether an iteration adds, by each check, at most its share, up or down, of 2**61 (`InLanes.share`);
-    and whether that can be added to the sums that are there before."""
+    """Whether, by each check, an iteration adds at most its share of 2**61, up or down (`InLanes.share`); and whether
+    that can be added to the initial sums."""
     plan = parts.plan
     checks = max(sum(1 for _, inside in plan.sums.values() if not inside), 1)
     share = b.udiv(const("i64", (1 << 61) // checks), b.intrinsic("smax", length, const("i64", 1)))
@@ -349,11 +349,11 @@ def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
 
 def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
                ) -> tuple[list[Val], Val]:
-    """The parts after all iterations, perhaps on several threads; and whether a check failed."""
+    """The parts after all iterations, possibly on several threads; and whether a check failed."""
     b, plan, width = w.b, parts.plan, len(parts.first) + 1
     least = _LEAST * plan.count
     memory = w.memory(int64, [_SHARES * width])
-    # at most _SHARES shares; of few iterations fewer, so that each has so many that lanes are seldom idle
+    # at most _SHARES shares; fewer for few iterations, so that lanes are seldom idle
     shares = b.intrinsic("smin", b.lshr(b.add(length, const("i64", least - 1)), const("i64", least.bit_length() - 1)),
                          const("i64", _SHARES))
     share = b.intrinsic("smax", b.lshr(b.add(length, const("i64", _SHARES - 1)),

@@ -1,19 +1,19 @@
-"""Loops over arrays whose elements see their neighbours: several steps in one pass over memory.
+"""Time skewing of stencil loops: several steps in one pass over memory.
 
-Arrays that do not fit into the cache go through it in each step, if a step is a pass of its own. Here a pass makes up
-to 16 steps. A row (what one index of the first axis selects) of a step is computed as soon as the step before it has
-the rows that it sees; so the steps follow each other through the arrays, a few rows apart. The first reads the arrays,
-the last writes others, which change places with them after the pass; those between keep their last rows in rings,
+If each step is a pass of its own, arrays that exceed the cache go through it in each step. Here a pass makes up to 16
+steps. A row (what one index of the first axis selects) of a step is computed as soon as the previous step has the rows
+that it reads, so the steps follow each other through the arrays, a few rows apart. The first step reads the arrays, the
+last one writes others, which are swapped after the pass; the steps in between keep their last rows in ring buffers,
 which stay in the cache. Each element is computed by the same arithmetic as step by step.
 
-Threads share bands of rows. At its ends a band computes what it needs of its neighbours for itself. Rows are counted on
-beyond the ends of the arrays, where they go on with those of the other end if some row sees these, as with `roll`.
+Threads process bands of rows. At its ends a band recomputes what it needs of its neighbours. Row numbers continue
+beyond the ends of the arrays, with the rows of the other end if some row reads these, as with `roll`.
 
-Arrays of one dimension go through the steps block by block: each makes all steps of a pass, in two memories in turns,
-with as many elements more at its ends as the steps see.
+Arrays of one dimension are processed block by block: each block makes all steps of a pass, in two alternating buffers,
+extended at its ends by what the steps read.
 
-It applies to loops whose scalars depend on no array: they run ahead, for the steps of one pass. That nothing else is
-needed than rows near by is found out by writing the code of a step where no array can be read (`_Trial`).
+It applies to loops whose scalars depend on no array: they run ahead, for the steps of one pass. That only nearby rows
+are read is found out by writing the code of a step in which no array can be read (`_Trial`).
 """
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ from runtime.core.types import TensorType
 
 __all__ = ["Sweep", "planned", "write"]
 
-_CACHE: Final = 1 << 25  # bytes: what both memories of the arrays must have for passes of several steps to pay
-_RINGS: Final = 1 << 21  # bytes that rings may have
-_STEPS: Final = 16  # of a pass
+_CACHE: Final = 1 << 25  # bytes: the total size of both buffers of the arrays from which on it pays
+_RINGS: Final = 1 << 21  # bytes of all ring buffers
+_STEPS: Final = 16  # per pass
 _FEWEST: Final = 4
-_ROWS: Final = 8  # of a ring; more only if steps see so many
+_ROWS: Final = 8  # of a ring; more only if steps read so many
 _BLOCK: Final = 1 << 17  # bytes: a block of arrays of one dimension
-_BANDS: Final = 4  # for each thread
-_LONG: Final = 8  # a band has at least so many times the rows that it computes for itself alone
+_BANDS: Final = 4  # per thread
+_LONG: Final = 8  # minimal ratio of a band's rows to those that it recomputes
 
 Envs = dict[str, dict[GraphValue, Value]]
 Groups = list[list[tuple[Array, Rows]]]
 
 
 class Sweep:
-    """A loop whose passes make several steps: what was found out about it."""
+    """The analysis of a loop that can be time-skewed."""
 
     def __init__(self, arrays: list[int], scalars: list[int], low: int, high: int, wraps: bool, steps: int,
                  rows: int, flat: bool) -> None:
         self.arrays = arrays  # the parts of the state that are arrays and change
         self.scalars = scalars
-        self.low = low  # a row sees rows from `low` before it
+        self.low = low  # a row reads rows from `low` before it
         self.high = high  # to `high` after it
         self.wraps = wraps  # and beyond the ends of the arrays those of the other end
-        self.steps = steps  # of a pass
+        self.steps = steps  # per pass
         self.rows = rows  # of a ring, a power of two; or elements of a block
         self.flat = flat  # whether the arrays have one dimension
 
 
 class _Trial(Lowering):
-    """Writes code that is thrown away, in which nothing can be stored, asked of Python, or fail."""
+    """Writes code that is discarded, in which nothing can be stored, ask Python, or fail."""
 
     def __init__(self, w: Lowering) -> None:
         self.__dict__.update({name: list(x) if isinstance(x, list) else x for name, x in vars(w).items()})
@@ -78,7 +78,8 @@ class _Trial(Lowering):
 
 
 def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Sweep | None:
-    """Whether passes may make several steps, and are worth it. `items`: inputs of the body before the state."""
+    """The analysis of a loop; None if time skewing is impossible or does not pay. `items`: inputs of the body before
+    the state."""
     state = body.inputs[items:]
     carried = [k for k, v in enumerate(state) if body.outputs[k] is not v]
     if w.inside or not _is_stencil_loop(body, test, items, carried):
@@ -140,7 +141,7 @@ def _ringed(low: int, high: int, row: int, height: int) -> tuple[int, int]:
 
 def _tried(w: Lowering, body: Graph, test: Graph | None, items: int, arrays: Sequence[int], envs: Envs
            ) -> tuple[Groups, set[int]]:
-    """What a step stores, and the offsets from a row of the rows that it reads."""
+    """What a step stores, and the offsets of the rows that it reads for a row."""
     trial = _Trial(w)
     state = body.inputs[items:]
     counters: list[Value] = [_unknown(v) for v in body.inputs[:items]]
@@ -184,7 +185,7 @@ def _rows(value: GraphValue, grid: Grid) -> Rows:
 
 
 def _unknown(value: GraphValue) -> Value:
-    """Some value of that type that is no constant."""
+    """Some value of that type that is not constant."""
     type = _type(value)
     x = Val(llvm_type(type.dtype), "%unknown")
     if not type.shape:
@@ -194,7 +195,7 @@ def _unknown(value: GraphValue) -> Value:
 
 
 def _groups(b: Builder, results: Sequence[Value], targets: Sequence[Rows]) -> Groups:
-    """What to store where, together what has the same shape and rows."""
+    """The stores, grouped by shape and rows."""
     groups: Groups = []
     for result, whole in zip(results, targets, strict=True):
         if not isinstance(result, Array):
@@ -212,7 +213,7 @@ def _groups(b: Builder, results: Sequence[Value], targets: Sequence[Rows]) -> Gr
 
 
 def _row_offsets(x: Array | Scalar, at: int, found: set[int]) -> None:
-    """Add the offsets from a row of the rows that `x` reads for it, if its row k is row k - at of the whole."""
+    """The offsets from a row of the rows that `x` reads for it, if its row k is row k - at of the whole."""
     waiting: list[tuple[Array | Scalar, int]] = [(x, at)]
     visited = set()
     while waiting:
@@ -241,13 +242,13 @@ class _Pass:
         self.body = body
         self.items = items
         self.env = env  # of captures
-        self.invariants = invariants  # the values of the state that no step changes
-        self.saved = saved  # where the scalars of each step are
+        self.invariants = invariants  # loop-invariant parts of the state
+        self.saved = saved  # the address of the scalars of each step
         self.bands = bands
         state = body.inputs[items:]
         self.height = _dims(_type(state[plan.arrays[0]]))[0]
         self.row = {k: _bytes(state[k]) // self.height for k in plan.arrays}
-        self.rings: dict[int, tuple[int, int]] = {}  # of each array: where they begin among those of a band, their size
+        self.rings: dict[int, tuple[int, int]] = {}  # of each array: the offset in a band's rings, and the size
         self.size = 0  # of the rings of a band
         rows = plan.rows + plan.steps * (plan.low + plan.high) if plan.flat else plan.rows
         for k in plan.arrays:
@@ -291,7 +292,7 @@ class _Pass:
             w.poll(cost * together)
 
     def needed(self, start: Val, stop: Val, step: Index) -> tuple[Val, Val]:
-        """The rows of a step that the steps after it need for the rows from `start` to `stop`."""
+        """The rows of a step that later steps need for the rows from `start` to `stop`."""
         b, plan = self.w.b, self.plan
         after = b.isub(self.count, step)
         first = b.i64(b.isub(start, b.imul(after, plan.low)))
@@ -346,7 +347,7 @@ class _Pass:
                     store_lines(b, group, x.dims, row=at)
 
     def real(self, row: Val) -> Val:
-        """The row of the arrays that a row is, which may be counted beyond their ends."""
+        """The row of the arrays for a row number, which may be beyond their ends."""
         b, size = self.w.b, const("i64", self.height)
         if not self.plan.wraps:
             return row
@@ -354,7 +355,7 @@ class _Pass:
         return b.select(b.icmp("sge", low, size), b.sub(low, size), low)
 
     def in_ring(self, row: Val, real: Val, outside: Val) -> Callable[[Builder, Index], Index]:
-        """Where in a ring a row is that is not far from `row`; `outside` of rings: in the arrays."""
+        """The position in a ring of a row that is near `row`; `outside` of rings: in the arrays."""
         half = self.height // 2
 
         def find(b: Builder, other: Index) -> Index:
@@ -371,11 +372,11 @@ class _Pass:
         return find
 
     def block(self, groups: Groups, grids: Sequence[tuple[Grid, Val]], begin: Val, end: Val, start: Val) -> None:
-        """Elements one after another, in one piece, or in two if they go beyond an end."""
+        """Contiguous elements, in one piece, or in two if they go beyond an end."""
         b, plan, size = self.w.b, self.plan, self.height
-        first = b.isub(start, plan.steps * plan.low)  # what is at the beginning of a ring
+        first = b.isub(start, plan.steps * plan.low)  # the beginning of a ring
         turns = (-1, 2) if plan.wraps else (0, 1)
-        with b.loop(*turns) as turn:  # elements that are counted on from those of the arrays so many times their size
+        with b.loop(*turns) as turn:  # for elements beyond the ends, wrapped around that many times
             by = b.i64(b.imul(turn, size))
             low = b.intrinsic("smax", b.sub(begin, by), const("i64", 0))
             high = b.intrinsic("smin", b.sub(end, by), const("i64", size))
@@ -389,7 +390,7 @@ class _Pass:
                     store_lines(b, group, x.dims, here, there)
 
     def in_block(self, by: Val, outside: Val) -> Callable[[Builder, Index], Index]:
-        """Where an element is that is not far from the block."""
+        """The position of an element that is near the block."""
         b, size = self.w.b, const("i64", self.height)
         offset = b.select(outside, const("i64", 0), by)
         most = b.select(outside, size, const("i64", self.height // 2))
@@ -405,7 +406,7 @@ class _Pass:
 
 
 def _counter(b: Builder, value: GraphValue, turn: Index) -> Scalar:
-    """What a loop over a number counts."""
+    """The counter of a counted loop."""
     dtype = _type(value).dtype
     ty = llvm_type(dtype)
     return Scalar(dtype, b.i64(turn) if ty == "i64" else b.convert("trunc", b.i64(turn), ty))

@@ -1,8 +1,8 @@
 """Lowerings of convolutions.
 
-Most are computed directly (`direct`). Where filters are too large for the cache, windows are laid out as rows of a
-matrix, block by block, for a product of matrices; so are, the other way, the gradients by images of convolutions with
-strides. Convolutions in groups, of which most are of one channel each, are loops over windows.
+Most are computed directly (`direct`). If filters exceed the cache, windows are copied into rows of a matrix, block by
+block (im2col), for a matrix product; the gradients by images of strided convolutions use the reverse. Grouped
+convolutions, most of which have one channel per group, are loops over windows.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from runtime.ops.sliding_windows import bounds
 
 __all__: list[str] = []
 
-_BLOCK: Final = 1 << 21  # bytes of rows that are laid out at once
-_RUN: Final = 64  # elements that are added in registers
+_BLOCK: Final = 1 << 21  # bytes of rows that are copied at once
+_RUN: Final = 64  # elements that are accumulated in registers
 
 
 @lowers("conv")
@@ -91,7 +91,7 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
             convolve(w, backwards, backwards.pad(y), weights, target)
             return []
 
-        if backwards.padded and not w.flags:  # the zeros around y are none of its elements, and 0 * inf is NaN
+        if backwards.padded and not w.flags:  # the zeros around y are not its elements, and 0 * inf is NaN
             b.either(_finite(w, filters), convolved, lambda: _one_by_one(w, s, filters, y, target))
         else:
             convolved()
@@ -115,12 +115,12 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
 
 
 def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -> list[Val]:
-    """The gradient by images without strides, made of what `y` has alone: little code, which is rarely run."""
+    """The gradient by images without strides, from the elements of `y` only: small code for a rare case."""
     b = w.b
 
     def element(place: Sequence[Index]) -> None:
         def axis(at: list[Index], tap: list[Index], sums: Sequence[Val]) -> list[Val]:
-            """The sums over what is left of the windows with the element in them, of which `at` is the place."""
+            """The sums over the rest of the windows that contain the element, whose position is `at`."""
             k = len(tap)
             if k == len(s.window):
                 return b.folded(0, y.dims[-1], sums, lambda f, sums: [b.fma(
@@ -146,14 +146,15 @@ def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -
 
 
 def _turned(node: Node, window: Sequence[Index]) -> tuple[tuple[int, int], ...] | None:
-    """The padding with which the gradient by images is a convolution by the filters turned round; None: it is not."""
+    """The padding with which the gradient by images is a convolution with the flipped filters; None if there is
+    none."""
     if any(n != 1 for n in node.params["strides"]):
         return None
     padding, pairs = node.params["padding"], []
     for axis, (size, dilation) in enumerate(zip(window, node.params["dilations"], strict=True)):
         if not isinstance(size, int):
             return None
-        low, high = bounds(1, size, 1, dilation, padding, axis)  # of any size: "SAME" adds as much to each
+        low, high = bounds(1, size, 1, dilation, padding, axis)  # of any size: "SAME" adds the same on each side
         pairs.append(((size - 1) * dilation - low, (size - 1) * dilation - high))
     return tuple(pairs) if all(n >= 0 for pair in pairs for n in pair) else None
 
@@ -181,12 +182,12 @@ def _params(node: Node) -> dict[str, Any]:
 
 
 def _single(channels: Index | None, filters: Array) -> bool:
-    """Whether there is one group of channels for certain."""
+    """Whether there surely is one group of channels."""
     return isinstance(channels, int) and channels == filters.dims[-2]
 
 
 def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Value]) -> list[Index]:
-    """The shape that the result is to have."""
+    """The shape of the result."""
     known = node.params["dims"]
     given = numbers(w, sizes[0], len(known)) if sizes else known
     check_sizes(w, node, given, values)
@@ -194,7 +195,7 @@ def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Valu
 
 
 def _sums(x: Array) -> DType:
-    """In what sums are added up."""
+    """The dtype of sums."""
     return float32 if x.dtype is float16 else x.dtype
 
 
@@ -238,12 +239,12 @@ def _check(w: Lowering, node: Node, s: Windows, values: Sequence[Value], filters
 
 
 def _positive(b: Builder, x: Index) -> Index:
-    """x, but at least 1."""
+    """At least 1."""
     return max(x, 1) if isinstance(x, int) else b.intrinsic("smax", x, const("i64", 1))
 
 
 def _groups(b: Builder, channels: Index, taken: Index) -> Index:
-    """The number of groups of channels, of which filters take one each."""
+    """The number of groups of channels, given the number that filters take."""
     return _positive(b, b.idiv(channels, _positive(b, taken)))
 
 
@@ -255,7 +256,7 @@ def _matrix(w: Lowering, filters: Leaf) -> Leaf:
 # Rows.
 
 def _blocks(w: Lowering, s: Windows, like: Leaf, body: Callable[[Index, Index, Leaf], None]) -> None:
-    """`body(start, stop, rows)` for parts of the lines, with memory for a row of each of their windows."""
+    """`body(start, stop, rows)` for parts of the lines, with memory for a row for each of their windows."""
     b, lines, columns = w.b, s.lines, w.b.imul(s.places, s.channels)
     taken = b.imul(b.imul(s.counts[-1], columns), like.dtype.size)
     step: Index
@@ -274,7 +275,7 @@ def _blocks(w: Lowering, s: Windows, like: Leaf, body: Callable[[Index, Index, L
 
 
 def _by_rows(w: Lowering, s: Windows, x: Leaf, body: Callable[[Index, Leaf], None]) -> None:
-    """`body(first, rows)` for parts of the windows of `x`, laid out as rows: from the first-th of all windows."""
+    """`body(first, rows)` for parts of the windows of `x`, copied into rows: from the first-th of all windows."""
     b = w.b
     if not s.padded and all(isinstance(n, int) and n == 1 for n in (*s.window, *s.strides)):
         body(0, x.reshaped([b.product(x.dims[:-1]), x.dims[-1]]))
@@ -308,7 +309,7 @@ def _each_run(w: Lowering, s: Windows, x: Leaf, rows: Leaf, base: Index, start: 
 
 
 def _lay_out(w: Lowering, s: Windows, x: Leaf, rows: Leaf, start: Index, stop: Index) -> None:
-    """The windows of lines as rows."""
+    """Copy the windows of lines into rows."""
     size = w.b.i64(w.b.imul(s.run, x.dtype.size))
 
     def part(first: Index, last: Index) -> None:
@@ -322,7 +323,7 @@ def _lay_out(w: Lowering, s: Windows, x: Leaf, rows: Leaf, start: Index, stop: I
 
 
 def _add(w: Lowering, s: Windows, x: Leaf, rows: Leaf, start: Index, stop: Index) -> None:
-    """Rows added to the windows of lines."""
+    """Add rows to the windows of lines."""
     length, ty = s.run, llvm_type(x.dtype)
 
     def run(target: Val, source: Val) -> None:
@@ -342,16 +343,16 @@ def _add(w: Lowering, s: Windows, x: Leaf, rows: Leaf, start: Index, stop: Index
 # Groups.
 
 class _Groups:
-    """Which channels each feature is made of."""
+    """The channels that each feature is computed from."""
 
     def __init__(self, w: Lowering, channels: Index, filters: Leaf) -> None:
         self.channels, self.features = filters.dims[-2:]
         self.count = _groups(w.b, channels, self.channels)
         self.per = w.b.idiv(self.features, self.count)
-        self.alone = self.channels == 1 and self.per == 1  # each channel is for a feature of its own
+        self.alone = self.channels == 1 and self.per == 1  # each channel has features of its own
 
     def weight(self, b: Builder, tap: Index, channel: Index, feature: Index) -> Index:
-        """Where a filter's element is."""
+        """The index of a filter's element."""
         return b.iadd(b.imul(b.iadd(b.imul(tap, self.channels), channel), self.features), feature)
 
 
@@ -363,7 +364,7 @@ def _grouped(w: Lowering, s: Windows, x: Leaf, filters: Leaf, target: Leaf) -> N
         origin, row = s.origin(padded, place), b.imul(k, g.features)
 
         def line(group: Index, first: Index, lanes: int) -> None:
-            """Some features of a group; the channels side by side if each is a group."""
+            """Some features of a group; adjacent channels if each is a group."""
             feature = b.iadd(b.imul(group, g.per), first)
             start = b.iadd(origin, feature if g.alone else b.imul(group, g.channels))
 

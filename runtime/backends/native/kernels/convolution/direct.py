@@ -1,8 +1,8 @@
-"""Convolutions whose sums stay in registers.
+"""Direct convolutions, whose sums stay in registers.
 
-A tile is some windows of a line by a panel of features: as many sums as registers hold, less what their factors need.
-Each element of the windows is multiplied with a row of the panel, so that nothing is laid out but the padding, and the
-products of a sum are added in order, whatever the tile and the thread.
+A tile is some windows of a line by a panel of features: as many sums as registers hold, besides their factors. Each
+element of the windows is multiplied by a row of the panel, so only padding is copied, and the products of a sum are
+added in order, independent of the tile and the thread.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.core.types import DType
 __all__ = ["convolve", "filter_gradients", "fits", "packed"]
 
 _PANEL: Final = 1 << 18  # bytes of a panel that stay in the cache
-_BLOCK: Final = 1 << 16  # bytes of images and of what they are multiplied with, which stay nearer
+_BLOCK: Final = 1 << 16  # bytes of images and of their factors, which stay in a lower-level cache
 
 
 class Panel(NamedTuple):
@@ -33,7 +33,7 @@ class Panel(NamedTuple):
 
     @property
     def places(self) -> list[int]:
-        """Where in the panel each vector begins."""
+        """The offset of each vector in the panel."""
         return [sum(lanes(ty) for ty in self.types[:k]) for k in range(len(self.types))]
 
 
@@ -54,7 +54,7 @@ def panels(w: Lowering, dtype: DType, features: int) -> list[Panel]:
 
 
 def fits(w: Lowering, dtype: DType, rows: Sequence[Index], features: Index) -> bool:
-    """Whether the features are known, and a panel of filters with as many rows as the product stays in the cache."""
+    """Whether the features are known, and a panel of filters with that number of rows stays in the cache."""
     if not isinstance(features, int) or not features:
         return False
     widest = max(panel.width for panel in panels(w, dtype, features))
@@ -62,7 +62,7 @@ def fits(w: Lowering, dtype: DType, rows: Sequence[Index], features: Index) -> b
 
 
 def _tile(w: Lowering, panel: Panel, most: Index) -> int:
-    """How many windows a tile has: as many as registers allow, or what divides `most` better."""
+    """The number of windows of a tile: as many as registers allow, or what divides `most` better."""
     registers = 32 if w.module.vector_bits >= 512 else 16
     many = max(min((registers - 1 - len(panel.types)) // len(panel.types), 12), 1)
     if not isinstance(most, int):
@@ -74,8 +74,8 @@ def _tile(w: Lowering, panel: Panel, most: Index) -> int:
 
 def packed(w: Lowering, dtype: DType, rows: Index, features: int, place: Callable[[Builder, Index, Index], Index],
            filters: Leaf, in_order: bool) -> list[tuple[Panel, Val]]:
-    """Each panel, and where its rows are one after another. The element of row k and feature f is `place(k, f)` of the
-    filters; `in_order`: that is k * features + f."""
+    """Each panel with its rows contiguous. The element of row k and feature f is `place(k, f)` of the filters;
+    `in_order`: that is k * features + f."""
     found = panels(w, dtype, features)
     if in_order and len(found) == 1:
         return [(found[0], filters.pointer)]
@@ -113,7 +113,7 @@ def _tiles(b: Builder, count: Index, tile: int, body: Callable[[Index, int], Non
 
 
 def convolve(w: Lowering, s: Windows, x: Leaf, weights: Sequence[tuple[Panel, Val]], target: Leaf) -> None:
-    """The windows of padded images `x`, each multiplied with the filters, into `target` [n, *counts, f]."""
+    """Each window of padded images `x` multiplied by the filters, into `target` [n, *counts, f]."""
     ty, features = llvm_type(x.dtype), target.dims[-1]
 
     def line(first: Index, place: list[Index]) -> None:
@@ -149,7 +149,7 @@ def convolve(w: Lowering, s: Windows, x: Leaf, weights: Sequence[tuple[Panel, Va
 
 
 def _work(w: Lowering, s: Windows, features: Index) -> list[Index]:
-    """A multiplication of a lane counts little."""
+    """The work: a multiplication per lane counts little."""
     return [s.lines, s.counts[-1], s.places, s.channels, w.b.idiv(w.b.iadd(features, 7), 8)]
 
 
@@ -170,8 +170,8 @@ def _products(b: Builder, ones: Sequence[Val], factors: Sequence[Val], sums: Seq
 
 
 def filter_gradients(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) -> None:
-    """Each element of the windows of padded images `x` times the features of `y` [n, *counts, f], added up over all
-    windows: into `target` [*window, c, f]."""
+    """Each element of the windows of padded images `x` times the features of `y` [n, *counts, f], summed over all
+    windows, into `target` [*window, c, f]."""
     features = target.dims[-1]
     assert isinstance(features, int)
     found = panels(w, x.dtype, features)
@@ -207,7 +207,7 @@ class _FilterGradients:
         s.divide(b.imul(b.product(s.run_axes), self.tiles), _work(self.w, s, self.features), part)
 
     def lines_of_a_block(self) -> Index:
-        """How many lines of windows stay in the cache, with the features of them."""
+        """How many lines of windows stay in the cache, with their features."""
         b, s = self.w.b, self.s
         line = b.imul(b.iadd(b.imul(s.strides[-1], s.channels), self.features),
                       b.imul(s.counts[-1], self.x.dtype.size))
@@ -236,7 +236,7 @@ class _FilterGradients:
                     self.add(start, stop, run, offset, j, 1)
 
     def add(self, start: Index, stop: Index, run: Index, offset: Index, first: Index, many: int) -> None:
-        """Add to the elements `first` to `first + many` of a run what the windows of some lines give."""
+        """Add the contribution of some lines' windows to the elements `first` to `first + many` of a run."""
         b, size = self.w.b, self.x.dtype.size
         row = b.imul(b.iadd(b.imul(run, self.s.run), first), self.features)
         for panel in self.panels:
@@ -249,7 +249,7 @@ class _FilterGradients:
                     b.store(b.fadd(b.load(total.ty, to, size), total), to, size)
 
     def sums(self, panel: Panel, start: Index, stop: Index, offset: Index, many: int) -> Sequence[Val]:
-        """In registers, the sums over the windows of some lines: of `many` elements, at `offset` in a window, by a
+        """The sums, in registers, over the windows of some lines: of `many` elements, at `offset` in a window, by a
         panel."""
         b, s, ty = self.w.b, self.s, self.ty
 

@@ -1,6 +1,6 @@
-"""Lowerings of max pooling: one loop over windows, in which channels go side by side.
+"""Lowerings of max pooling: one loop over windows, with channels in lanes.
 
-Where a window reaches beyond the image, the next element within is taken again: it is in the window, too.
+Where a window reaches beyond the image, the next element within is used again: it is in the window, too.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _none_of_nothing(b: Builder, size: Index, count: Index) -> Index:
 
 
 def _pixel(b: Builder, s: Windows, place: Sequence[Index], inner: Sequence[Index]) -> Index:
-    """The number of the element within an image that a place in a window has, in one channel."""
+    """The number, within an image and channel, of the element at a position in a window."""
     number: Index = 0
     for axis, (size, stride, low, high) in enumerate(zip(s.sizes, s.strides, s.before, s.after, strict=True)):
         index = b.iadd(b.isub(b.imul(place[axis + 1], stride), low), inner[axis])
@@ -77,7 +77,7 @@ def _pixel(b: Builder, s: Windows, place: Sequence[Index], inner: Sequence[Index
 
 
 def _better(b: Builder, x: Array, new: Val, best: Val) -> Val:
-    """Whether a later element is the greatest so far: the first NaN is."""
+    """Whether a later element is the maximum so far: the first NaN is."""
     if x.dtype.is_floating:
         return b.and_(b.fcmp("ugt", new, best), b.fcmp("ord", best, best))
     return b.icmp("ugt" if x.dtype.is_unsigned else "sgt", new, best)

@@ -1,6 +1,6 @@
-"""Windows that slide over arrays in memory: where they lie, and loops over them.
+"""Windows that slide over arrays in memory: their positions, and loops over them.
 
-All windows of one place along the first axes are a line; lines are counted through all images.
+All windows at one position along the first axes are a line; lines are numbered through all images.
 """
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from runtime.ops import sliding_windows
 
 __all__ = ["Windows", "any_of", "differs", "element", "lines"]
 
-_WRITTEN: Final = 16  # elements of a window that the code has one after another
-_LONG: Final = 1 << 16  # an amount of work during which other threads of Python's should run
+_WRITTEN: Final = 16  # elements of a window that are unrolled
+_LONG: Final = 1 << 16  # an amount of work for which the GIL should be released
 
 
 def differs(b: Builder, x: Index, y: Index) -> Val | None:
-    """Whether two sizes differ; None if they certainly do not."""
+    """Whether two sizes differ; None if they surely do not."""
     if isinstance(x, int) and isinstance(y, int):
         return None if x == y else const("i1", 1)
     return b.icmp("ne", b.i64(x), b.i64(y))
 
 
 def any_of(b: Builder, tests: Sequence[Val | None]) -> Val | None:
-    """Whether any of the tests holds; None if none can."""
+    """Whether any of the tests is true; None if none can be."""
     result: Val | None = None
     for test in tests:
         if test is not None:
@@ -43,7 +43,7 @@ class Windows:
     """The windows over images [n, *sizes, c].
 
     window, strides, dilations, before, after, counts: one for each spatial axis, as in `runtime.ops.sliding_windows`.
-    bad: whether the arguments do not fit, so that the kernel is to raise.
+    bad: whether the arguments do not fit, so that the kernel has to raise.
     """
 
     def __init__(self, w: Lowering, images: Index, sizes: Sequence[Index], channels: Index, window: Sequence[Index],
@@ -86,7 +86,7 @@ class Windows:
         self.after.append(high)
 
     def _least(self, x: Index) -> Index:
-        """x, but at least 0."""
+        """At least 0."""
         return max(x, 0) if isinstance(x, int) else self.w.b.intrinsic("smax", x, const("i64", 0))
 
     @property
@@ -126,7 +126,7 @@ class Windows:
         return result
 
     def zeros(self, like: Leaf) -> Leaf:
-        """Memory of zeros for images and what is around them."""
+        """Zero-filled memory for images and their padding."""
         b = self.w.b
         result = self.w.memory(like.dtype, self.padded_dims)
         b.call("void", "llvm.memset.p0.i64", result.pointer, const("i8", 0),
@@ -134,7 +134,7 @@ class Windows:
         return result
 
     def within(self, padded: Leaf) -> Leaf:
-        """The images in memory with padding."""
+        """The images in padded memory."""
         if not self.padded:
             return padded
         b = self.w.b
@@ -143,18 +143,18 @@ class Windows:
 
     @property
     def run(self) -> Index:
-        """How many elements of a window, at least, lie in memory without gaps."""
+        """How many elements of a window are contiguous, at least."""
         return self.w.b.imul(self.window[-1], self.channels) if self.dilations[-1] == 1 else self.channels
 
     @property
     def run_axes(self) -> list[Index]:
-        """The sizes of the axes of a window, as far as a place on them is where a run begins."""
+        """The sizes of the axes of a window that determine where a run begins."""
         return list(self.window[:-1] if self.dilations[-1] == 1 else self.window)
 
     # Loops.
 
     def each_line(self, start: Index, stop: Index, body: Callable[[Index, list[Index]], None]) -> None:
-        """`body(first, [image, *place])` for lines: the number of a line's first window among all, and its place."""
+        """`body(first, [image, *place])` for lines: the number of a line's first window among all, and its position."""
         with self.w.b.loop(start, stop) as line:
             body(self.w.b.imul(line, self.counts[-1]), self.place(line))
 
@@ -183,7 +183,7 @@ class Windows:
         part(0, size)
 
     def place(self, line: Index) -> list[Index]:
-        """The image and the place of the first window of a line."""
+        """The image and the position of the first window of a line."""
         return [*_split(self.w.b, line, [self.images, *self.counts[:-1]]), 0]
 
     def origin(self, x: Leaf, place: Sequence[Index]) -> Index:
@@ -196,7 +196,7 @@ class Windows:
         return offset
 
     def offset(self, x: Leaf, tap: Sequence[Index]) -> Index:
-        """How far a place in a window is from its first element; what is missing at the end of `tap` is 0."""
+        """The offset of a position in a window from its first element; missing indices at the end of `tap` are 0."""
         b = self.w.b
         offset: Index = 0
         for index, step, dilation in zip(tap, x.steps(b)[1:-1], self.dilations, strict=False):
@@ -205,9 +205,10 @@ class Windows:
 
     def folded(self, first: Sequence[Val], step: Callable[[Index, list[Index], Sequence[Val]], Sequence[Val]]
                ) -> list[Val]:
-        """`values = step(k, place, values)` for the k-th place of a window, from `first`; the last values."""
+        """`values = step(k, place, values)` for the k-th position of a window, from `first`; returns the last
+        values."""
         places = self.places
-        if isinstance(places, int) and places <= _WRITTEN:  # one after another
+        if isinstance(places, int) and places <= _WRITTEN:  # unrolled
             values = list(first)
             for k, tap in enumerate(itertools.product(*[range(n) for n in self.window if isinstance(n, int)])):
                 values = list(step(k, list(tap), values))
@@ -216,7 +217,8 @@ class Windows:
 
     def runs(self, first: Sequence[Val], step: Callable[[Index, Index, Sequence[Val]], Sequence[Val]], x: Leaf
              ) -> list[Val]:
-        """`values = step(k, offset, values)` for the k-th run of a window of `x`, from `first`; the last values."""
+        """`values = step(k, offset, values)` for the k-th run of a window of `x`, from `first`; returns the last
+        values."""
         return self._nested(self.run_axes, first, lambda k, tap, values: step(k, self.offset(x, tap), values))
 
     def _nested(self, sizes: Sequence[Index], first: Sequence[Val],
@@ -233,12 +235,12 @@ class Windows:
         return list(level(0, [], first))
 
     def run_offset(self, x: Leaf, run: Index) -> Index:
-        """How far a run is from a window's first element."""
+        """The offset of a run from a window's first element."""
         return self.offset(x, _split(self.w.b, run, self.run_axes))
 
 
 def _split(b: Builder, k: Index, sizes: Sequence[Index]) -> list[Index]:
-    """The place that has number `k` in C order. The first size is not needed."""
+    """The position with number `k` in C order. The first size is not needed."""
     place: list[Index] = []
     for size in reversed(sizes[1:]):
         place.insert(0, b.imod(k, size))
@@ -247,8 +249,8 @@ def _split(b: Builder, k: Index, sizes: Sequence[Index]) -> list[Index]:
 
 
 def lines(b: Builder, bits: int, dtype: DType, count: Index, body: Callable[[Index, int], None]) -> None:
-    """`body(first, lanes)` for parts of `range(count)`, of as many elements as a register of `bits` holds, and for
-    the rest; for one after another, if their number is not known."""
+    """`body(first, lanes)` for parts of `range(count)`, of as many elements as a register of `bits` holds, and for the
+    rest; one by one, if their number is unknown."""
     if not isinstance(count, int):
         with b.loop(0, count, parallel=True) as k:
             body(k, 1)
@@ -261,6 +263,6 @@ def lines(b: Builder, bits: int, dtype: DType, count: Index, body: Callable[[Ind
 
 
 def element(b: Builder, x: Leaf, offset: Index, lanes: int = 1) -> Val:
-    """The element at an offset, or the next `lanes`."""
+    """The element at an offset, or the next `lanes` ones."""
     ty = llvm_type(x.dtype)
     return b.load(ty if lanes == 1 else f"<{lanes} x {ty}>", b.offset(x.pointer, offset, ty), x.dtype.size)

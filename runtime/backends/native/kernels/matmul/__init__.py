@@ -1,1 +1,1 @@
-"""Lowerings of matrix products, and of what is solved with matrices."""
+"""Lowerings of matrix products, and of linear systems."""

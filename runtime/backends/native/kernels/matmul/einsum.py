@@ -1,9 +1,8 @@
-"""Lowering of einsum: sums, products of elements and products of matrices, two tensors at a time.
+"""Lowering of einsum: sums, element-wise products and matrix products, two tensors at a time.
 
-A tensor goes with its letters, one for each axis. Of two tensors, the letters that both have and nobody needs
-afterwards are the inner axis of a product of matrices; letters that both have and that are needed count the matrices.
-Without an inner axis the product is one of elements, which fuses. NumPy decides by the sizes in which order tensors
-are taken.
+A tensor has letters, one for each axis. Of two tensors, the letters that both have and that are not needed afterwards
+are the inner axis of a matrix product; common letters that are needed are batch axes. Without an inner axis the product
+is element-wise, and fuses. As in NumPy, the order in which tensors are combined depends on the sizes.
 """
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from runtime.core.types import DType, float16, float32
 
 __all__: list[str] = []
 
-_GUESS = 16  # a size that only the run knows
+_GUESS = 16  # for a size that only the run knows
 
 
 class Term(NamedTuple):
@@ -63,7 +62,7 @@ def einsum(w: Lowering, node: Node, *values: Value) -> Value:
 
 
 def _sizes(w: Lowering, node: Node, terms: Sequence[Term], values: Sequence[Value]) -> dict[str, Index]:
-    """The size of each letter; 1 repeats, but not within a tensor. The kernel raises where tensors do not agree."""
+    """The size of each letter; 1 broadcasts, but not within a tensor. The kernel raises where tensors do not agree."""
     b = w.b
     sizes: dict[str, Index] = {}
     seen: dict[str, list[Index]] = {}
@@ -112,7 +111,7 @@ def _spread(w: Lowering, term: Term, sizes: dict[str, Index]) -> Term:
 
 
 def _path(equation: str, terms: Sequence[Term]) -> list[tuple[int, ...]]:
-    """Which tensors are taken together, one step after another; their product is then the last."""
+    """Which tensors are combined, step by step; their product is appended at the end."""
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     output = equation.split("->")[1]
@@ -148,7 +147,7 @@ def _summed(w: Lowering, term: Term, needed: Iterable[str]) -> Term:
 
 
 def _product(w: Lowering, a: Term, b: Term, needed: set[str]) -> Term:
-    """The product of two tensors. What only one of them has is needed."""
+    """The product of two tensors. Letters that only one of them has are needed."""
     inner = "".join([letter for letter in a.letters if letter in b.letters and letter not in needed])
     if not inner:
         return _elements(w, a, b)
@@ -172,7 +171,7 @@ def _product(w: Lowering, a: Term, b: Term, needed: set[str]) -> Term:
 
 
 def _matrices(w: Lowering, term: Term, batch: str, rows: str, columns: str) -> Leaf:
-    """The letters of rows and those of columns as one axis each; one of the two has its elements side by side."""
+    """The letters of rows and those of columns as one axis each, one of them contiguous."""
     x = _ordered(w, term, batch + rows + columns)
     lead = x.dims[:len(batch)]
     dims = [*lead, w.b.product(x.dims[len(batch):len(batch + rows)]), w.b.product(x.dims[len(batch + rows):])]
@@ -184,7 +183,7 @@ def _matrices(w: Lowering, term: Term, batch: str, rows: str, columns: str) -> L
 
 
 def _elements(w: Lowering, a: Term, b: Term) -> Term:
-    """The product of elements, each of one with each of the other where they share no letter."""
+    """The element-wise product, and the outer product over letters that they do not share."""
     letters = a.letters + "".join([letter for letter in b.letters if letter not in a.letters])
     dims: dict[str, Index] = dict(zip(a.letters, a.x.dims, strict=True))
     for letter, size in zip(b.letters, b.x.dims, strict=True):
@@ -199,7 +198,7 @@ def _elements(w: Lowering, a: Term, b: Term) -> Term:
 
 
 def _widened(w: Lowering, term: Term, letters: str, dims: Sequence[Index]) -> Array:
-    """The tensor over all letters, repeated along those that it has not."""
+    """The tensor over all letters, repeated along missing ones."""
     if term.letters == letters:
         return term.x
     x = _memory(w, term.x)

@@ -1,15 +1,15 @@
-"""Products of matrices: large ones by `microkernel`, others by BLAS, of which large ones are cut so that signals can
-come between.
+"""Matrix products: large ones by `microkernel`, others by BLAS, with large ones cut so that signals can be handled in
+between.
 
-By `microkernel` are those of known sizes that OpenBLAS would divide among its own threads, and where no BLAS was found
-all. That is as fast or faster, and OpenBLAS's threads would go on waiting in a loop for 0.1 s after each, in the way of
-what comes next. Of a large matrix and a vector they are sums, which `products.py` makes (`by_sums`).
+`microkernel` computes products of known sizes that OpenBLAS would divide among its own threads, and all products if
+there is no BLAS. That is as fast or faster, and OpenBLAS's threads would spin for 0.1 s after each product, in the way
+of what comes next. Products of a large matrix and a vector are sums, which `products.py` writes (`by_sums`).
 
-A call of BLAS cannot be stopped, and one product may take seconds. A large one is many calls, each of which takes some
-tens of milliseconds, and each element stays bit for bit the sum that it is in one call, where the BLAS allows that:
-OpenBLAS adds up a part of each sum at once, as many products as its kernels like, then the next. Sums are cut where it
-cuts them, if that was found out (`blas.depth`): then no more is copied than in one call, and little time is lost. Rows
-are cut at multiples of `_ROWS`, which its kernels write in the same way wherever they are.
+A call of BLAS cannot be interrupted, and one product may take seconds. A large one is cut into many calls, each of
+which takes some tens of milliseconds, and each element is bit for bit the sum that it is in one call, where the BLAS
+allows that: OpenBLAS accumulates a part of each sum at once, as many products as its kernels like, then the next. Sums
+are cut where it cuts them, if that was found out (`blas.depth`): then no more is copied than in one call, and little
+time is lost. Rows are cut at multiples of `_ROWS`, which its kernels treat alike at any position.
 """
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ __all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
-_LOOK: Final = 1 << 24  # what a call counts for signals: more than is needed for a look
-_DEEP: Final = 64  # multiplications for an element: those of less wait for memory
-_WASTE: Final = 2.0  # by what the tiles of `microkernel` may exceed a product
+_LOOK: Final = 1 << 24  # the cost of a call for polling: more than is needed for a poll
+_DEEP: Final = 64  # multiplications per element: products with less are bound by memory
+_WASTE: Final = 2.0  # by how much the tiles of `microkernel` may exceed a product
 
 Sizes = tuple[Index | None, Index | None, Index | None]
-"""Rows, multiplications for an element, and columns, as far as they are known."""
+"""Rows, multiplications per element, and columns, as far as they are known."""
 
 
 def _most(bits: int, dtype: DType) -> int:
-    """How many multiplications one call has, about."""
+    """The approximate number of multiplications per call."""
     return _AT_ONCE * 4 * bits // (512 * dtype.size * (2 if dtype.is_complex else 1))
 
 
 def is_large(dtype: DType, work: Index | None) -> bool:
-    """Whether a product of so many multiplications, or a number that is not known, is not written inline."""
+    """Whether a product with that number of multiplications, which may be unknown, is not written inline."""
     return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
 
 
 def on_one_thread(module: Module) -> int:
-    """The multiplications up to which OpenBLAS keeps to one thread: for registers of 512 bits it has a way for small
-    products, which ends there."""
+    """The multiplications up to which OpenBLAS uses one thread: for registers of 512 bits it has a kernel for small
+    products, up to this size."""
     return 1_000_000 if module.vector_bits >= 512 else 1 << 18
 
 
 def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether `microkernel` makes a product."""
+    """Whether `microkernel` computes a product."""
     rows, inner, columns = sizes
     if not fits(module, dtype):
         return False
@@ -70,13 +70,13 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
 
 
 def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product of a matrix and a vector is better made by loops, which are divided among threads."""
+    """Whether a product of a matrix and a vector is better written as loops, which are divided among threads."""
     work = work_of(sizes)
     return fits(module, dtype) and 1 in (sizes[0], sizes[2]) and work is not None and work > on_one_thread(module)
 
 
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product may be made by a BLAS on threads of its own."""
+    """Whether a product may be computed by a BLAS on threads of its own."""
     if _is_own(module, dtype, sizes) or by_sums(module, dtype, sizes):
         return False
     work = work_of(sizes)
@@ -90,20 +90,20 @@ def work_of(sizes: Sizes) -> int | None:
 
 
 def need(w: Lowering, dtype: DType) -> None:
-    """Something that makes large products of a dtype."""
+    """Make sure that there is code for large products of a dtype."""
     if not blas_symbols() and not fits(w.module, dtype):
         raise NotNative("no BLAS was found")
 
 
 def cut(w: Lowering, dtype: DType, sizes: Sizes) -> bool | None:
-    """Whether a product takes so long that it is cut; None: the run decides."""
+    """Whether a product takes so long that it is cut; None: known only at run time."""
     work = work_of(sizes)
     return None if work is None else work > _most(w.module.vector_bits, dtype)
 
 
 def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, whole: bool = False) -> None:
-    """The product into `out`; with `alpha`, as many times the product is added to what is there. `whole`: no signal
-    comes between, however large it is."""
+    """The product into `out`; with `alpha`, that multiple of the product is added to `out`. `whole`: without handling
+    signals, however large it is."""
     b, dtype = w.b, x.dtype
     w.long = True
     x, y = (_lying(w, m) for m in (x, y))
@@ -139,8 +139,8 @@ def _is(step: Index, value: int) -> bool:
 
 
 def straight(b: Builder, m: Leaf) -> bool | Val:
-    """Whether a matrix lies as BLAS takes it: the elements of each line, a row or a column, side by side, and the lines
-    one after another, which those that repeat or go backwards do not. Perhaps the run decides."""
+    """Whether a matrix is in a layout for BLAS: the elements of each line, a row or a column, are contiguous, and lines
+    follow each other without repetition, forwards. May be known only at run time."""
     if m.strides is None:
         return True
     first, second = m.strides
@@ -156,7 +156,8 @@ def straight(b: Builder, m: Leaf) -> bool | Val:
 
 
 def _lying(w: Lowering, m: Leaf) -> Leaf:
-    """The matrix as BLAS takes it: itself, or a copy. In the part of a loop, where threads would share that, it is."""
+    """The matrix in a layout for BLAS: itself, or a copy. In a part of a loop, where threads would share the copy, it
+    has that layout already."""
     b = w.b
     fits = straight(b, m)
     if fits is True or w.inside:
@@ -176,7 +177,7 @@ def _lying(w: Lowering, m: Leaf) -> Leaf:
 
 
 def layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
-    """Whether a matrix lies transposed, and how far its lines are apart."""
+    """Whether a matrix is transposed, and the distance of its lines."""
     b = w.b
     first, second = x.steps(b)
     turned = not _is(second, 1)
@@ -191,7 +192,7 @@ def _at_least_one(b: Builder, count: Val) -> Val:
 
 
 class _Product:
-    """The code of products of one dtype whose matrices lie in one way."""
+    """The code of products of one dtype with one layout of the matrices."""
 
     def __init__(self, dtype: DType, x_turned: bool, y_turned: bool) -> None:
         self.dtype = dtype
@@ -204,7 +205,7 @@ class _Product:
         name = GEMM[self.dtype]
 
         if f"cblas_{name}64" in blas_symbols():
-            if self.dtype.is_complex:  # it takes the address of these
+            if self.dtype.is_complex:  # it takes their addresses
                 alpha, beta = b.cell(alpha), b.cell(beta)
             b.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr",
                              "i64", beta.ty, "ptr", "i64")
@@ -213,7 +214,7 @@ class _Product:
                 rows, columns, inner, alpha, x, x_step, y, y_step, beta, out,
                 b.intrinsic("smax", columns, const("i64", 1)))
             return
-        # Fortran counts columns first, so the transposed product is asked for: out' = y' x'
+        # Fortran counts columns first, so the transposed product is computed: out' = y' x'
         b.module.declare(name, "void", *["ptr"] * 13)
 
         def short(index: Val) -> Val:
@@ -225,7 +226,7 @@ class _Product:
 
     def write_cut(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val,
                   y: Val, y_step: Val, beta: Val, out: Val) -> Val:
-        """A function that makes as many calls as it takes. Its result is 0, or a signal stopped it."""
+        """A function that makes as many calls as necessary. Its result is 0, or a signal interrupted it."""
         most, zero, one = _most(b.module.vector_bits, self.dtype), const("i64", 0), const("i64", 1)
         ty = llvm_type(self.dtype)
         inner_at_once = depth(self.dtype)
@@ -239,7 +240,7 @@ class _Product:
             if inner_at_once is not None:
                 group = b.mul(b.mul(rows, columns), const("i64", inner_at_once))
                 span = b.mul(_at_least_one(b, b.udiv(const("i64", most), group)), const("i64", inner_at_once))
-                # so that of the last at least one part is left, as BLAS cuts the rest in another way
+                # the last part is large enough, as BLAS cuts the rest differently
                 rest = b.intrinsic("smax", b.sub(inner, const("i64", inner_at_once)), zero)
                 spans = b.add(b.udiv(rest, span), one)
             with b.loop(zero, spans) as k:
@@ -262,8 +263,8 @@ class _Product:
         return const("i32", 0)
 
     def lines(self, b: Builder, rows: Val, work: Val, most: int) -> tuple[Val, Val]:
-        """How many rows a call has, each of so much work, and how many calls; the last takes the rest: at least
-        `_ROWS`, if there are so many, as BLAS has other ways for small products."""
+        """The rows of a call, each with that amount of work, and the number of calls; the last takes the rest: at least
+        `_ROWS`, if there are as many, as BLAS has other kernels for small products."""
         unit, one = const("i64", _ROWS), const("i64", 1)
 
         def up(x: Val, by: Val) -> Val:

@@ -1,7 +1,7 @@
-"""Lowerings of systems of equations, determinants and Cholesky factors.
+"""Lowerings of linear systems, determinants and Cholesky factors.
 
-They call the functions of LAPACK that NumPy calls, as it does on copies of the matrices in Fortran's order and in
-double precision. Where these find that a matrix is singular, the kernel raises.
+They call the functions of LAPACK that NumPy calls, like it on copies of the matrices in Fortran order and in double
+precision. Where these find a matrix singular, the kernel raises.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 
 def _routine(w: Lowering, name: str, dtype: DType) -> tuple[str, DType]:
-    """The routine for matrices of a dtype, which takes addresses, and the dtype that it computes in."""
+    """The routine for matrices of a dtype, which takes addresses, and the dtype in which it computes."""
     symbol = f"{'z' if dtype.is_complex else 'd'}{name}64"
     if symbol not in blas_symbols():
         raise NotNative("no LAPACK was found")
@@ -52,13 +52,13 @@ def _cell(b: Builder, value: Val) -> Val:
 
 
 def _cells(b: Builder, size: Index) -> tuple[Val, Val, Val]:
-    """Where a routine finds the size of a matrix and the distance of its columns, and says what went wrong."""
+    """Memory for a routine's arguments: the size of a matrix, the distance of its columns, and the error code."""
     return (_cell(b, b.i64(size)), _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1))),
             _cell(b, const("i64", 0)))
 
 
 def _turned(w: Lowering, x: Leaf, copy: Leaf) -> None:
-    """Copy a matrix into one that lies transposed, and may have another dtype: `copy` [columns, rows]."""
+    """Copy a matrix transposed, possibly to another dtype: `copy` [columns, rows]."""
     steps, source, target = x.steps(w.b), x.dtype, copy.dtype
     turned = Leaf(source, copy.dims, x.pointer, (steps[1], steps[0]))
     new = Map("cast", target, copy.dims, lambda b, v: cast(b, v, source, target), [turned])
@@ -117,7 +117,7 @@ def cholesky(w: Lowering, node: Node, matrix: Value) -> Value:
 
 @lowers("det")
 def det(w: Lowering, node: Node, matrix: Value) -> Value:
-    """As NumPy: the product of the signs on the diagonal times exp of the sum of the logarithms."""
+    """As in NumPy: the product of the signs on the diagonal times exp of the sum of the logarithms."""
     assert isinstance(matrix, Array)
     b, dtype, wide = w.b, matrix.dtype, _wide(matrix.dtype)
     target = w.memory(dtype, matrix.dims[:-2])
@@ -154,8 +154,8 @@ def _result(w: Lowering, target: Leaf) -> Value:
 
 
 def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[Index], Val, Val, Val], None]) -> None:
-    """For each matrix `store` its place, whether it is singular, the sign of the determinant and the logarithm of its
-    absolute value."""
+    """For each matrix call `store` with its position, whether it is singular, the sign of the determinant and the
+    logarithm of its absolute value."""
     b, dtype = w.b, matrix.dtype
     routine, wide = _routine(w, "getrf", dtype)
     x = w.leaf(matrix)
@@ -186,7 +186,7 @@ def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[
 
 
 def _sign(b: Builder, dtype: DType, x: Val) -> tuple[Val, Val]:
-    """The sign of a number, or its direction, and its absolute value."""
+    """The sign of a number, or its phase, and its absolute value."""
     if not dtype.is_complex:
         negative = b.fcmp("olt", x, const(x.ty, 0))
         return b.select(negative, const(x.ty, -1), const(x.ty, 1)), b.select(negative, b.fneg(x), x)

@@ -1,16 +1,15 @@
-"""Large products of matrices on the threads of loops, by code that is compiled once for a process.
+"""Large matrix products on the runtime's threads, by code that is compiled once per process.
 
-Matrices are cut into blocks, and the columns of a block of the right one are copied first, as many at a time as a
-register has lanes, so that they lie as they are multiplied: such a strip has the elements of one row side by side, then
-those of the next. A tile, whose sums all stay in registers, is a few rows of the left matrix by two or three strips
-(Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008). Rows are read where they are; they are
-copied to strips, too, where they lie by columns, and at the end, where a tile would read what is not there.
+Matrices are cut into blocks. The columns of a block of the right one are packed first, as many at a time as a register
+has lanes: such a strip has the elements of one row side by side, then those of the next. A tile, whose sums all stay in
+registers, is a few rows of the left matrix by two or three strips (Goto and van de Geijn, Anatomy of High-Performance
+Matrix Multiplication, 2008). Rows are read in place; they are packed, too, if they are not contiguous, and at the end,
+where a tile would read beyond the matrix.
 
-Each sum adds up the products of a block in order, then those of the next block. So it is the same whatever the tile,
-the thread, and the number of them. Where blocks are cut depends on the sizes alone: those of few rows are deeper.
+Each sum accumulates the products of a block in order, then those of the next block. So it is independent of the tile,
+the thread, and the number of threads. Where blocks are cut depends on the sizes only: those with few rows are deeper.
 
-The strips of a right matrix of one block may also be kept, and many left ones multiplied by them
-(`packed_operands.py`).
+The strips of a right matrix of one block may also be kept, and multiplied by many left ones (`packed_operands.py`).
 """
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ from runtime.core.types import DType, float32, float64
 
 __all__ = ["BY_STRIPS", "DEPTH", "FUNCTIONS", "PRODUCT", "SIDE", "STRIPS", "Packed", "fills", "fits", "function_text"]
 
-DEPTH: Final = 512  # products of a sum that a block adds up; twice as many of one group of rows
+DEPTH: Final = 512  # products of a sum per block; twice as many for one group of rows
 SIDE: Final = 2048  # rows and columns of a block
 _GROUP: Final = 96  # rows that stay in the cache of a core while columns pass by
 _VECTORS: Final = 3  # of a row of a tile, at most
-_AT_ONCE: Final = 8  # elements that are copied before a loop goes on
-_TOGETHER: Final = 4  # strips that are copied side by side, as rows may be far from each other
-_STRIPS: Final = 512  # that a thread copies between two looks at signals, at most
+_AT_ONCE: Final = 8  # elements that are copied per loop iteration
+_TOGETHER: Final = 4  # strips that are copied side by side, as rows may be far apart
+_STRIPS: Final = 512  # that a thread copies between two polls for signals, at most
 _TILES: Final = 2  # groups of tiles that a thread takes at once: others wait for the last of them, 0.1 ms
 _THREADS: Final = 1 << 20  # multiplications from which on several threads pay
 _NONE: Final = Val("ptr", "null")
@@ -42,19 +41,19 @@ def fits(module: Module, dtype: DType) -> bool:
 
 
 def fills(module: Module, dtype: DType, rows: int, columns: int, waste: float) -> bool:
-    """Whether tiles exceed a product by no more than a factor, as those do of all but few rows or columns."""
+    """Whether tiles exceed a product by no more than a factor, as they do except for few rows or columns."""
     code = Packed(module, dtype, False, False)
     high, wide = (-(-size // by) * by for size, by in ((rows, code.rows), (columns, code.lanes)))
     return high * wide <= waste * rows * columns
 
 
 def _has_groups(rows: Index) -> bool:
-    """Whether it is known that there is more than one group of rows."""
+    """Whether there surely is more than one group of rows."""
     return isinstance(rows, int) and rows > _GROUP
 
 
 def _least(b: Builder, x: Val, y: Val) -> Val:
-    """Not LLVM's `smin`, which takes longer to compile where nothing is optimised."""
+    """Not LLVM's `smin`, which takes longer to compile without optimisation."""
     return b.select(b.icmp("slt", x, y), x, y)
 
 
@@ -63,22 +62,22 @@ def _largest(b: Builder, x: Val, y: Val) -> Val:
 
 
 class _Block(NamedTuple):
-    """What threads find in memory. The operands are where those of the block begin, and so is the result."""
+    """What threads find in memory. The addresses of operands and result are those of the block."""
 
     x: Val
     x_step: Val
     y: Val
     y_step: Val
     out: Val
-    line: Val  # of the result: the elements from one row to the next
+    line: Val  # of the result: the number of elements from one row to the next
     rows: Val
     size: Val  # of the sums
     columns: Val
     right: Val  # memory for the strips of columns, and
     left: Val  # for those of rows
-    first: Val  # of the strips of rows that are copied, the number; those before are not
-    group: Val  # rows of the tiles that one thread makes before it looks for more
-    scale: Val  # where the number is by which sums are multiplied that are added to what is there; null: none is
+    first: Val  # the number of the first packed strip of rows
+    group: Val  # rows of the tiles that one thread computes before it looks for more
+    scale: Val  # address of the factor of sums that are added to the result; null: the result is overwritten
 
     def store(self, b: Builder) -> Val:
         held = b.alloca("i64", len(self))
@@ -93,7 +92,7 @@ class _Block(NamedTuple):
 
 
 class Packed:
-    """The code of products of one dtype whose matrices lie in one way: by rows, or turned, by columns."""
+    """The code of products of one dtype with one layout of the matrices: by rows, or transposed, by columns."""
 
     def __init__(self, module: Module, dtype: DType, x_turned: bool, y_turned: bool) -> None:
         self.module = module
@@ -105,7 +104,7 @@ class Packed:
         self.y_turned = y_turned
 
     def room(self, b: Builder, rows: Index, inner: Index, columns: Index) -> Index:
-        """The elements of memory that a product needs."""
+        """The size of the memory that a product needs, in elements."""
         def least(size: Index, most: int) -> Index:
             return min(size, most) if isinstance(size, int) else _least(b, size, const("i64", most))
 
@@ -113,7 +112,7 @@ class Packed:
         return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH if _has_groups(rows) else 2 * DEPTH))
 
     def declare(self, part: str) -> str:
-        """The name of a function: the product, or `STRIPS` or `BY_STRIPS`. What it takes its `_write` says."""
+        """The name of a function: the product, or `STRIPS` or `BY_STRIPS`. `_write` describes its arguments."""
         name = _name(part, self.dtype, self.x_turned, self.y_turned)
         self.module.declare(name, "i32", *_TYPES[part])
         return name
@@ -126,8 +125,8 @@ class Packed:
 
     def _write(self, b: Builder, frame: Val, threads: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
                y: Val, y_step: Val, out: Val, memory: Val, scale: Val) -> Val:
-        """A function whose result is 0, or a signal stopped it, which none does where `frame` is null. `scale`: where
-        the number is by which the product is multiplied that is added to what is there; null: it takes its place."""
+        """A function whose result is 0, or non-zero if a signal interrupted it; none are handled if `frame` is null.
+        `scale`: the address of the factor of a product that is added to the result; null: the result is overwritten."""
         ty, one, zero, side = self.ty, const("i64", 1), const("i64", 0), const("i64", SIDE)
         copies, tiles = self._phase("copies", self._copies), self._phase("tiles", self._tiles)
         small = b.icmp("slt", b.mul(b.mul(rows, inner), columns), const("i64", _THREADS))
@@ -143,7 +142,7 @@ class Packed:
                 b.line(f"ret {status}")
 
         def at(pointer: Val, step: Val, turned: bool, i: Val, j: Val) -> Val:
-            """Where element (i, j) of a matrix is."""
+            """The address of element (i, j) of a matrix."""
             return b.offset(pointer, b.add(b.mul(j, step), i) if turned else b.add(b.mul(i, step), j), ty)
 
         with b.loop(0, columns, SIDE) as j, b.loop(0, count) as part, b.loop(0, rows, SIDE) as i:
@@ -158,22 +157,22 @@ class Packed:
             held = _Block(at(x, x_step, self.x_turned, i, k), x_step, at(y, y_step, self.y_turned, k, j), y_step,
                           at(out, columns, False, i, j), columns, height, size, width, memory, left, first,
                           group, b.select(b.icmp("eq", part, zero), scale, following)).store(b)
-            new = b.select(b.icmp("eq", i, zero), strips, zero)  # the columns stay for the next rows
+            new = b.select(b.icmp("eq", i, zero), strips, zero)  # the packed columns are reused for the next rows
             run(copies, held, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
             run(tiles, held, b.mul(self._up(b, height, group), panels), 1, _TILES)
         return const("i32", 0)
 
     def _write_strips(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, strips: Val) -> Val:
-        """A function that copies a right matrix of one block; its result is 0."""
+        """A function that packs a right matrix of one block; its result is 0."""
         self._copy(b, self.lanes, not self.y_turned, const("i64", 0), self._strips(b, columns), inner, columns, y,
                    y_step, strips)
         return const("i32", 0)
 
     def _write_by_strips(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
                          strips: Val, out: Val, scale: Val, threads: Val) -> Val:
-        """A function that multiplies a matrix whose rows lie as they are by such strips; behind them is memory for a
-        strip of rows, if a tile would not be whole. `scale`: as for products. `threads`: at most so many; 0: it is part
-        of what they run, and all tiles are whole. Its result is 0, or a signal stopped it."""
+        """A function that multiplies a matrix with contiguous rows by such strips; behind them is memory for a strip of
+        rows, if a tile would not be whole. `scale`: as for products. `threads`: the maximal number; 0: it is part of
+        what they run, and all tiles are whole. Its result is 0, or a signal interrupted it."""
         tiles = self._phase("tiles", self._tiles)
         zero, one, count = const("i64", 0), const("i64", 1), self._strips(b, columns)
         left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
@@ -190,8 +189,8 @@ class Packed:
         return status
 
     def _group(self, b: Builder, rows: Val, panels: Val, threads: Val) -> Val:
-        """How many rows are multiplied at once. Threads share the panels; if those are few, one has as many rows as
-        another."""
+        """The number of rows that are multiplied at once. Threads share the panels; if those are few, all have equally
+        many rows."""
         one = const("i64", 1)
         few = b.icmp("slt", panels, b.mul(threads, const("i64", 2)))
         shared = b.select(few, threads, one)
@@ -199,7 +198,7 @@ class Packed:
         return b.mul(_largest(b, self._up(b, self._up(b, rows, self.rows), groups), one), const("i64", self.rows))
 
     def _phase(self, name: str, write: Callable[[Builder, Val, Val, Val], Val]) -> str:
-        """A function of part of what a block needs: `write(builder, block, start, stop)`."""
+        """A function of a part of what a block needs: `write(builder, block, start, stop)`."""
         return self.module.define(name, "i32", ["ptr", "i64", "i64"], write, "nounwind")
 
     def _up(self, b: Builder, size: Val, by: Index) -> Val:
@@ -207,13 +206,13 @@ class Packed:
         return b.udiv(b.add(size, b.i64(b.isub(by, 1))), b.i64(by))
 
     def _strips(self, b: Builder, columns: Val) -> Val:
-        """Of columns; one at least."""
+        """The strips of columns; at least one."""
         return _largest(b, self._up(b, columns, self.lanes), const("i64", 1))
 
-    # Copies.
+    # Packing.
 
     def _copies(self, b: Builder, held: Val, start: Val, stop: Val) -> Val:
-        """Strips of a block: those of rows, then those of columns."""
+        """Pack the strips of a block: those of rows, then those of columns."""
         block, zero = _Block.load(b, held), const("i64", 0)
         many = b.sub(self._up(b, block.rows, self.rows), block.first)
         to = b.offset(block.left, b.mul(b.mul(start, const("i64", self.rows)), block.size), self.ty)
@@ -228,7 +227,7 @@ class Packed:
 
     def _copy(self, b: Builder, count: int, across: bool, start: Val, stop: Val, size: Val, lines: Val, source: Val,
               step: Val, target: Val) -> None:
-        """The strips `start` to `stop`, if there are any, each of `count` of the lines of `source`."""
+        """Pack the strips `start` to `stop`, if there are any, each from `count` of the lines of `source`."""
         name = self.module.define(
             f"strips{count}.{'across' if across else 'along'}", "void", ["ptr", "i64", "i64", "i64", "i64", "ptr"],
             lambda b, *args: self._strip(b, count, across, *args), "nounwind")
@@ -238,8 +237,8 @@ class Packed:
 
     def _strip(self, b: Builder, count: int, across: bool, source: Val, step: Val, lines: Val, strips: Val, size: Val,
                target: Val) -> None:
-        """Strips of `count` lines side by side, of which zeros fill up what is not there. `across`: so they lie
-        already; else each lies by itself."""
+        """Strips of `count` lines side by side, filled up with zeros. `across`: the lines are interleaved already; else
+        each is contiguous."""
         ty, bytes, zero = self.ty, self.dtype.size, const("i64", 0)
         wide = f"<{count} x {ty}>"
 
@@ -284,12 +283,12 @@ class Packed:
     # Tiles.
 
     def _tiles(self, b: Builder, held: Val, start: Val, stop: Val) -> Val:
-        """For each number, a group of rows by the columns of a tile. Those of the same rows come one after another."""
+        """For each number, a group of rows by the columns of a tile. Those of the same rows are consecutive."""
         block = _Block.load(b, held)
         ty, bytes, high = self.ty, const("i64", self.dtype.size), const("i64", self.rows)
         strips, most = self._strips(b, block.columns), const("i64", _VECTORS)
         panels = self._up(b, strips, _VECTORS)
-        narrow = b.sub(b.mul(panels, most), strips)  # so many panels, the first, are one less wide
+        narrow = b.sub(b.mul(panels, most), strips)  # so many panels, the first, are one strip narrower
         with b.loop(start, stop) as number:
             panel, top = b.urem(number, panels), b.mul(b.udiv(number, panels), block.group)
             slim = b.icmp("slt", panel, narrow)
@@ -312,8 +311,8 @@ class Packed:
 
     def _tile(self, b: Builder, vectors: Val, block: _Block, left: Val, row_step: Val, step: Val, right: Val, out: Val,
               rows: Val, columns: Val) -> None:
-        """Rows by strips of columns. `row_step` is how many bytes rows are apart, `step` how many their elements. Less
-        may be wanted than a tile has: then it lies elsewhere meanwhile."""
+        """Rows by strips of columns. `row_step` is the distance of rows in bytes, `step` that of their elements. If
+        less than a whole tile is wanted, it goes to temporary memory."""
         width, bytes = b.mul(vectors, const("i64", self.lanes)), const("i64", self.dtype.size)
         whole = b.and_(b.icmp("sge", rows, const("i64", self.rows)), b.icmp("sge", columns, width))
         found = b.alloca(self.ty, self.rows * _VECTORS * self.lanes, 64)
@@ -347,11 +346,12 @@ class Packed:
             move(found, wide, out, line)
 
     def _instructions(self, vectors: int) -> tuple[str, str]:
-        """Those of a tile, and which registers they change. LLVM would find about the same ones, but in 15 ms.
+        """The instructions of a tile, and the registers that they change. LLVM would find about the same ones, but in
+        15 ms.
 
-        Operands: $0 the size, $1 the rows, $2 the strips, $3 the result, which move; $4 how many bytes strips are
-        apart, $5 rows of the result; $6 where the factor is of what is added to it; $7 how many bytes rows are apart,
-        $8 their elements.
+        Operands: $0 the size, $1 the rows, $2 the strips, $3 the result, which move; $4 the distance of strips in
+        bytes, $5 that of rows of the result; $6 the address of the factor of what is added to it; $7 the distance of
+        rows in bytes, $8 that of their elements.
         """
         wide, kind = self.lanes * self.dtype.size, "s" if self.dtype.size == 4 else "d"
         name = "%zmm" if wide == 64 else "%ymm"
@@ -404,7 +404,7 @@ _TURNED: Final = {PRODUCT: [(False, False), (False, True), (True, False), (True,
                   STRIPS: [(False, False), (False, True)], BY_STRIPS: [(False, False)]}
 FUNCTIONS: Final = {_name(part, dtype, x_turned, y_turned): (part, dtype, x_turned, y_turned) for part in _TYPES
                     for dtype in (float32, float64) for x_turned, y_turned in _TURNED[part]}
-"""By its name, which function it is: the part, and what `Packed` takes."""
+"""By name: the part of the function, and the arguments of `Packed`."""
 
 
 def function_text(name: str, module: Module) -> str:

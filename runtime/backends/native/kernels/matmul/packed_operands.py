@@ -1,9 +1,8 @@
-"""Products in a loop by a matrix that stays the same, such as `h @ u` in the steps of an RNN: it is copied once.
+"""Products in a loop with a loop-invariant matrix, such as `h @ u` in the steps of an RNN: the matrix is packed once.
 
-Whoever multiplies large matrices first copies the right one, in the order in which it is read (`microkernel.py`). BLAS
-does so in each call. Here the strips of what a loop captures are made when it begins, and each step multiplies by them,
-on the threads that loops share: those of a BLAS go on waiting in a loop for a while after each call, in the way of
-these.
+Any fast matrix product first packs the right matrix in the order in which it is read (`microkernel.py`); BLAS does so
+in each call. Here a captured matrix of a loop is packed when the loop begins, and each step multiplies by it, on the
+runtime's threads: those of a BLAS spin for a while after each call, in the way of these.
 """
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from runtime.core.types import DType
 
 __all__ = ["Strips", "keep"]
 
-_MOST: Final = 1 << 24  # multiplications: of larger products copies are a small part
+_MOST: Final = 1 << 24  # multiplications: for larger products packing is a small part
 _THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
-_WASTE: Final = 1.25  # by what tiles may exceed the product: BLAS has smaller ones
+_WASTE: Final = 1.25  # by how much tiles may exceed the product: BLAS has smaller ones
 
 
 class Strips:
-    """The strips of a matrix. `alone`: no BLAS makes products of the loop on threads of its own, which would be in the
+    """A packed matrix. `alone`: no BLAS computes products of the loop on threads of its own, which would be in the
     way."""
 
     def __init__(self, w: Lowering, y: Leaf, alone: bool) -> None:
@@ -43,16 +42,16 @@ class Strips:
         b.call("i32", copy, *map(b.i64, y.dims), y.pointer, b.i64(y_step), self.memory)
 
     def takes(self, w: Lowering, x: Leaf) -> bool:
-        """Whether the rows of a left matrix lie as they are multiplied."""
+        """Whether the rows of a left matrix have the layout for it."""
         return x.steps(w.b)[1] == 1
 
     def divides(self, rows: Index) -> bool:
-        """Whether parts of loops may make a product of so many rows: none lies in memory that they would share."""
+        """Whether parts of loops may compute a product with so many rows: they need no memory that they would share."""
         return isinstance(rows, int) and rows % self.code.rows == 0
 
     def multiply(self, w: Lowering, x: Leaf, out: Leaf, alpha: Val | None = None) -> None:
-        """The product of a matrix that this takes into `out`; with `alpha`, as many times the product is added to what
-        is there."""
+        """The product of a matrix for which `takes` is true, into `out`; with `alpha`, that multiple of the product is
+        added."""
         b = w.b
         given = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
                  out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
@@ -61,7 +60,7 @@ class Strips:
             w.leave_if_stopped(status)
 
     def _threads(self, w: Lowering, rows: Index) -> Val:
-        """So many at most; none: no others, and signals are not looked at."""
+        """The maximal number of threads; 0: no others, without polls for signals."""
         b = w.b
         if w.inside or not self.alone:
             return const("i64", 0 if w.inside else 1)
@@ -70,7 +69,7 @@ class Strips:
 
 
 def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
-    """Make strips of what the body of a loop multiplies by. `env`: its captures."""
+    """Pack the matrices by which the body of a loop multiplies. `env`: its captures."""
     products = [node for node in body.nodes if node.op.name == "matmul"]
     found = {node: y for node in products if (y := _right(w, node, env)) is not None}
     alone = not any(node not in found and gemm.wakes(w.module, result_type(node).dtype, _sizes(node))
@@ -86,7 +85,7 @@ def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
 
 
 def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | None:
-    """The right matrix of a large product, if it is the same in all steps and strips pay."""
+    """The right matrix of a large product, if it is loop-invariant and packing pays."""
     y, dtype, work = env.get(node.inputs[1]), result_type(node).dtype, gemm.work_of(_sizes(node))
     if w.inside or not fits(w.module, dtype) or not isinstance(y, Leaf):
         return None
@@ -101,12 +100,12 @@ def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | N
 
 
 def _fills(w: Lowering, dtype: DType, rows: int | None, columns: int) -> bool:
-    """Whether tiles are not much more than a product. Of rows that are not known as many may be missing as in the
-    highest tile: few of those for registers of 256 bits."""
+    """Whether tiles are not much more than a product. With an unknown number of rows as many may be missing as in the
+    highest tile, which are few for registers of 256 bits."""
     return w.module.vector_bits < 512 if rows is None else fills(w.module, dtype, rows, columns, _WASTE)
 
 
 def _sizes(node: Node) -> gemm.Sizes:
-    """The rows of each matrix of a product, multiplications for an element, and columns."""
+    """The rows of each matrix of a product, multiplications per element, and columns."""
     x, y = (v.type.shape for v in node.inputs)  # type: ignore[union-attr]
     return x[-2], x[-1], y[-1]

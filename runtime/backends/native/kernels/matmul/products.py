@@ -1,4 +1,4 @@
-"""Matrix products: small ones written inline, others made by `gemm.py`."""
+"""Matrix products: small ones written inline, others by `gemm.py`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
         strips: Strips | None = w.strips.get(node)
         if strips is not None and strips.takes(w, x) and (update is None or update.variable is None):
             return _by_strips(w, node, strips, x, dims, update)
-        uncut = update is not None and update.variable is not None  # a variable has no half of it when a signal comes
+        uncut = update is not None and update.variable is not None  # no variable half written
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
             left, right = x, y
             w.added.append(node)
@@ -73,7 +73,7 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
 
 
 def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
-    """The product of a matrix and a vector, a sum for each row. Those of a matrix that lies by columns are added up
+    """The product of a matrix and a vector, a sum for each row. For a matrix stored by columns the sums are accumulated
     side by side."""
     b, dtype = w.b, x.dtype
     w.long = True
@@ -101,7 +101,7 @@ def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[
 
 
 def _matrix(w: Lowering, x: Array) -> Leaf:
-    """In memory, so that rows or columns lie without gaps."""
+    """In memory, with contiguous rows or columns."""
     if isinstance(x, Leaf) and any(isinstance(s, int) and s == 1 for s in x.steps(w.b)[-2:]):
         return x
     return w.leaf(x)
@@ -117,7 +117,7 @@ def leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
 
 
 def steps_of(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
-    """By how much each leading index moves; by nothing where the axis repeats."""
+    """The step of each leading index; 0 where the axis repeats."""
     b = w.b
     mine = x.dims[:-2]
     steps: list[Index] = [0] * (len(lead) - len(mine))
@@ -130,7 +130,7 @@ def steps_of(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
 
 
 def element_at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Index]) -> Val:
-    """The address of the matrix at a place of the leading dimensions."""
+    """The address of the matrix at a position of the leading dimensions."""
     b = w.b
     offset: Index = 0
     for index, step in zip(place, steps, strict=True):
@@ -208,7 +208,7 @@ def _is(step: Index, value: int) -> bool:
 
 
 def _fits_registers(w: Lowering, x: Leaf, y: Leaf) -> bool:
-    """Whether `y` is a vector that half of the registers hold, and the rows of `x` lie without gaps."""
+    """Whether `y` is a vector that fits half of the registers, and the rows of `x` are contiguous."""
     inner = x.dims[1]
     return (_is(y.dims[1], 1) and isinstance(inner, int) and isinstance(x.dims[0], int) and inner > 0
             and _is(x.steps(w.b)[1], 1) and _is(y.steps(w.b)[0], 1)
@@ -216,7 +216,7 @@ def _fits_registers(w: Lowering, x: Leaf, y: Leaf) -> bool:
 
 
 def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
-    """A matrix by a vector in registers: as many rows at once as a register has lanes. Their sums, one register for
+    """A matrix times a vector in registers: as many rows at once as a register has lanes. Their sums, one register for
     each row, are added pairwise until all are in one register, in order."""
     b, ty, size = w.b, llvm_type(x.dtype), x.dtype.size
     count = w.module.vector_bits // (8 * size)
@@ -228,7 +228,7 @@ def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
         return f"<{len(lanes)} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
 
     def line(pointer: Val) -> list[Val]:
-        """A row in registers; the last is filled up with zeros."""
+        """A row in registers; the last one is filled up with zeros."""
         found = [b.load(wide, b.offset(pointer, k, ty), size) for k in range(0, inner - count + 1, count)]
         rest = inner % count
         if rest:
