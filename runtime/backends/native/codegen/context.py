@@ -337,8 +337,7 @@ class Lowering(ListMemory):
             self.b.line(f"ret i32 {status}")
 
     def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[Any]]:
-        """Words that describe values to Python, and what the site must know to read them. `repeated`: arrays of one
-        value need no memory."""
+        """Words that describe values to Python, and their specs. `repeated`: arrays of one value need no memory."""
         words: list[Val] = []
         specs: list[Any] = []
         for x in values:
@@ -552,8 +551,7 @@ class Lowering(ListMemory):
         return results
 
     def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:
-        """Whether the memory of operand number `operand` of the current node may be written, because it is dead
-        afterwards."""
+        """Whether the memory of operand number `operand` of the current node is dead after it, and may be written."""
         if not (isinstance(x, Leaf) and x.scratch and operand in self.dead):
             return False
         return self.unread(x, self.operands[operand], beside)
