@@ -207,13 +207,13 @@ def _same(expected: Any, got: Any) -> bool:
 
 def differs(
     expected: Any, got: Any, where: str, same: Callable[[Any, Any], bool],
-    seen: frozenset[tuple[int, int]] = frozenset(),
+    visited: frozenset[tuple[int, int]] = frozenset(),
 ) -> str:
     """The first place where two values differ, with both values as text; empty if they are equal."""
     pair = id(expected), id(got)
-    if expected is got or pair in seen:
+    if expected is got or pair in visited:
         return ""
-    seen |= {pair}
+    visited |= {pair}
     what = f"{where} is {_shown(expected)} as Python, but {_shown(got)} converted"
     if isinstance(expected, (list, tuple)) and type(expected) is type(got):
         if len(expected) != len(got):
@@ -235,7 +235,7 @@ def differs(
         items = [(e, vars(got)[name], f"{where}.{name}") for name, e in vars(expected).items()]
     else:
         return "" if same(expected, got) else what
-    return next((found for e, g, path in items if (found := differs(e, g, path, same, seen))), "")
+    return next((found for e, g, path in items if (found := differs(e, g, path, same, visited))), "")
 
 
 def _compares_by_identity(value: Any) -> bool:

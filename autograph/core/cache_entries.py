@@ -72,12 +72,12 @@ def read(directory: str, name: str) -> bytes | None:
     return held if header == _header(name, held) else None
 
 
-def write(directory: str, name: str, held: bytes) -> None:
+def write(directory: str, name: str, content: bytes) -> None:
     """Write an entry, replacing one of the same name. Missing directories are made with mode 0700.
 
     Raises OSError as `read` does, and if the entry cannot be written; the old entry, if any, is kept then.
     """
-    if len(held) > LIMIT:
+    if len(content) > LIMIT:
         return
     folder = _opened(directory, make=True)
     try:
@@ -86,8 +86,8 @@ def write(directory: str, name: str, held: bytes) -> None:
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600, dir_fd=folder)
         try:
             with open(file, "wb") as whole:
-                whole.write(_header(name, held))
-                whole.write(held)
+                whole.write(_header(name, content))
+                whole.write(content)
             try:
                 os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
             except IsADirectoryError:
@@ -105,10 +105,10 @@ def _begin(length: int) -> bytes:
     return _MAGIC + length.to_bytes(8, "little")
 
 
-def _header(name: str, held: bytes) -> bytes:
-    begin = _begin(len(held))
+def _header(name: str, content: bytes) -> bytes:
+    begin = _begin(len(content))
     digest = hashlib.sha256(begin + name.encode() + b"\0")
-    digest.update(held)
+    digest.update(content)
     return begin + digest.digest()
 
 

@@ -96,9 +96,9 @@ def hides_place(iterator: Any) -> bool:
     return any(not is_iterator(fn.__self__) for fn in called)
 
 
-def _position(iterator: Any, seen: set[int]) -> list[Any]:
+def _position(iterator: Any, visited: set[int]) -> list[Any]:
     """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
-    seen.add(id(iterator))
+    visited.add(id(iterator))
     found: list[Any] = []
     pending = list(_parts(iterator))
     for part in pending:  # grows meanwhile
@@ -108,8 +108,8 @@ def _position(iterator: Any, seen: set[int]) -> list[Any]:
         if type(part) is FunctionType:
             pending += (*(part.__closure__ or ()), *(part.__defaults__ or ()))
         found.append(part)
-        if is_iterator(part) and id(part) not in seen:
-            found += _position(part, seen)
+        if is_iterator(part) and id(part) not in visited:
+            found += _position(part, visited)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograph.core.backend import Backend
 from autograph.state.bodies import Operand, Test
-from autograph.state.statement_state import Body, State, Turn
+from autograph.state.statement_state import Body, RotateLoop, State
 
 __all__ = ["Loop"]
 
@@ -29,7 +29,7 @@ class Loop:
         if not self.is_turned:
             try:
                 return stage(Test(self.test, variables), body, variables.read(), names, self.options)
-            except Turn:
+            except RotateLoop:
                 self.is_turned = True
                 raise
         test = Operand(self.test, variables)

@@ -18,15 +18,15 @@ __all__ = ["attribute", "element", "place"]
 @own_errors
 def attribute(holder: Any, name: str, /) -> Any:
     """`holder.name`, of which an item is about to be set."""
-    held = getattr(holder, name)
-    return place(held) if replacing(held) is None else _Attribute(holder, name, held)
+    value = getattr(holder, name)
+    return place(value) if replacing(value) is None else _Attribute(holder, name, value)
 
 
 @own_errors
 def element(holder: Any, key: Any, /) -> Any:
     """`holder[key]`, of which an item is about to be set."""
-    held = item(holder, key)
-    return place(held, holder) if replacing(held) is None else _Element(holder, key, held)
+    value = item(holder, key)
+    return place(value, holder) if replacing(value) is None else _Element(holder, key, value)
 
 
 class _Container:
@@ -65,21 +65,21 @@ class _Place:
     last = object()
     """A new object after each item that is set through a proxy."""
 
-    def __init__(self, holder: Any, key: Any, held: Any) -> None:
-        self._holder, self._key, self._held, self._last = holder, key, held, _Place.last
+    def __init__(self, holder: Any, key: Any, value: Any) -> None:
+        self._holder, self._key, self._value, self._last = holder, key, value, _Place.last
 
     @own_errors
     def __getitem__(self, index: Any) -> Any:
-        return self._now()[index]
+        return self._current()[index]
 
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
-        held = self._now()
-        backend = replacing(held)
+        target = self._current()
+        backend = replacing(target)
         if backend is None:  # meanwhile it has another value, such as a list
-            held[index] = value
+            target[index] = value
             return
-        made = backend.setitem(held, index, value)
+        made = backend.setitem(target, index, value)
         _Place.last = object()
         try:
             self._write(made)
@@ -90,8 +90,8 @@ class _Place:
                 f"a tensor does not change in place: what has it is given another, which Python refuses here: {error}",
                 "Set the item of a variable, x[i] = value, and put x where it belongs.") from None
 
-    def _now(self) -> Any:
-        return self._held if self._last is _Place.last else self._read()
+    def _current(self) -> Any:
+        return self._value if self._last is _Place.last else self._read()
 
     def _read(self) -> Any:
         raise NotImplementedError

@@ -11,10 +11,10 @@ from typing import Any
 from autograph.core.backend import ambient
 from autograph.state.structure import duplicate, fill, is_container, parts_in, same_parts
 
-__all__ = ["Left"]
+__all__ = ["EscapingValues"]
 
 
-class Left:
+class EscapingValues:
     """The values that a body leaves, with the current content of the containers among them."""
 
     def __init__(self, values: Any) -> None:

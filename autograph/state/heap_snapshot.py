@@ -14,7 +14,7 @@ from typing import Any, Final
 from autograph.core.backend import UNBOUND
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
-from autograph.state.reachability import Held, Reach, cell_is_filled, only_atoms
+from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
 from autograph.state.structure import is_record, parts_in
 
 __all__ = ["Heap", "becomes_state"]
@@ -28,11 +28,11 @@ class Heap:
     def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
         """`names`: what the statement names; `others`: whether to copy objects that are not state, too."""
         self.reach = reach
-        self.records: list[tuple[Held, Any]] = []
-        self.others: list[tuple[Held, Other]] = []
-        self.unnamed: Held | None = None
+        self.records: list[tuple[Reached, Any]] = []
+        self.others: list[tuple[Reached, Other]] = []
+        self.unnamed: Reached | None = None
         """A change that `take_back` found and could not name."""
-        for held in reach.held:
+        for held in reach.objects:
             if others and is_other(held.value, held.path in names):
                 self.others.append((held, Other(held.value)))
             self.records.append((held, self._copy(held.value)))
@@ -91,7 +91,7 @@ class Heap:
                 _put(value, key, old)
         return found
 
-    def _name(self, held: Held, key: Any, root: Callable[[Any, str], str]) -> str | None:
+    def _name(self, held: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
         """The path to the part `key` of an object; None if the key has no text."""
         path, value, hint = held
         if type(value) is CellType:
@@ -118,7 +118,7 @@ class Heap:
                     _put(value, key, old)
         self.changed()
 
-    def changes(self) -> Iterator[tuple[Held, Any, Any]]:
+    def changes(self) -> Iterator[tuple[Reached, Any, Any]]:
         """The changes as (object, key, new value): the key is None for a list, a cell and a value of a backend, the
         value UNBOUND if it was deleted."""
         for held, before in self.records:

@@ -32,14 +32,14 @@ from autograph.core.tracebacks import is_converted, is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, generators_of, is_other, is_output, is_written
 from autograph.dispatch.converted_call import meet
 
-__all__ = ["MOST", "Held", "Reach", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
+__all__ = ["MOST", "Reach", "Reached", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
 
 _DEPTH: Final = 4  # maximal length of a path
 MOST: Final = 20_000  # maximal number of objects to search
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
-class Held(NamedTuple):
+class Reached(NamedTuple):
     """A list, dict, object, class or module, or a variable that only a function has, with the path that leads to it."""
 
     path: str | None
@@ -50,7 +50,7 @@ class Held(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Something found and to be followed: as `Held`, with the number of steps that led to it."""
+    """Something found and to be followed: as `Reached`, with the number of steps that led to it."""
 
     path: str | None
     value: Any
@@ -72,7 +72,7 @@ class Reach:
     ) -> None:
         """`namespace`: the globals of the code, with which paths may begin; `own`: the known cells, which hide these;
         `assigned`: variables that may be reassigned, with which a path begins only if no other path exists."""
-        self.held: list[Held] = []
+        self.objects: list[Reached] = []
         self.iterators: list[tuple[str, Any]] = []
         """Iterators, each with its path or a description."""
         self.named: list[Globals] = []
@@ -152,7 +152,7 @@ class Reach:
     # What each kind of object leads to.
 
     def _hold(self, found: _Found) -> None:
-        self.held.append(Held(found.path, found.value, found.hint))
+        self.objects.append(Reached(found.path, found.value, found.hint))
 
     def _items(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
@@ -245,13 +245,13 @@ class Reach:
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
             self._seen[id(cell)] = cell
-            self.held.append(Held(None, cell, name))
+            self.objects.append(Reached(None, cell, name))
             if cell_is_filled(cell):
                 self._meet(None, cell.cell_contents, 1, name)
         if not is_converted(code) and left_alone(fn) is not None:
             return
         if fn.__dict__:
-            self.held.append(Held(None, fn, fn.__name__))
+            self.objects.append(Reached(None, fn, fn.__name__))
         self._meet_all((fn.__defaults__, fn.__kwdefaults__), 1, fn.__name__)
         self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
 
@@ -269,7 +269,7 @@ class Reach:
             self._codes[id(code)] = code
             self._names |= _names(code)
             if _stored(code):
-                self.held.append(Held(None, Globals(namespace, _stored(code)), module))
+                self.objects.append(Reached(None, Globals(namespace, _stored(code)), module))
 
 
 _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (

@@ -22,13 +22,13 @@ from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
 from autograph.state.converted_text_bodies import part
-from autograph.state.escaping_values import Left
+from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
 from autograph.state.references import references, within
 from autograph.state.structure import containers_in, is_container, parts_in
 
-__all__ = ["Body", "Remake", "Restage", "State", "Turn", "checkpoint", "rollback", "snapshot_of", "staged"]
+__all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
 
 
 class Restage(BaseException):
@@ -43,7 +43,7 @@ class Remake(BaseException):
         self.make, self.values = make, values
 
 
-class Turn(BaseException):
+class RotateLoop(BaseException):
     """Raised when the test of a loop changed the state."""
 
 
@@ -52,7 +52,7 @@ class State:
 
     def __init__(
         self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
-        held: Iterable[Any] = (), roots: dict[str, CellType] | None = None,
+        aliased: Iterable[Any] = (), roots: dict[str, CellType] | None = None,
     ) -> None:
         self.stages = stages
         self.roots = {} if roots is None else roots
@@ -68,8 +68,8 @@ class State:
                 self.codes.append(fn.__code__)
         self.of_callees = _add_cells_of_callees(cells)
         cells.update(self.roots)
-        self.held = {f"ag__held_{i}": CellType(value) for i, value in enumerate(held)}
-        cells.update(self.held)
+        self.aliased = {f"ag__aliased_{i}": CellType(value) for i, value in enumerate(aliased)}
+        cells.update(self.aliased)
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
@@ -127,7 +127,9 @@ class State:
             ways, assigned = {name_of((root, *steps[:end])) for end in range(len(steps))}, self.assigned()
             if ways & assigned and not (whole and ways & self.names):
                 return name_of((self.root(holder, root), *([] if whole else steps[-1:])))
-        return name if root not in self.held else name_of((self.root(self.held[root].cell_contents, "held"), *steps))
+        if root not in self.aliased:
+            return name
+        return name_of((self.root(self.aliased[root].cell_contents, "aliased"), *steps))
 
     def read(self) -> tuple[Any, ...]:
         return tuple(self.get(path) for path in self.paths)
@@ -180,7 +182,7 @@ class State:
                     break
         return found
 
-    def held_elsewhere(self) -> list[Any]:
+    def aliased_values(self) -> list[Any]:
         """The lists, dicts and objects in the state that other code refers to as well: they remain state even where a
         body assigns another to the variable."""
         places: dict[int, tuple[Any, set[Any]]] = {}
@@ -367,13 +369,13 @@ class Body:
         own = containers_in(values)
         outer, _noted.cells = _noted.cells, set()
         around = within.variables, within.reached
-        within.variables = *within.variables, *state.held.values(), *state.roots.values()
-        within.reached = heap.reach.held
+        within.variables = *within.variables, *state.aliased.values(), *state.roots.values()
+        within.reached = heap.reach.objects
         hides = False
         self.begin()
         try:
             with hidden(state.hidden):
-                left = Left(self.result(fn(*arguments)))
+                left = EscapingValues(self.result(fn(*arguments)))
             if ambient.backend is not None:
                 ambient.backend.body_ended(None)
         except BaseException as error:
@@ -389,7 +391,7 @@ class Body:
             state.write(before)
             cells.restore()
             self.refuse_changes(heap.changed(), () if hides else functions)
-        return left.values({id(held.value) for held in heap.reach.held})
+        return left.values({id(held.value) for held in heap.reach.objects})
 
     def refuse_changes(self, changed: tuple[str, Any] | None, functions: tuple[Any, ...]) -> None:
         """Raise what stages the statement again, as its bodies change more than is state, or the error for what changes
@@ -399,7 +401,7 @@ class Body:
         if self.state.discovered:  # at once: a result that is made of it would be in other variables, too
             raise Restage
         if self.changes:
-            raise Turn
+            raise RotateLoop
         if changed is not None and ambient.backend is not None:
             raise ambient.backend.refusal("changed", changed[1], changed[0], self.filename, self.lineno)
 
@@ -503,15 +505,15 @@ def staged(
         tried.add(frozenset(names))
         mark = checkpoint()
         variables = State(names, backend.stages, *functions, roots=roots)
-        if held := variables.held_elsewhere():
-            names = (*names, *(f"ag__held_{i}" for i in range(len(held))))
-            variables = State(names, backend.stages, *functions, held=held, roots=roots)
+        if aliased := variables.aliased_values():
+            names = (*names, *(f"ag__aliased_{i}" for i in range(len(aliased))))
+            variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots)
         before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
             try:
                 values = run(variables, names)
-            except Turn:  # from now on `run` stages the rotated loop
+            except RotateLoop:  # from now on `run` stages the rotated loop
                 rollback(mark)
                 before.take_back()
                 values = run(variables, names)
@@ -524,7 +526,7 @@ def staged(
             wanted.make(wanted.values)
             tried.clear()
             all_found.clear()
-            own = tuple(name for name in names if not name.startswith("ag__held_"))
+            own = tuple(name for name in names if not name.startswith("ag__aliased_"))
             names = _places_of(own, backend, functions, roots)
             continue
         else:
@@ -533,7 +535,7 @@ def staged(
             return values[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
         inside = tuple(path + step for path in found for step in ".[")
-        names = (*(name for name in names if not name.startswith(("ag__held_", *inside))), *found)
+        names = (*(name for name in names if not name.startswith(("ag__aliased_", *inside))), *found)
         # State as a whole replaces its parts.
         all_found = [*(name for name in all_found if not name.startswith(inside)), *found]
         names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found)))

@@ -80,8 +80,8 @@ class tracing_arrays(AbstractContextManager["list[Hazard]"]):
     """Trace a function for a call whose leaves `arrays` are NumPy arrays. Returns the list of hazards, which grows
     during the trace."""
 
-    def __init__(self, inputs: Sequence[Any], names: Sequence[str], given: Sequence[Any]) -> None:
-        self.arrays = frozenset(i for i, x in enumerate(given) if isinstance(x, np.ndarray))
+    def __init__(self, inputs: Sequence[Any], names: Sequence[str], passed: Sequence[Any]) -> None:
+        self.arrays = frozenset(i for i, x in enumerate(passed) if isinstance(x, np.ndarray))
         for i, (x, name) in enumerate(zip(inputs, names, strict=True)):
             if isinstance(x, (GraphTensor, GraphList)):
                 x.memory = ((Memory(frozenset([i]), name), 0),)
@@ -109,7 +109,7 @@ def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | No
     _trace.hazards.append((origins, error))
 
 
-def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], given: Sequence[Any]) -> None:
+def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], passed: Sequence[Any]) -> None:
     """Raise StagingError for a call of a trace if one of its hazards applies. A leaf may be a tensor of an enclosing
     graph."""
     for origins, error in hazards:
@@ -118,7 +118,7 @@ def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], given: Sequence
             memory = getattr(leaves[i], "memory", ())
             if memory:
                 outer |= set().union(*(each.origins for each, _ in memory))
-            elif not isinstance(given[i], np.ndarray):
+            elif not isinstance(passed[i], np.ndarray):
                 break
         else:
             if outer and not outer <= _trace.arrays:

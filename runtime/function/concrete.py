@@ -107,7 +107,7 @@ class ConcreteFunction:
         `call`, returned containers that were arguments are copies."""
         graph = current_graph()
         if self._hazards and call is not None:
-            check_call(self._hazards, leaves, call.given)
+            check_call(self._hazards, leaves, call.passed)
         if graph is not None:
             results = inline(self.graph, graph, leaves)
             for result, origins in zip(results, self._aliases, strict=True):

@@ -34,7 +34,7 @@ from runtime.core.types import TensorSpec, TensorType, Type, join_types
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
-from runtime.function.prior_state import Outside
+from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
@@ -351,7 +351,7 @@ class Function(Called):
         inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.given)
+        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.passed)
         creation = Creation(first, known)
 
         def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
@@ -361,7 +361,7 @@ class Function(Called):
                 copies: list[Any] = []
                 args, kwargs = call.replace(inputs, copies)
                 with meeting() if self.autograph else nullcontext():
-                    outside = Outside(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                    outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     try:
                         with unwritable(outside.arrays):
                             returned = trace_function(lambda: fn(*args, **kwargs))

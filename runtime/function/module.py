@@ -59,7 +59,7 @@ class Module:
         return wrapped  # type: ignore[return-value]
 
 
-def _owned(x: Any, seen: set[int]) -> Iterator[Variable | Module]:
+def _owned(x: Any, visited: set[int]) -> Iterator[Variable | Module]:
     """The variables and modules that `x` contains, in order."""
     if isinstance(x, Module):
         attributes = vars(x)
@@ -67,11 +67,11 @@ def _owned(x: Any, seen: set[int]) -> Iterator[Variable | Module]:
     else:
         parts = list(x.values()) if isinstance(x, Mapping) else list(x)
     for part in parts:
-        if id(part) in seen:
+        if id(part) in visited:
             continue
         if isinstance(part, (Variable, Module)):
-            seen.add(id(part))
+            visited.add(id(part))
             yield part
         if isinstance(part, (Module, list, tuple, Mapping)):
-            seen.add(id(part))
-            yield from _owned(part, seen)
+            visited.add(id(part))
+            yield from _owned(part, visited)

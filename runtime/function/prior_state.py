@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autograph.backend import UNBOUND, Heap, Held, Reach, cell_is_filled, fields_in, has_staged_items, put
+from autograph.backend import UNBOUND, Heap, Reach, Reached, cell_is_filled, fields_in, has_staged_items, put
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
@@ -22,10 +22,10 @@ from runtime.core.trace import inaccessible
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.staging.values.iterables import Poison
 
-__all__ = ["Outside", "parts_of_argument"]
+__all__ = ["PriorState", "parts_of_argument"]
 
 
-class Outside:
+class PriorState:
     """The objects that existed before the trace of one call.
 
     copies    the containers that replace those of the call's arguments while it is traced
@@ -43,7 +43,7 @@ class Outside:
     @property
     def arrays(self) -> list[Any]:
         """The writable NumPy arrays."""
-        return [held.value for held in self.reach.held
+        return [held.value for held in self.reach.objects
                 if issubclass(type(held.value), np.ndarray) and held.value.flags.writeable]
 
     def existed(self, value: Any) -> bool:
@@ -68,7 +68,7 @@ class Outside:
         return found
 
     @functools.cached_property
-    def leaks(self) -> list[tuple[Held, Any, Any]]:
+    def leaks(self) -> list[tuple[Reached, Any, Any]]:
         """Where objects from before contain values of the graph: the holder, the key, and the value."""
         found = []
         for held, key, new in self.heap.changes():
@@ -97,7 +97,7 @@ class Outside:
             elif key is not None or type(held.value) is CellType:
                 put(held.value, key, leaving.of(new))
 
-    def _refuse(self, held: Held, key: Any, found: Any) -> StagingError:
+    def _refuse(self, held: Reached, key: Any, found: Any) -> StagingError:
         value = found.value if isinstance(found, (GraphTensor, GraphList)) else None
         what = f"the tensor {value.hint!r}" if value is not None and value.hint else "a tensor"
         error = StagingError(
@@ -174,7 +174,7 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     return fields_in(value) or {}
 
 
-def _place(held: Held, key: Any) -> str:
+def _place(held: Reached, key: Any) -> str:
     name = held.path or held.hint
     if isinstance(held.value, dict):
         return f"'{name}[{key!r}]'"

@@ -26,12 +26,12 @@ class Values:
     given       the leaves of the arguments, as the caller passed them
     """
 
-    __slots__ = ("containers", "given", "made", "results")
+    __slots__ = ("containers", "made", "passed", "results")
 
-    def __init__(self, results: Sequence[Any], containers: Sequence[Any] | None, given: Sequence[Any]) -> None:
+    def __init__(self, results: Sequence[Any], containers: Sequence[Any] | None, passed: Sequence[Any]) -> None:
         self.results = results
         self.made: dict[int, Any] = {}
-        self.containers, self.given = containers, given
+        self.containers, self.passed = containers, passed
 
 
 Part = Callable[[Values], Any]

@@ -28,7 +28,7 @@ from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
-from runtime.function.prior_state import Outside
+from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     Argument,
     Arrays,
@@ -52,10 +52,10 @@ from runtime.function.reconstruction import (
 from runtime.function.signature import Call, children, keys_in_order, rebuild
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
-from runtime.staging.values.iterables import Staged, viewed
+from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems, to_python
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
-from runtime.staging.values.select import Chosen, choose, chosen_from
+from runtime.staging.values.select import Select, alternatives_of, choose
 
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
 
@@ -71,7 +71,7 @@ class Pack:
     def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
         if call is None:
             return self.part(Values(results, None, ()))
-        values = Values(results, call.containers, call.given)
+        values = Values(results, call.containers, call.passed)
         if self.changes:
             for number, parts in [(number, [(key(values), part(values)) for key, part in parts])
                                   for number, parts in self.changes]:
@@ -79,7 +79,7 @@ class Pack:
         return self.part(values)
 
 
-def plan(returned: Any, outputs: list[Any], fn: Any, outside: Outside) -> Pack:
+def plan(returned: Any, outputs: list[Any], fn: Any, outside: PriorState) -> Pack:
     """Append the tensors and lists in `returned` to `outputs`; returns the Pack that puts their values in their places.
 
     Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
@@ -114,7 +114,7 @@ def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
 class _Planner:
     """Derives the recipe of what a traced function returned."""
 
-    def __init__(self, outputs: list[Any], fn: Any, outside: Outside) -> None:
+    def __init__(self, outputs: list[Any], fn: Any, outside: PriorState) -> None:
         self.outputs, self.fn, self.outside = outputs, fn, outside
         self.recipes: dict[int, tuple[Any, Part]] = {}
         self.uses_call = bool(outside.changed_arguments())
@@ -131,7 +131,7 @@ class _Planner:
         were passed."""
         leaf = self.outside.leaves.get(id(value))
         if leaf is not None:
-            return lambda values: values.given[leaf]
+            return lambda values: values.passed[leaf]
         if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
             return self.part(value, "")
         name, present = value.presence.name, value.presence.present
@@ -305,7 +305,7 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
     if isinstance(returned, Row):
         row = _plan_row(returned, outputs)
         return lambda values: [*row(values)]
-    if isinstance(returned, Chosen):
+    if isinstance(returned, Select):
         return _plan_chosen(returned, outputs, plan)
     if isinstance(returned, EagerTensor):
         return constant(returned)
@@ -382,9 +382,9 @@ def _plan_row(returned: Row, outputs: list[Any]) -> Part:
     return lambda values: Run([take(values)[i] for i in items])
 
 
-def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
+def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
     """The object itself, once the index is known."""
-    one_of, at = chosen_from(returned)
+    one_of, at = alternatives_of(returned)
     take, parts = _take(outputs, at), [plan(one) for one in one_of]
 
     def pack(values: Values) -> Any:
@@ -397,7 +397,7 @@ def _plan_chosen(returned: Chosen, outputs: list[Any], plan: Callable[[Any], Par
 
 def result_specs(returned: Any) -> Any:
     """The structure of a result with TensorSpecs for its tensors."""
-    returned = viewed(returned)
+    returned = view_of(returned)
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content)
     if isinstance(returned, Tensor):

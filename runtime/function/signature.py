@@ -92,13 +92,13 @@ class Call:
     given         the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     """
 
-    __slots__ = ("args", "containers", "given", "kwargs", "leaves", "objects", "shapes", "structure", "types")
+    __slots__ = ("args", "containers", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
         self.leaves: list[Any] = []
-        self.given: list[Any] = []
+        self.passed: list[Any] = []
         self.types: list[Type] = []
         self.objects: list[Any] = []
         self.containers: list[Any] = []
@@ -142,9 +142,9 @@ class Call:
         return tuple([(i, first[id(x)]) for i, x in enumerate(self.containers)
                       if not isinstance(x, tuple) and first.setdefault(id(x), i) != i])
 
-    def _leaf(self, x: Any, type: Type, given: Any = None) -> Hashable:
+    def _leaf(self, x: Any, type: Type, passed: Any = None) -> Hashable:
         self.leaves.append(x)
-        self.given.append(x if given is None else given)
+        self.passed.append(x if passed is None else passed)
         self.types.append(type)
         if isinstance(type, ListType):
             return type

@@ -40,17 +40,17 @@ from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_t
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import callee
-from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, says
+from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import leaves, may_be_others
+from runtime.staging.values.alias_tracking import may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
-from runtime.staging.values.iterables import Poison, Staged, as_iterable, viewed
-from runtime.staging.values.list import is_staged_list, shown
+from runtime.staging.values.iterables import Poison, Staged, as_iterable, view_of
+from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
-from runtime.staging.values.select import Chosen
+from runtime.staging.values.select import Select
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["BACKEND", "Staging"]
@@ -62,17 +62,17 @@ Operand = Callable[..., Values]
 class _Truth(Poison):
     """`a and b` or `a or b` of values without a common type: only the truth is known."""
 
-    __slots__ = ("held",)
+    __slots__ = ("bit",)
 
-    def __init__(self, held: Any, error: Callable[[], Exception]) -> None:
+    def __init__(self, bit: Any, error: Callable[[], Exception]) -> None:
         super().__init__(error, "<a value of which only the truth is known>")
-        self.held = convert_to_tensor(held)
+        self.bit = convert_to_tensor(bit)
 
     def __truth__(self) -> Any:
-        return self.held
+        return self.bit
 
     def __leaves__(self) -> list[Any]:
-        return [self.held]
+        return [self.bit]
 
     def __rebuild__(self, leaves: Sequence[Any]) -> _Truth:
         if isinstance(leaves[0], EagerTensor):  # a function returned it
@@ -117,7 +117,7 @@ class Staging:
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
             return False
-        if isinstance(value, (GraphTensor, ListItems, MaybeObject, Row, Chosen)) or has_staged_items(value):
+        if isinstance(value, (GraphTensor, ListItems, MaybeObject, Row, Select)) or has_staged_items(value):
             return True
         if isinstance(value, Text):
             return current_graph() is not None and value.may_be_empty
@@ -151,7 +151,7 @@ class Staging:
     ) -> Values:
         if isinstance(iterable, Maybe):
             iterable = iterable.__tensor__() if isinstance(iterable, MaybeTensor) else iterable.checked()
-        iterable = viewed(iterable)
+        iterable = view_of(iterable)
         items = as_iterable(iterable)
         if items is not None:
             return stage_reduce(items, body_fn, test_fn, init, names, options, truth)
@@ -213,10 +213,10 @@ class Staging:
         tell_watchers(error)
 
     def escapes(self, value: Any, origin: Any) -> None:
-        leaves(value, origin)
+        record_exit(value, origin)
 
     def may_alias(self, value: Any) -> bool:
-        return may_be_others(value)
+        return may_alias(value)
 
     # Expressions.
 
@@ -294,9 +294,9 @@ class Staging:
 
     def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
         if test is not None:
-            return says(value, test)
+            return tested_maybe_none(value, test)
         if has_staged_items(value):
-            return [*viewed(value)]
+            return [*view_of(value)]
         if isinstance(value, Text):
             value.refuse()
         return known(value, "which pattern it matches")
@@ -339,7 +339,7 @@ class Staging:
         elif type(target) is list and not (isinstance(index, (str, Text)) or has_staged_items(target)):
             put_item_at(target, index, value, around)
         else:
-            viewed(target)[index] = value
+            view_of(target)[index] = value
         return target
 
 
@@ -378,17 +378,17 @@ def _getitem(container: Any, index: Any) -> Any:
     if type(container) in keyed and (type(container) is dict or backend_of(index) is None):
         return item_of(container, index)
     if has_staged_items(container):
-        return shown(viewed(container)[index])
+        return unview(view_of(container)[index])
     if isinstance(index, (str, Text)) or isinstance(container, dict):
         return container[index]
-    return shown(item_at(container, index))
+    return unview(item_at(container, index))
 
 
 def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete(container, index)
     else:
-        del viewed(container)[index]
+        del view_of(container)[index]
 
 
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -22,7 +22,7 @@ from runtime.ops.shape import dim, stack
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
-from runtime.staging.values.iterables import Counted, viewed
+from runtime.staging.values.iterables import Counted, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.truthiness import truth
 
@@ -323,13 +323,13 @@ def _collected(
         result, acc = step(item, acc)
         pytree.assert_same_structure(like, result)
         for list_, x in zip(lists, pytree.flatten(result), strict=True):
-            viewed(list_).append(convert_to_tensor(x))
+            view_of(list_).append(convert_to_tensor(x))
         return acc, *lists
 
     names = ("acc", *(f"result {k}" for k in range(len(lists))))
     acc, *lists = stage_reduce(rows, Step(body), None, (acc, *lists), names, {}, truth)
     columns = []
-    for list_ in map(viewed, lists):
+    for list_ in map(view_of, lists):
         if reverse:
             list_.reverse()
         column = convert_to_tensor(list_)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from autograph.backend import has_staged_items, operators
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.dict_presence import have_other_keys
-from runtime.staging.values.iterables import viewed
+from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.truthiness import maybe_truth, truth
@@ -36,7 +36,7 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and have_other_keys(left, right):
         return name == "ne"
-    left, right = viewed(left), viewed(right)
+    left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
         return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
@@ -66,7 +66,7 @@ def equals(value: Any, item: Any) -> Any:
         return True
     if have_other_keys(value, item):
         return False
-    value, item = viewed(value), viewed(item)
+    value, item = view_of(value), view_of(item)
     for one, other in ((value, item), (item, value)):
         if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
             return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)

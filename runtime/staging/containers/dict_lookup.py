@@ -53,7 +53,7 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
     dict_presence.check_keys(mapping)
-    place = _place(list(mapping), key)
+    place = _position(list(mapping), key)
     _check(place, len(mapping), key)
     return _at([*mapping.values()], place)
 
@@ -62,7 +62,7 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. UnimplementedError, when the graph runs, if the key is not there."""
     dict_presence.check_keys(mapping)
-    place = _place(list(mapping), key)
+    place = _position(list(mapping), key)
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
     mapping.update([(each, _chosen(equal(place, i), value, old, each))
                     for i, (each, old) in enumerate(mapping.items())])
@@ -71,7 +71,7 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 @_else(operator.contains)
 def has_key(mapping: Any, key: Any) -> Any:
     """`key in mapping`, of a dict or a view of its keys: a bool, or a bool scalar tensor."""
-    place = _place(list(mapping), key)
+    place = _position(list(mapping), key)
     return place < len(mapping)
 
 
@@ -92,7 +92,7 @@ def method_of_dict(fn: Any) -> Any:
 
 @_else(dict.get)
 def _get(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
-    place = _place(list(mapping), key)
+    place = _position(list(mapping), key)
     if isinstance(place, int):
         return [*mapping.values(), default][place]
     if default is not None:
@@ -103,7 +103,7 @@ def _get(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
 
 @_else(dict.setdefault)
 def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
-    place = _place(list(mapping), key)
+    place = _position(list(mapping), key)
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
     return _at([*mapping.values()], place)
 
@@ -159,15 +159,15 @@ def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
 
 # The position of a key.
 
-def _place(keys: Sequence[Any], key: Any) -> Any:
+def _position(keys: Sequence[Any], key: Any) -> Any:
     """The position of the first key that equals `key`, or the number of keys: an int, or a weak int of the graph.
     TypeError, or the tensor's error, for an invalid key."""
     if isinstance(key, Maybe):
         key.presence.check_bound()
-        present, place = key.presence.present, _place(keys, key.content)
-        return place if present is None else where(present, place, _place(keys, None))
+        present, place = key.presence.present, _position(keys, key.content)
+        return place if present is None else where(present, place, _position(keys, None))
     if isinstance(key, Text):
-        return _place_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
+        return _position_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
                             lambda texts: place_of_text(texts, key))
     if hasattr(type(key), "__tensor__"):
         key = convert_to_tensor(key)
@@ -179,16 +179,16 @@ def _place(keys: Sequence[Any], key: Any) -> Any:
     if key.dtype.is_bool:
         key = weak_int(key)
     numbers = [(i, number) for i, each in _comparable(keys, key) if (number := _as_equal(each, key)) is not None]
-    return _place_among(numbers, len(keys), lambda numbers: _place_of_number(numbers, key))
+    return _position_among(numbers, len(keys), lambda numbers: _place_of_number(numbers, key))
 
 
-def _place_among(held: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:
-    """The position among `size` keys; `held`: the keys that may equal another, each with its position."""
-    if not held:
+def _position_among(candidates: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:
+    """The position among `size` keys; `candidates`: the keys that may equal another, each with its position."""
+    if not candidates:
         return size
-    places = [place for place, _ in held]
-    found = place_of([key for _, key in held])
-    return found if len(held) == size else gather([*places, size], found)
+    places = [place for place, _ in candidates]
+    found = place_of([key for _, key in candidates])
+    return found if len(candidates) == size else gather([*places, size], found)
 
 
 def _place_of_number(numbers: list[Any], key: Tensor) -> Any:

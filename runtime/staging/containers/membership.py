@@ -15,7 +15,7 @@ from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.generators import StagedGenerator, any_of
-from runtime.staging.values.iterables import Staged, StagedRange, viewed
+from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -29,7 +29,7 @@ def contains(container: Any, value: Any) -> Any:
     scalars, TypeError for what has no items."""
     if isinstance(container, MaybeObject):
         container = container.checked()
-    container = viewed(container)
+    container = view_of(container)
     if isinstance(container, (dict, KeysView)):
         if backend_of(value) is None:
             return dict_presence.has_key(container, value)

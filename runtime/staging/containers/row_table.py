@@ -22,9 +22,9 @@ from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.shape import reshape
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.alias_tracking import is_given, origin_of
+from runtime.staging.values.alias_tracking import has_no_single_original, origin_of
 from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.iterables import Unusable, normalised_index, seen, stacked, viewed
+from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store"]
 
@@ -204,7 +204,7 @@ class RowItems(ListItems, Unusable):
 
     def __init__(self, table: _Table, place: int, owner: list[Any] | None = None) -> None:
         self.table, self.place, self.owner = table, place, owner
-        seen.lists_are_staged = True
+        flags.lists_are_staged = True
 
     def view(self, owner: list[Any]) -> StoredRow:
         if self.owner is None:  # it belongs to a copy made by `copy.deepcopy`
@@ -282,7 +282,7 @@ class ChosenRow(Row):
         self.rows, self.at = rows, at
 
     def __len__(self) -> int:
-        return len(viewed(self.rows[0]))
+        return len(view_of(self.rows[0]))
 
     def _get(self, i: Any) -> Any:
         table, place = self._stored()
@@ -311,14 +311,14 @@ class ChosenRow(Row):
 
 
 def _stack(rows: Sequence[Any]) -> Tensor:
-    return reshape(stacked([x for row in rows for x in viewed(row)]), [len(rows), len(viewed(rows[0]))])
+    return reshape(stacked([x for row in rows for x in view_of(row)]), [len(rows), len(view_of(rows[0]))])
 
 
 def are_rows(sequence: Sequence[Any]) -> bool:
     """Whether a list or tuple contains rows of numbers of one length."""
     rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and all(map(_is_scalar, row)))
                for row in sequence)
-    return rows and len({len(viewed(row)) for row in sequence}) == 1 and len(viewed(sequence[0])) > 0
+    return rows and len({len(view_of(row)) for row in sequence}) == 1 and len(view_of(sequence[0])) > 0
 
 
 def _is_scalar(x: Any) -> bool:
@@ -331,7 +331,7 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
     StagingError if only some existed."""
     if in_body():
         before = [value if (origin := origin_of(value)) is None else origin for value in values
-                  if not is_given(value) and (origin_of(value) is not None or was_before(value))]
+                  if not has_no_single_original(value) and (origin_of(value) is not None or was_before(value))]
         if before and (alone or len(before) == len(values)):
             raise Remake(make, before)
         if before:

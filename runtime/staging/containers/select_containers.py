@@ -15,14 +15,14 @@ from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
-from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, viewed, weak_int
+from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.select import (
-    Chosen,
     Method,
+    Select,
+    alternatives_of,
     call_method,
     choose,
-    chosen_from,
     is_one,
     replaced,
     unknown,
@@ -68,7 +68,7 @@ class _Resizing(Method):
         return super().__call__(*args, **keywords)
 
 
-class _OfItems(Chosen):
+class _OfItems(Select):
     """One of several lists or tuples, or of their placeholders."""
 
     __slots__ = ()
@@ -78,7 +78,7 @@ class _OfItems(Chosen):
         return _Resizing(self, name) if name in _RESIZES else super().__getattribute__(name)
 
     def __getitem__(self, index: Any) -> Any:
-        one_of, at = chosen_from(self)
+        one_of, at = alternatives_of(self)
         if isinstance(index, slice) or not all(map(_has_known_items, one_of)):
             return use(self, operators.item, index)
         lengths = [len(one) for one in one_of]
@@ -109,14 +109,14 @@ class _OfItems(Chosen):
     def __eq__(self, other: object) -> Any:
         return is_one(self, other) is True or use(self, equals, other)
 
-    __hash__ = Chosen.__hash__
+    __hash__ = Select.__hash__
 
 
-def _all_staged(x: Chosen, grow: bool = False) -> None:
+def _all_staged(x: Select, grow: bool = False) -> None:
     """Convert all non-empty lists to staged lists if some are, or if they are going to `grow`."""
-    one_of, _ = chosen_from(x)
+    one_of, _ = alternatives_of(x)
     lists = [one for one in one_of if type(one) is list and not has_staged_items(one)]
-    if lists and (any(isinstance(viewed(one), StagedList) for one in one_of) or (grow and any(lists))):
+    if lists and (any(isinstance(view_of(one), StagedList) for one in one_of) or (grow and any(lists))):
         _stage(one_of)
 
 
@@ -127,7 +127,7 @@ def _stage(values: Sequence[Any]) -> None:
     for one in lists:
         if one:
             one[:] = StagedList.from_items(one).owner
-    element = next(view.element for view in map(viewed, distinct) if isinstance(view, StagedList))
+    element = next(view.element for view in map(view_of, distinct) if isinstance(view, StagedList))
     for one in lists:
         if not one:
             one[:] = StagedList.from_items(one, element).owner
@@ -139,8 +139,8 @@ class _Sequence(_OfItems):
     __slots__ = ()
 
     def __len__(self) -> int:
-        one_of, _ = chosen_from(self)
-        lengths = {len(viewed(one)) for one in one_of}
+        one_of, _ = alternatives_of(self)
+        lengths = {len(view_of(one)) for one in one_of}
         if len(lengths) > 1:
             raise unknown(self, "some have changed their length")
         return lengths.pop()
@@ -176,12 +176,12 @@ class _SomeLength(_OfItems, Staged):
         raise unknown(self, "it cannot be iterated over here", "Loop over it in converted code.")
 
 
-def _length(x: Chosen) -> Any:
-    one_of, at = chosen_from(x)
+def _length(x: Select) -> Any:
+    one_of, at = alternatives_of(x)
     return weak_int(choose([operators.call(len)(one) for one in one_of], at))
 
 
-class _Dict(Chosen):
+class _Dict(Select):
     """One of several dicts."""
 
     __slots__ = ()
@@ -192,14 +192,14 @@ class _Dict(Chosen):
         return super().__getattribute__(name) if made is None else functools.partial(made, self)
 
     def __getitem__(self, key: Any) -> Any:
-        one_of, at = chosen_from(self)
-        if not isinstance(key, (Tensor, Chosen)) and all(key in one for one in one_of):
+        one_of, at = alternatives_of(self)
+        if not isinstance(key, (Tensor, Select)) and all(key in one for one in one_of):
             return choose([one[key] for one in one_of], at)
         return use(self, operators.item, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        one_of, at = chosen_from(self)
-        if not isinstance(key, (Tensor, Chosen)) and all(key in one for one in one_of):
+        one_of, at = alternatives_of(self)
+        if not isinstance(key, (Tensor, Select)) and all(key in one for one in one_of):
             values = replaced([one[key] for one in one_of], at, value)
             if values is not None:
                 for one, new in zip(one_of, values, strict=True):
@@ -213,7 +213,7 @@ class _Dict(Chosen):
     def __eq__(self, other: object) -> Any:
         return is_one(self, other) is True or use(self, operator.eq, other)
 
-    __hash__ = Chosen.__hash__
+    __hash__ = Select.__hash__
 
     def __contains__(self, key: Any) -> Any:
         return use(self, _is_in, key)
@@ -225,17 +225,17 @@ class _Dict(Chosen):
         return len(_keys(self))
 
 
-def _keys(x: Chosen) -> list[Any]:
-    one_of, _ = chosen_from(x)
+def _keys(x: Select) -> list[Any]:
+    one_of, _ = alternatives_of(x)
     keys = [list(one) for one in one_of]
     if any(other != keys[0] for other in keys):
         raise unknown(x, "they have not the same keys")
     return keys[0]
 
 
-def _get(x: Chosen, key: Any, default: Any = None, /) -> Any:
-    one_of, at = chosen_from(x)
-    if isinstance(key, (Tensor, Chosen)):
+def _get(x: Select, key: Any, default: Any = None, /) -> Any:
+    one_of, at = alternatives_of(x)
+    if isinstance(key, (Tensor, Select)):
         return use(x, call_method, "get", (key, default), {})
     return choose([one.get(key, default) for one in one_of], at)
 
@@ -257,6 +257,6 @@ def of_items(values: Sequence[Any], at: Any) -> Any:
         return None
     if are_rows(values):
         return _Row(tuple(values), at)
-    views = [*map(viewed, values)]
+    views = [*map(view_of, values)]
     known = not any(isinstance(view, Staged) for view in views)
     return (_Sequence if known and len({len(view) for view in views}) == 1 else _SomeLength)(values, at)

@@ -41,11 +41,11 @@ from runtime.staging.values.iterables import (
     indexable,
     normalised_index,
     stages_within,
-    viewed,
+    view_of,
     weak_int,
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
-from runtime.staging.values.list import StagedList, StagedSequence, fold, shown
+from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, choose, either, is_number, replaced
@@ -57,7 +57,7 @@ __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     """`sequence * count`, or `sequence *= count`, for a list, tuple or staged list, which is repeated; NotImplemented
     if `count` is not an integer scalar, where it is arithmetic or an error."""
-    sequence = viewed(sequence)
+    sequence = view_of(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
     if not isinstance(sequence, (list, tuple, StagedList, StagedRecords)) or not _counts(count):
@@ -128,15 +128,15 @@ def _repeated_column(items: StagedList, count: Any) -> StagedList:
 def list_operation(name: str, left: Any, right: Any) -> Any:
     """`left + right`, `left * right`, `left += right` or `left *= right`, by name in `operator`, where one operand is a
     Python list, whose items may be staged."""
-    one, other = viewed(left), viewed(right)
+    one, other = view_of(left), view_of(right)
     if name in ("iadd", "imul") and type(left) is list:
         if name == "imul" and isinstance(other, Tensor):
-            return shown(repeat(one, other, in_place=True))
+            return unview(repeat(one, other, in_place=True))
         if one is left and isinstance(other, StagedSequence):
             left[:] = (left + other).owner
             return left
     made = getattr(operator, name)(one, other)
-    return left if made is one else shown(made)
+    return left if made is one else unview(made)
 
 
 def item_at(sequence: Any, place: Any) -> Any:
@@ -163,7 +163,7 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
         store(around)
-        viewed(sequence)[place] = value
+        view_of(sequence)[place] = value
         return
     numbers = all(map(is_number, (*sequence, value)))
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
@@ -283,7 +283,8 @@ def method_of_sequence(method: Any) -> Any:
     if has_staged_items(sequence):
         if method.__name__ in _OPERATORS:
             return functools.partial(_OPERATORS[method.__name__], sequence)
-        return lambda *args, **kwargs: shown(getattr(viewed(sequence), method.__name__)(*map(viewed, args), **kwargs))
+        return lambda *args, **kwargs: unview(
+            getattr(view_of(sequence), method.__name__)(*map(view_of, args), **kwargs))
     if method.__name__ == "extend" and type(sequence) is list:
         return functools.partial(_extend, method)
     if found is None or type(sequence) not in (list, tuple):

@@ -20,7 +20,7 @@ from runtime.ops.reduction import reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
 from runtime.staging.containers.comparison import compare
-from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, once, settled, use_up
+from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
 from runtime.staging.values.list import StagedList, branch, collect
 from runtime.staging.values.optional import MaybeObject
@@ -55,7 +55,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """`sorted`: a Python list if the number of items is known, else a staged list."""
     if current_graph() is None:
         return builtins.sorted(iterable, key=key, reverse=reverse)
-    iterable = settled(iterable)
+    iterable = materialized(iterable)
     return _in_order(iterable if stages(iterable) else list(iterable), key, reverse)
 
 
@@ -168,7 +168,7 @@ def _extreme(
             return python(*args, key=key, **defaults)
         items = args[0] if len(args) == 1 else args
         if key is None:
-            items = settled(items)
+            items = materialized(items)
         if not stages(items):
             return rule.of_known(list(items), key, defaults)
         if key is None and (hasattr(type(items), "__tensor__") or isinstance(items, (Tensor, StagedRange))):

@@ -17,8 +17,8 @@ from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.ops.control import COND, UNDEFINED
 from runtime.ops.logic import bitwise_and, bitwise_or
-from runtime.staging.values.alias_join import Way, settle
-from runtime.staging.values.alias_tracking import after_return, given
+from runtime.staging.values.alias_join import BodyEnd, assigned_values
+from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
@@ -67,7 +67,7 @@ class Traced:
             self.entry = entry
 
             def begin() -> Sequence[Any]:
-                given(self.origins, left)
+                record_copies(self.origins, left)
                 return entry
 
             values = trace_body(self.graph, body, begin)
@@ -76,7 +76,7 @@ class Traced:
             else:
                 with tracing(self.graph):
                     self.values = contents.left(passed_on(values, names, entry, body), self.origins, left)
-        self.way = None if self.values is None else Way(self.values, self.origins, left)
+        self.end = None if self.values is None else BodyEnd(self.values, self.origins, left)
         """None if it raises."""
 
     def describe(self, i: int) -> Spec:
@@ -142,7 +142,8 @@ def _stage_cond(
         results = iter(())
         written_by((true.graph, false.graph))
     values = rebuild_all(specs, results, names)
-    return tuple(settle(values, init, names, [branch.way for branch in (true, false) if branch.way is not None]))
+    ends = [branch.end for branch in (true, false) if branch.end is not None]
+    return tuple(assigned_values(values, init, names, ends))
 
 
 def _join(

@@ -17,8 +17,8 @@ from runtime.core.trace import add_input, apply, current_graph, raising, tracing
 from runtime.ops.exceptions import KEEP, TRY, Region, may_catch
 from runtime.staging.control.caught_errors import error_for, is_caught
 from runtime.staging.control.cond import Traced
-from runtime.staging.values.alias_join import Point, meetings, settle, unified
-from runtime.staging.values.alias_tracking import Bodies, bodies_open, may_be
+from runtime.staging.values.alias_join import Point, aliases_after_errors, assigned_values, unified
+from runtime.staging.values.alias_tracking import Bodies, bodies_open, record_alias
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
 from runtime.staging.values.flatten import copied, lower, named, rebuild_all
 from runtime.staging.values.lattice import (
@@ -34,7 +34,7 @@ from runtime.staging.values.lattice import (
     shared,
     text,
 )
-from runtime.staging.values.memory_specs import left, same_types
+from runtime.staging.values.memory_specs import same_types, specs_after
 
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 
@@ -141,7 +141,7 @@ class _Try:
         where, index, before = self.kept
         if where is graph and specs == before and index < len(graph.nodes) and graph.nodes[index].op is KEEP:
             return
-        carried = left([self._carried(spec, graph) for spec in specs], self.leaving)
+        carried = specs_after([self._carried(spec, graph) for spec in specs], self.leaving)
         self.widened = [self._widen(i, values, carried) for i in range(len(values))]
         if same_types(self.widened, self.specs) and self.region.types:
             apply(KEEP, *self._leaves(values), region=self.region)
@@ -206,7 +206,7 @@ class _Try:
                           for leaf in leaf_types(spec, name)]
                 entry = rebuild_all(self.specs, iter(leaves), self.names, origins)
             entry = unified(entry, origins, self.points)
-            body.met = [*meetings(entry, origins, self.init, self.names, self.points)]
+            body.met = [*aliases_after_errors(entry, origins, self.init, self.names, self.points)]
             return entry
 
         body = _Handling(handler, kinds[0], self.region, self.body.graph)
@@ -228,7 +228,8 @@ class _Try:
         if not ending:
             raise Unreachable
         values = rebuild_all(specs, iter(named(results, specs, self.names)), self.names)
-        return tuple(settle(values, self.init, self.names, [part.way for part in ending if part.way is not None]))
+        ends = [part.end for part in ending if part.end is not None]
+        return tuple(assigned_values(values, self.init, self.names, ends))
 
     def _join(self, parts: Sequence[Traced], i: int) -> Spec:
         values = [part.values[i] for part in parts if part.values is not None]
@@ -292,7 +293,7 @@ class _Handling:
     def __call__(self, *values: Any) -> Any:
         error = error_for(self.kind, self.region, self.body, self.handler.named)
         for one, other, name in self.met:
-            may_be(one, other, name)
+            record_alias(one, other, name)
         try:
             raise error  # so that a bare `raise` finds it
         except BaseException:

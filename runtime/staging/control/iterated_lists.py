@@ -13,10 +13,10 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.lists import list_length
 from runtime.ops.logic import equal, logical_not, logical_or
 
-__all__ = ["Over"]
+__all__ = ["IteratedLists"]
 
 
-class Over:
+class IteratedLists:
     """The lists, and `test`, which says whether the loop goes on with the state after an iteration; None: it does."""
 
     def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:

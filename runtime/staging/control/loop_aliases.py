@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from autograph.backend import references
 from runtime.core.graph import user_position
 from runtime.staging.values import alias_tracking
-from runtime.staging.values.alias_join import Way
+from runtime.staging.values.alias_join import BodyEnd
 
 __all__ = ["LoopAliases", "holders_of"]
 
@@ -27,7 +27,7 @@ class LoopAliases:
     """What the variables have before the loop."""
     began: Sequence[dict[Any, Any]]
     """By path, the containers that the body begins with."""
-    way: Way
+    end: BodyEnd
     """What the iterations leave."""
     changed: Sequence[bool]
     """Whether the body changes the containers of a variable."""
@@ -64,7 +64,7 @@ class LoopAliases:
 
     def check_iterations(self) -> None:
         """One container that an iteration leaves in two variables."""
-        for after in self.way.iterations:
+        for after in self.end.iterations:
             for i, j in itertools.permutations(self.own, 2):
                 if not self.conflict(i, j):
                     continue
@@ -77,9 +77,9 @@ class LoopAliases:
     def check_other_holders(self) -> None:
         """A container that comes into a variable which the body changes, and that something else refers to."""
         changed = [i for i in self.own if self.changed[i]]
-        counts = references(other for i in changed for others in self.way.held[i].values() for other in others)
+        counts = references(other for i in changed for others in self.end.contained[i].values() for other in others)
         for i in changed:
-            for path, others in self.way.held[i].items():
+            for path, others in self.end.contained[i].items():
                 for other in others:
                     known = len(self.holders.get(id(other), ()))
                     if other is not self.before[i].get(path) and counts[id(other)] > known:

@@ -33,10 +33,10 @@ from runtime.core.trace import (
 from runtime.core.types import TensorShape, TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
-from runtime.staging.control.iterated_lists import Over
+from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
-from runtime.staging.values.alias_join import Way, settle
+from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
@@ -100,7 +100,7 @@ class _Loop:
         self.body_fn, self.init, self.names = body_fn, init, names
         self.specs = [self._start(i) for i in range(len(init))]
         self.test: Graph | None = None
-        self.over = Over((), None)
+        self.over = IteratedLists((), None)
         self.leaving = Leaving()
         self.leaving.is_loop = True
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
@@ -175,10 +175,10 @@ class _Loop:
             def values() -> list[Any]:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
                 self.began = list(map(alias_tracking.contents_of, self.entry))
-                alias_tracking.began(copy for copy, _ in self.origins.values())
-                alias_tracking.given(self.origins, left, True, begins)
+                alias_tracking.record_start(copy for copy, _ in self.origins.values())
+                alias_tracking.record_copies(self.origins, left, True, begins)
                 holders = holders_of(self.names, self.init, self.began).values()
-                alias_tracking.apart(copy for several in holders for _, copy in several
+                alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
                 self.changes = [alias_tracking.Changes(value) for value in self.entry]
@@ -196,8 +196,8 @@ class _Loop:
             self.ended = contents.left(self.entry, self.origins, left)
             self.out: Sequence[Any] | None = None if out is None else contents.left(out, self.origins, left)
         copies = self._copies()
-        self.way = Way(self.ended if self.out is None else self.out, self.origins, left, self.began, copies)
-        for began, after in zip(self.began, self.way.held, strict=True):
+        self.end = BodyEnd(self.ended if self.out is None else self.out, self.origins, left, self.began, copies)
+        for began, after in zip(self.began, self.end.contained, strict=True):
             begins |= {id(content): [*copies.get(id(content), ())[1:], *after.get(place, ())]
                        for place, content in began.items()}
         self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values()
@@ -304,7 +304,7 @@ class _Loop:
                            for leaf in lower(spec, value)]
             set_outputs(self.graph, outputs)
         if any(self.changed):
-            LoopAliases(self.names, self.init, self.began, self.way, self.changed, self._read()).check()
+            LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read()).check()
         self.invariant = [value is made.value
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 
@@ -342,7 +342,7 @@ class _Loop:
 
         def values() -> list[Any]:
             made = rebuild_all(self.specs, leaves, self.names, origins)
-            alias_tracking.given(origins, {})
+            alias_tracking.record_copies(origins, {})
             return made
 
         self.test = graph
@@ -393,8 +393,8 @@ class _Loop:
         values = rebuild_all(specs, iter(kept), self.names)
         for target, parts in as_they_were:  # tensors of the graph would be equal, but others cannot use them
             fill(target, parts)
-        ways = [self.way] if runs else [Way(self.init), self.way]
-        return tuple(settle(values, self.init, self.names, ways))
+        ends = [self.end] if runs else [BodyEnd(self.init), self.end]
+        return tuple(assigned_values(values, self.init, self.names, ends))
 
     # Shape invariants.
 
@@ -530,7 +530,7 @@ def stage_reduce(
 
     loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
     if isinstance(items, Counted):
-        loop.over = Over(items.lists, None if test_fn is None else _Test(test_fn, truth))
+        loop.over = IteratedLists(items.lists, None if test_fn is None else _Test(test_fn, truth))
     if test_fn is None:
         loop.settle(make_items)
         params["body"] = loop.graph

@@ -37,10 +37,10 @@ from runtime.staging.values.generators import (
     known_items,
     listed,
     mapped,
+    materialized,
     once,
-    settled,
-    side_by_side,
     sum_of,
+    zip_operands,
     zipped,
 )
 from runtime.staging.values.iterables import (
@@ -50,10 +50,10 @@ from runtime.staging.values.iterables import (
     StagedReversed,
     StagedZip,
     stages,
-    viewed,
+    view_of,
     weak_int,
 )
-from runtime.staging.values.list import StagedList, collect, fold, shown
+from runtime.staging.values.list import StagedList, collect, fold, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.strings import any_text, length_of_text
@@ -134,7 +134,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; for a staged list, whether it has elements."""
-    x = viewed(x)
+    x = view_of(x)
     if isinstance(x, Text):
         return any_text(x)
     if not stages(x):
@@ -215,7 +215,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    iterables = side_by_side(iterables)
+    iterables = zip_operands(iterables)
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
     if stages(*iterables):
@@ -233,7 +233,7 @@ def _filter(function: Any, iterable: Any) -> Any:
     keep = _bool if function is None else operators.call(function)
     if current_graph() is None:
         return builtins.filter(keep, iterable)
-    iterable = settled(iterable)
+    iterable = materialized(iterable)
     return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
 
 
@@ -295,7 +295,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
     """`functools.reduce`: TypeError, when the graph runs, for no items without an initial value."""
     function = operators.call(function)
-    iterable = settled(iterable)
+    iterable = materialized(iterable)
     if not stages(iterable):
         return functools.reduce(function, iterable, *initial)
     if not initial:
@@ -359,7 +359,7 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(type(arg) is MaybeObject for arg in args):
-            return shown(replacement(*map(viewed, args), **kwargs))
+            return unview(replacement(*map(view_of, args), **kwargs))
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 
     return called

@@ -63,8 +63,8 @@ from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.python.impure_builtins import gives_anew, refusal_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.iterables import Poison, seen, viewed
-from runtime.staging.values.list import shown
+from runtime.staging.values.iterables import Poison, flags, view_of
+from runtime.staging.values.list import unview
 from runtime.staging.values.optional import keys
 
 __all__ = ["callee"]
@@ -223,7 +223,7 @@ def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callab
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
-    if not (keys.are_uncertain or seen.lists_are_staged or inspects):
+    if not (keys.are_uncertain or flags.lists_are_staged or inspects):
         return fn  # type: ignore[no-any-return]
     found = _of_containers(fn, args)
     if found is not None:
@@ -247,7 +247,7 @@ def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
         if fn is copy.copy:
-            return lambda items: shown(viewed(items).copy())
+            return lambda items: unview(view_of(items).copy())
         if _is_of_lists(fn):
             return lambda *args: _on_views(fn, args)
     if type(fn) in _MEMBERS and issubclass(fn.__objclass__, dict) and args and isinstance(args[0], dict):
@@ -263,8 +263,8 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
         rows = [*args[0]]
         called = _guarded(fn, (rows,), keywords)
         return lambda _, **keywords: called(rows, **keywords)
-    held = list(_within((*args, *keywords.values())))
-    for value in held:
+    values = list(_within((*args, *keywords.values())))
+    for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
     found = _method_of_object(fn, args)
@@ -275,7 +275,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     if found is not None:
         return found
     if not (fn in (int, float) and len(args) == 1):
-        _check(fn, held)
+        _check(fn, values)
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
 
 
@@ -322,11 +322,11 @@ def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
     """The result of a function of `operator`, or an unbound method of the class `list`, for lists with staged items."""
     if fn.__name__ in _OF_LISTS:
         return operators.call(getattr(operators, fn.__name__))(*args)
-    views = tuple(map(viewed, args))
+    views = tuple(map(view_of, args))
     if getattr(fn, "__objclass__", None) is list:
-        return shown(getattr(views[0], fn.__name__)(*views[1:]))
+        return unview(getattr(views[0], fn.__name__)(*views[1:]))
     found = fn(*views)
-    return args[0] if found is views[0] else shown(found)
+    return args[0] if found is views[0] else unview(found)
 
 
 _OF_LISTS: Final = frozenset({"add", "mul", "iadd", "imul", "lt", "le", "gt", "ge", "eq", "ne"})
@@ -416,21 +416,21 @@ def _write(file: Any, text: str | Text) -> Any:
 _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
 
 
-def _check_lists(fn: Any, held: Iterable[Any]) -> None:
+def _check_lists(fn: Any, values: Iterable[Any]) -> None:
     """StagingError if one of the values contains the items of a staged list, which the callee would look into."""
-    for value in held:
+    for value in values:
         if isinstance(value, ListItems):
             raise staging_error(
                 f"{_name(fn)!r} is called while the function is traced, and the items of a list that it is given are"
                 " known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
 
 
-def _check(fn: Any, held: list[Any]) -> None:
+def _check(fn: Any, values: list[Any]) -> None:
     """StagingError if the callee would look into one of the values."""
-    _check_lists(fn, held)
+    _check_lists(fn, values)
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
-    for value in held:
+    for value in values:
         if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy":
             raise staging_error(
                 f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"

@@ -17,12 +17,12 @@ from runtime.ops.logic import bitwise_and
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.dict_presence import method_of
 from runtime.staging.values.optional import Maybe, known
-from runtime.staging.values.select import Chosen, chosen_from, has_attribute, is_one, said, unknown
+from runtime.staging.values.select import Select, alternatives_of, has_attribute, is_one, tested, unknown
 
-__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "says"]
+__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "tested_maybe_none"]
 
 
-def says(value: Any, test: Callable[[Any], bool]) -> Any:
+def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
     """The result of `test` for a value that may be None in the graph: a bool, or a bool scalar tensor."""
     if not isinstance(value, Maybe):
         return test(value)
@@ -43,21 +43,21 @@ def _python_number(value: Any) -> Any:
 
 
 def _isinstance(value: Any, classes: Any, /) -> Any:
-    if isinstance(value, Chosen):
-        return said(value, lambda one: _isinstance(one, classes))
+    if isinstance(value, Select):
+        return tested(value, lambda one: _isinstance(one, classes))
     kind = getattr(builtins.type(value), "__stands_for__", None)
     if kind is not None:
         return builtins.issubclass(kind, classes)
-    found = says(value, lambda x: builtins.isinstance(_python_number(x), classes))
+    found = tested_maybe_none(value, lambda x: builtins.isinstance(_python_number(x), classes))
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
     return found
 
 
 def _callable(value: Any, /) -> Any:
-    if isinstance(value, Chosen):
-        return said(value, builtins.callable)
-    return says(value, builtins.callable)
+    if isinstance(value, Select):
+        return tested(value, builtins.callable)
+    return tested_maybe_none(value, builtins.callable)
 
 
 def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
@@ -65,8 +65,8 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
         return builtins.type(value, *others, **keywords)
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
-    if isinstance(value, Chosen):
-        kinds = {_type(one) for one in chosen_from(value)[0]}
+    if isinstance(value, Select):
+        kinds = {_type(one) for one in alternatives_of(value)[0]}
         if len(kinds) > 1:
             raise unknown(value, "so is its class", "Ask isinstance(x, ...) for each class.")
         return kinds.pop()
@@ -82,7 +82,7 @@ def is_same(value: Any, other: Any) -> Any:
         if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
             one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
     for one, second in ((value, other), (other, value)):
-        if isinstance(one, Chosen):
+        if isinstance(one, Select):
             return is_one(one, second)
     for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe):
@@ -93,11 +93,11 @@ def is_same(value: Any, other: Any) -> Any:
         return True
     for one, second in ((value, other), (other, value)):
         if isinstance(one, Maybe) and one.presence.present is not None:
-            if isinstance(one.content, Chosen) and not isinstance(second, Maybe):
+            if isinstance(one.content, Select) and not isinstance(second, Maybe):
                 return bitwise_and(one.presence.present, is_one(one.content, second))
             if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
                 known(one, "whether it is another object")
-            return says(one, functools.partial(operator.is_, second))
+            return tested_maybe_none(one, functools.partial(operator.is_, second))
     return known(value, "") is known(other, "")
 
 
@@ -116,10 +116,10 @@ def _bit(value: Any, name: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> Any:
-    if isinstance(value, Chosen):
+    if isinstance(value, Select):
         return has_attribute(value, name)
     bit = _bit(value, name)
-    return says(value, lambda x: builtins.hasattr(x, name)) if bit is None else bit
+    return tested_maybe_none(value, lambda x: builtins.hasattr(x, name)) if bit is None else bit
 
 
 def _getattr(value: Any, name: str, /, *default: Any) -> Any:
@@ -162,7 +162,7 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
             return found if fn is builtins.vars else sorted(found)
         for value in values:
             check_attributes(value)
-            if isinstance(value, Chosen):
+            if isinstance(value, Select):
                 raise unknown(value, "so are all of its attributes together")
         return fn(*[known(value, "for its attributes") for value in values])
 

@@ -10,29 +10,29 @@ from typing import Any
 from autograph.backend import fill, is_container, parts_in, put, references, same_parts
 from runtime.staging.values.alias_tracking import (
     Bodies,
+    aliases_of,
     contents_of,
     copies_in,
-    is_apart,
-    kin,
-    may_be,
-    may_be_before,
-    may_be_which,
-    origin_before,
+    is_split,
     originals_of,
-    take_part,
+    possible_identities,
+    possible_originals,
+    record_alias,
+    record_replacement,
+    sure_original,
 )
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 
-__all__ = ["Point", "Way", "meetings", "settle", "unified"]
+__all__ = ["BodyEnd", "Point", "aliases_after_errors", "assigned_values", "unified"]
 
 Place = tuple[Any, ...]
 
-Held = Sequence[Mapping[Place, Sequence[Any]]]
+Contained = Sequence[Mapping[Place, Sequence[Any]]]
 """For each variable, by position in it, the containers that it may have."""
 
 
-class Way:
+class BodyEnd:
     """The variables at the end of a body, or (without `origins`) where it did not run.
 
     `origins` maps the copies that the body was given to their originals, `left` other containers that it leaves to
@@ -52,16 +52,17 @@ class Way:
         found = [{place: self._candidates(content) for place, content in contents_of(value).items()}
                  for value in values]
         once = [{place: [original for _, original in each] for place, each in parts.items()} for parts in found]
-        self.iterations: list[Held] = [once, *self._more(found, once, entry)]
+        self.iterations: list[Contained] = [once, *self._more(found, once, entry)]
         """What the variables may have after one iteration, after two, and so on, in terms of the code around the
         body."""
-        self.held: Held = [{place: _distinct(x for held in self.iterations for x in held[i][place]) for place in parts}
-                           for i, parts in enumerate(found)]
+        self.contained: Contained = [
+            {place: _distinct(x for each in self.iterations for x in each[i][place]) for place in parts}
+            for i, parts in enumerate(found)]
         """What the variables may have after any number of iterations."""
 
     def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
         before = self.left.get(id(content), (None, content))[1]
-        return [(one, self._original(one)) for one in (before, *may_be_which(before))]
+        return [(one, self._original(one)) for one in (before, *possible_identities(before))]
 
     def _original(self, content: Any) -> Any:
         """The original of a container, in the first iteration at least."""
@@ -78,9 +79,9 @@ class Way:
         return original
 
     def _more(
-        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Held,
+        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Contained,
         entry: Sequence[Mapping[Place, Any]],
-    ) -> Iterator[Held]:
+    ) -> Iterator[Contained]:
         """What the variables may have after each further iteration, until the sets repeat or have all been
         propagated."""
         begins: dict[int, list[tuple[int, Place]]] = {}
@@ -95,7 +96,7 @@ class Way:
                 return value
             return older.setdefault(id(value), _Older(value))
 
-        def after(held: Held, one: Any, original: Any) -> Iterable[Any]:
+        def after(held: Contained, one: Any, original: Any) -> Iterable[Any]:
             if id(one) not in begins:
                 return [original]
             return (grown_old(value) for i, place in begins[id(one)] for value in held[i].get(place, ()))
@@ -121,30 +122,32 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
 
 
-def _ids(held: Held) -> tuple[tuple[int, ...], ...]:
+def _ids(held: Contained) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(map(id, found)) for parts in held for found in parts.values())
 
 
-def settle(values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ways: Sequence[Way]) -> list[Any]:
+def assigned_values(
+    values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ends: Sequence[BodyEnd]
+) -> list[Any]:
     """The values that a statement assigns to its variables in place of `init`, with the containers that they surely
-    have; records which containers may be aliases on one of the `ways` through the statement."""
+    have; records which containers may be aliases at one of the `ends` of paths through the statement."""
     values = [_with(value, {place: content for place in contents_of(value)
-                            if (content := _surely(i, place, ways)) is not None})
+                            if (content := _surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))
     shared: dict[int, list[Any]] = {}
     for i, parts in enumerate(contents):
         for place, content in parts.items():
-            for other in (other for way in ways for other in way.held[i].get(place, ()) if other is not content):
-                take_part(content, other)
+            for other in (other for end in ends for other in end.contained[i].get(place, ()) if other is not content):
+                record_replacement(content, other)
                 if id(other) not in shared:
-                    shared[id(other)] = _held_elsewhere(other, contents, earlier)
+                    shared[id(other)] = _other_holders(other, contents, earlier)
                 for same in shared[id(other)]:
                     if same is not content:
-                        may_be(content, same, names[i])
-    for i, content, found in _meeting(contents, ways):
-        may_be(content, found, names[i])
+                        record_alias(content, same, names[i])
+    for i, content, found in _alias_pairs(contents, ends):
+        record_alias(content, found, names[i])
     return values
 
 
@@ -158,7 +161,7 @@ class Point:
         self._made = dict(copies)
         self.values = list(map(self._now, values))
         self.contents = list(map(contents_of, self.values))
-        self.origins: Origins = {id(content): (content, origin_before(self._before(content), bodies))
+        self.origins: Origins = {id(content): (content, sure_original(self._before(content), bodies))
                                  for parts in self.contents for content in parts.values()}
 
     def _now(self, value: Any, inside: frozenset[int] = frozenset()) -> Any:
@@ -187,9 +190,9 @@ class Point:
     def _before(self, content: Any) -> Any:
         return self._made.get(id(content), (None, content))[1]
 
-    def held(self) -> Held:
+    def held(self) -> Contained:
         """What they may be outside of the bodies; or themselves, if made there."""
-        return [{place: may_be_before(self._before(content), self.bodies) for place, content in parts.items()}
+        return [{place: possible_originals(self._before(content), self.bodies) for place, content in parts.items()}
                 for parts in self.contents]
 
 
@@ -217,7 +220,7 @@ def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> l
     return [one(value, i, ()) for i, value in enumerate(entry)]
 
 
-def meetings(
+def aliases_after_errors(
     entry: Sequence[Any], origins: Origins, init: Sequence[Any], names: Sequence[str], points: Sequence[Point]
 ) -> Iterator[tuple[Any, Any, str]]:
     """Containers of variables after an error at one of the points, in place of `init`, and their possible aliases, with
@@ -239,7 +242,7 @@ def meetings(
                     if other is surely[i][place]:
                         continue
                     if id(other) not in shared:
-                        shared[id(other)] = _held_elsewhere(other, surely, earlier)
+                        shared[id(other)] = _other_holders(other, surely, earlier)
                     for same in shared[id(other)]:
                         yield contents[i][place], copies.get(id(same), same), names[i]
         for several in holders.values():
@@ -249,12 +252,12 @@ def meetings(
                     yield one, other, names[i]
 
 
-def _surely(i: int, place: Place, ways: Sequence[Way]) -> Any:
-    """The container from outside of the bodies that variable `i` has in that place on all ways."""
-    found = [(way, way.held[i][place]) for way in ways if place in way.held[i]]
+def _surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
+    """The container from outside of the bodies that variable `i` has in that place at all ends."""
+    found = [(end, end.contained[i][place]) for end in ends if place in end.contained[i]]
     first = found[0][1][0] if found else None
-    return first if all(len(may_be) == 1 and may_be[0] is first and id(first) not in way.made | way.replaced
-                             for way, may_be in found) else None
+    return first if all(len(may_be) == 1 and may_be[0] is first and id(first) not in end.made | end.replaced
+                             for end, may_be in found) else None
 
 
 def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
@@ -278,24 +281,24 @@ def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
     return value
 
 
-def _held_elsewhere(
+def _other_holders(
     other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
 ) -> list[Any]:
     """The possible aliases of a container that names other than the variables which gave it up refer to."""
     found = []
-    for same in kin(other):
+    for same in aliases_of(other):
         given_up = sum(before is same and after.get(place) is not same
                        for held, after in zip(earlier, contents, strict=True) for place, before in held.items())
-        if references(originals_of(same)).total() > given_up or is_apart(same):
+        if references(originals_of(same)).total() > given_up or is_split(same):
             found.append(same)
     return found
 
 
-def _meeting(contents: Sequence[Mapping[Place, Any]], ways: Sequence[Way]) -> Iterator[tuple[int, Any, Any]]:
+def _alias_pairs(contents: Sequence[Mapping[Place, Any]], ends: Sequence[BodyEnd]) -> Iterator[tuple[int, Any, Any]]:
     """Pairs of containers of variables that may be aliases after some iteration, with the number of the first one's
     variable."""
     met: set[tuple[int, int]] = set()
-    for held in (held for way in ways for held in way.iterations):
+    for held in (held for end in ends for held in end.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}
         for i, parts in enumerate(held):
             for place, others in parts.items():

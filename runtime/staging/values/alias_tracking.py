@@ -25,10 +25,33 @@ from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
-    "Bodies", "Changes", "after_return", "apart", "began", "bodies_open", "contents_of", "copies_in", "given",
-    "holding", "is_apart", "is_carried", "is_given",
-    "is_returned", "kin", "leaves", "may_be", "may_be_before", "may_be_others", "may_be_which",
-    "origin_before", "origin_of", "originals_of", "put", "read", "refuse_change", "take_part",
+    "Bodies",
+    "Changes",
+    "after_return",
+    "aliases_of",
+    "bodies_open",
+    "contents_of",
+    "copies_in",
+    "has_no_single_original",
+    "is_carried",
+    "is_returned",
+    "is_split",
+    "may_alias",
+    "origin_of",
+    "originals_of",
+    "possible_identities",
+    "possible_originals",
+    "record_alias",
+    "record_copies",
+    "record_exit",
+    "record_put",
+    "record_read",
+    "record_replacement",
+    "record_split",
+    "record_start",
+    "refuse_change",
+    "sure_original",
+    "tracking",
 ]
 
 
@@ -81,7 +104,7 @@ class _Body:
     left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
-    apart: list[Any] = field(default_factory=list)
+    split: list[Any] = field(default_factory=list)
     is_loop: bool = False
 
 
@@ -95,7 +118,7 @@ class _Open(threading.local):
 _open: Final = of_trace(_Open())
 
 
-class holding(AbstractContextManager[Any]):
+class tracking(AbstractContextManager[Any]):
     """Trace a body, or (`alone`) a function. At its end, StagingError for elements that were changed, and for lists
     that became staged lists but were changed, or `returned` by the function, as they were."""
 
@@ -104,7 +127,7 @@ class holding(AbstractContextManager[Any]):
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone
 
-    def __enter__(self) -> holding:
+    def __enter__(self) -> tracking:
         self.outer = _open.bodies
         _open.bodies = (_Body(),) if self.alone else (*self.outer, _Body())
         return self
@@ -150,30 +173,30 @@ def is_returned(name: str) -> bool:
     return re.fullmatch(r"return_\d*", name) is not None
 
 
-def began(values: Iterable[Any]) -> None:
+def record_start(values: Iterable[Any]) -> None:
     """Record that an iteration of the traced body begins with these lists and dicts, which it leaves for the next."""
     if _open.bodies:
         _open.bodies[-1].start.update(
             (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
 
 
-def apart(copies: Iterable[Any]) -> None:
+def record_split(copies: Iterable[Any]) -> None:
     """Record copies that alias one container in some other iteration."""
     if _open.bodies:
-        _open.bodies[-1].apart += copies
+        _open.bodies[-1].split += copies
 
 
-def may_be_others(value: Any) -> bool:
+def may_alias(value: Any) -> bool:
     """Whether a container may have an alias."""
-    return len(kin(value)) > 1 or is_apart(value)
+    return len(aliases_of(value)) > 1 or is_split(value)
 
 
-def is_apart(value: Any) -> bool:
+def is_split(value: Any) -> bool:
     """Whether the open body begins with several copies of the original of this container."""
-    return any(value is copy for copy in (_open.bodies[-1].apart if _open.bodies else ()))
+    return any(value is copy for copy in (_open.bodies[-1].split if _open.bodies else ()))
 
 
-def given(
+def record_copies(
     copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
     begins: Mapping[int, Sequence[Any]] | None = None,
 ) -> None:
@@ -189,7 +212,7 @@ def bodies_open() -> Bodies:
     return _open.bodies
 
 
-def origin_before(value: Any, bodies: Bodies) -> Any:
+def sure_original(value: Any, bodies: Bodies) -> Any:
     """The sure original, outside of these bodies, of the container `value` of the last of them; None if there is
     none."""
     for body in reversed(bodies):
@@ -204,7 +227,7 @@ def copies_in(bodies: Bodies) -> dict[int, Any]:
             if original is not None and original is not copy}
 
 
-def may_be_before(value: Any, bodies: Bodies) -> list[Any]:
+def possible_originals(value: Any, bodies: Bodies) -> list[Any]:
     """The possible originals outside of these bodies of the container `value` of the last one; or itself, if made in
     them."""
     found = [value]
@@ -226,7 +249,7 @@ def is_carried(value: Any) -> bool:
     return False
 
 
-def leaves(value: Any, origin: Any) -> None:
+def record_exit(value: Any, origin: Any) -> None:
     """Record that the open body leaves the container `value`: it is `origin`, which existed before, or a copy of
     that."""
     if _open.bodies:
@@ -241,7 +264,7 @@ def origin_of(value: Any) -> Any:
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
 
 
-def is_given(value: Any) -> bool:
+def has_no_single_original(value: Any) -> bool:
     """Whether the open body begins with a container that has no single original outside of it."""
     return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
 
@@ -256,7 +279,7 @@ def originals_of(value: Any) -> Iterator[Any]:
     yield value
 
 
-def put(x: Any, index: Any = None) -> None:
+def record_put(x: Any, index: Any = None) -> None:
     """Record that `x` becomes an element: the one at `index`, or a new one."""
     found = list(containers_in([x]).values())
     if found and _open.bodies:
@@ -266,20 +289,20 @@ def put(x: Any, index: Any = None) -> None:
         _note(found, True, None)
 
 
-def read(x: Any, index: Any = None) -> Any:
+def record_read(x: Any, index: Any = None) -> Any:
     """`x`, recorded as the value of the element at `index`."""
     _note(containers_in([x]).values(), False, index)
     return x
 
 
-def may_be(value: Any, other: Any, name: str) -> None:
+def record_alias(value: Any, other: Any, name: str) -> None:
     """Record that variable `name` has `value` now, which in Python may be `other`."""
     if _open.bodies:
         changes = Changes(value), Changes(other)
         _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
 
 
-def take_part(value: Any, other: Any) -> None:
+def record_replacement(value: Any, other: Any) -> None:
     """Record that `value` replaces `other`, which may be an element."""
     if _open.bodies:
         elements = _open.bodies[-1].elements
@@ -287,7 +310,7 @@ def take_part(value: Any, other: Any) -> None:
         elements += [_Element(value, _contents(value), element.place, True) for element in found]
 
 
-def may_be_which(value: Any) -> list[Any]:
+def possible_identities(value: Any) -> list[Any]:
     """What a container may be in Python, according to the open body and those nested in it."""
     if not _open.bodies:
         return []
@@ -295,7 +318,7 @@ def may_be_which(value: Any) -> list[Any]:
     return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
 
 
-def kin(value: Any) -> list[Any]:
+def aliases_of(value: Any) -> list[Any]:
     """A container, and all that may alias one of these, transitively."""
     found = [value]
     body = _open.bodies[-1] if _open.bodies else _Body()

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from runtime.core.graph import staging_error
 
-__all__ = ["MadeAnew", "made_anew"]
+__all__ = ["Redefined", "redefined"]
 
 
-class MadeAnew:
+class Redefined:
     """Replaces functions with these code objects, defined in loops and branches, of which it is unknown which one it
     is."""
 
@@ -25,14 +25,14 @@ class MadeAnew:
             "Call it where it is made, or make it before the loop or branch.")
 
 
-_of = functools.lru_cache(maxsize=1024)(MadeAnew)  # one object for the same codes, so that loops reach a fixpoint
+_of = functools.lru_cache(maxsize=1024)(Redefined)  # one object for the same codes, so that loops reach a fixpoint
 
 
-def made_anew(a: Any, b: Any) -> MadeAnew | None:
+def redefined(a: Any, b: Any) -> Redefined | None:
     """The replacement of either of two values, if these are functions."""
     codes: frozenset[CodeType] = frozenset()
     for value in (a, b):
-        if isinstance(value, MadeAnew):
+        if isinstance(value, Redefined):
             codes |= value.codes
         elif isinstance(value, FunctionType):
             codes |= {value.__code__}

@@ -20,7 +20,7 @@ from runtime.core.read_only_arrays import written_error
 from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
-from runtime.staging.values.alias_tracking import holding
+from runtime.staging.values.alias_tracking import tracking
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
@@ -86,7 +86,7 @@ def trace_body(
     _open_body(body)
     with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
-            with holding():
+            with tracking():
                 values = body(*make_values())
             arrays.left(values)
             return values
@@ -119,7 +119,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
     runs, such as a `raise` under a condition: then the graph does that, and raises the exception after it.
     """
     try:
-        with holding(alone=True) as held:
+        with tracking(alone=True) as held:
             held.returned = call()
             return held.returned
     except Unreachable:

@@ -33,7 +33,7 @@ from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
-from runtime.staging.values.iterables import viewed
+from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Custom,
     Leaf,
@@ -50,7 +50,7 @@ from runtime.staging.values.lattice import (
 from runtime.staging.values.list import StagedItems, StagedList, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import Chosen, index_of
+from runtime.staging.values.select import Select, index_of
 
 __all__ = [
     "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
@@ -73,11 +73,11 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
     elif isinstance(spec, Custom):
         if isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
-        elif isinstance(spec.like, Chosen):
+        elif isinstance(spec.like, Select):
             leaves = [index_of(value, spec.like)]
         else:
             staged = is_staged_list(value) or not isinstance(value, list)
-            leaves = (viewed(value) if staged else staged_list(spec, value)).__leaves__()
+            leaves = (view_of(value) if staged else staged_list(spec, value)).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf)
 

@@ -23,13 +23,29 @@ from runtime.staging.values.iterables import (
     as_iterable,
     counted,
     is_staged,
-    viewed,
+    view_of,
 )
 from runtime.staging.values.list import StagedList, StagedSequence, collect
 
 __all__ = [
-    "StagedGenerator", "all_at_once", "any_of", "can_be_enumerated", "collected", "enumerated", "filtered", "first_of",
-    "item_if", "known_items", "listed", "mapped", "once", "settled", "side_by_side", "sum_of", "use_up", "zipped",
+    "StagedGenerator",
+    "all_at_once",
+    "any_of",
+    "can_be_enumerated",
+    "collected",
+    "enumerated",
+    "filtered",
+    "first_of",
+    "item_if",
+    "known_items",
+    "listed",
+    "mapped",
+    "materialized",
+    "once",
+    "sum_of",
+    "use_up",
+    "zip_operands",
+    "zipped",
 ]
 
 _FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
@@ -149,7 +165,7 @@ def _fail(what: str, remedy: str = _REMEDY) -> NoReturn:
 
 
 def _list_of(clause: Clause) -> Any:
-    return viewed(operators.list_comp(*clause))
+    return view_of(operators.list_comp(*clause))
 
 
 def all_at_once(clause: Clause) -> Any:
@@ -168,7 +184,7 @@ def collected(generator: StagedGenerator) -> Any:
     return _list_of(generator.use())
 
 
-def settled(iterable: Any) -> Any:
+def materialized(iterable: Any) -> Any:
     """A generator as the list of its items; anything else as it is."""
     return collected(iterable) if isinstance(iterable, StagedGenerator) else iterable
 
@@ -177,7 +193,7 @@ def listed(iterable: Any) -> Any:
     """`list` of a staged iterable: a Python list if the number of items is known, else a staged list."""
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
-    iterable = viewed(iterable)
+    iterable = view_of(iterable)
     if isinstance(iterable, StagedSequence):
         return iterable.copy()
     found = as_iterable(iterable)
@@ -214,7 +230,7 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
         element.place = inner  # type: ignore[attr-defined]
     source = iterables[0]
     if several:
-        parts = side_by_side(iterables)
+        parts = zip_operands(iterables)
         source = zipped(parts, False) if any(isinstance(x, StagedGenerator) for x in parts) else StagedZip(*parts)
     return StagedGenerator(Clause(source, element, None))
 
@@ -271,7 +287,7 @@ def can_be_enumerated(generator: StagedGenerator) -> bool:
     return not generator.clause.is_nested
 
 
-def side_by_side(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
+def zip_operands(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a `zip`: generators with one item for each item of their iterable, and lists of the others."""
     return tuple([x if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began)
                   else all_at_once(x.use(whole=False)) for x in iterables])

@@ -36,9 +36,25 @@ from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
 
 __all__ = [
-    "Counted", "Poison", "Staged", "StagedEnumerate", "StagedRange", "StagedReversed", "StagedZip", "Stream",
-    "as_iterable", "counted", "first_true", "indexable", "is_staged", "seen", "stacked", "stages", "stages_within",
-    "viewed", "weak_int",
+    "Counted",
+    "Poison",
+    "Staged",
+    "StagedEnumerate",
+    "StagedRange",
+    "StagedReversed",
+    "StagedZip",
+    "Stream",
+    "as_iterable",
+    "counted",
+    "first_true",
+    "flags",
+    "indexable",
+    "is_staged",
+    "stacked",
+    "stages",
+    "stages_within",
+    "view_of",
+    "weak_int",
 ]
 
 
@@ -242,15 +258,15 @@ def stages_within(value: Any) -> bool:
     return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
 
 
-class _Seen(threading.local):
+class _Flags(threading.local):
     lists_are_staged = False
 
 
-seen: Final = of_trace(_Seen())
+flags: Final = of_trace(_Flags())
 """Whether the traced code may have a list with staged items; if not, no argument has to be searched for one."""
 
 
-def viewed(x: Any) -> Any:
+def view_of(x: Any) -> Any:
     """The view of a list with staged items, which implements Python's methods; any other value unchanged."""
     return x[0].view(x) if has_staged_items(x) else x
 
@@ -260,7 +276,7 @@ def as_iterable(x: Any) -> Iterable_ | None:
 
     TypeError for a scalar, as in Python.
     """
-    x = viewed(x)
+    x = view_of(x)
     if isinstance(x, Staged):
         return x.__iterable__()
     if not isinstance(x, Tensor) and hasattr(type(x), "__tensor__"):

@@ -27,7 +27,7 @@ from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
-from runtime.staging.values.ambiguous_functions import made_anew
+from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
@@ -254,7 +254,7 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     if isinstance(spec, Optional):
         return _as_leaves(spec)
     if isinstance(spec, (Nested, Custom)):
-        return _settled(dataclasses.replace(spec, children=tuple(as_outputs(c, graph) for c in spec.children)))
+        return _collapsed(dataclasses.replace(spec, children=tuple(as_outputs(c, graph) for c in spec.children)))
     return spec
 
 
@@ -299,7 +299,7 @@ def join(a: Spec, b: Spec) -> Spec:
         return a
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b)
-    if isinstance(a, Static) and isinstance(b, Static) and (function := made_anew(a.value, b.value)) is not None:
+    if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
     if _is_text(a) and _is_text(b):
@@ -309,7 +309,8 @@ def join(a: Spec, b: Spec) -> Spec:
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
-        return _settled(dataclasses.replace(a, children=tuple(map(join, a.children, b.children)), target=_target(a, b)))
+        children = tuple(map(join, a.children, b.children))
+        return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
     return _join_leaves(a, b)
 
 
@@ -318,7 +319,7 @@ def _join_nested(a: Nested, b: Nested) -> Spec:
     if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
         return Static(a.like)
     children = tuple(map(join, a.children, b.children))
-    return _settled(dataclasses.replace(a, children=children, target=target))
+    return _collapsed(dataclasses.replace(a, children=children, target=target))
 
 
 def _join_leaves(a: Spec, b: Spec) -> Spec:
@@ -375,20 +376,20 @@ def _join_optional(a: Spec, b: Spec) -> Spec:
     children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
     if not children:  # unbound or None
         return Optional(Static(None), unbound, False)
-    child = _apart(children[0]) if len(children) == 1 else join(*children)
+    child = _on_one_path(children[0]) if len(children) == 1 else join(*children)
     return Optional(_as_leaves(child), unbound, none)
 
 
-def _apart(spec: Spec) -> Spec:
+def _on_one_path(spec: Spec) -> Spec:
     """The spec of an object that a variable has on one path only: on the other, the variable must not change it."""
     if isinstance(spec, Nested):
-        return dataclasses.replace(spec, children=tuple(map(_apart, spec.children)), target=None)
+        return dataclasses.replace(spec, children=tuple(map(_on_one_path, spec.children)), target=None)
     if isinstance(spec, Custom):
         return dataclasses.replace(spec, target=None)
     return spec
 
 
-def _settled(spec: Nested | Custom) -> Spec:
+def _collapsed(spec: Nested | Custom) -> Spec:
     """An immutable container whose parts are all unchanged is itself unchanged."""
     changes = isinstance(spec.like, StagedItems) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):

@@ -29,14 +29,22 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.logic import greater
-from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, seen, viewed
+from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, flags, view_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "StagedItems", "StagedList", "StagedSequence", "branch", "collect", "fold", "fold_while", "is_staged_list", "shown",
+    "StagedItems",
+    "StagedList",
+    "StagedSequence",
+    "branch",
+    "collect",
+    "fold",
+    "fold_while",
+    "is_staged_list",
     "to_python",
+    "unview",
 ]
 
 
@@ -50,7 +58,7 @@ class StagedItems(ListItems, Unusable):
 
     def __init__(self, leaves: Sequence[ListValue] = ()) -> None:
         self.leaves = tuple(leaves)
-        seen.lists_are_staged = True
+        flags.lists_are_staged = True
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
         """A copy with these values."""
@@ -89,7 +97,7 @@ class StagedItems(ListItems, Unusable):
         _refuse("the items of a staged list are not known here", "Use the list in converted code, or rt.stack(l).")
 
 
-def shown(x: Any) -> Any:
+def unview(x: Any) -> Any:
     """The list of which `x` is the view; any other value unchanged."""
     return x.owner if isinstance(x, StagedSequence) else x
 
@@ -211,7 +219,7 @@ class StagedList(StagedSequence):
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
-        iterable = viewed(iterable)
+        iterable = view_of(iterable)
         if isinstance(iterable, StagedList):
             self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
         elif isinstance(iterable, Tensor):
@@ -318,7 +326,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 
 def _element(x: Any) -> Any:
     """`x` as a tensor of the current graph; a Python number is weak."""
-    x = viewed(x)
+    x = view_of(x)
     if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
@@ -343,15 +351,15 @@ class _Body:
         self._fn, self.filename, self.lineno = fn, position.filename, position.lineno
 
     def __call__(self, *values: Any) -> Any:
-        found = self._fn(*map(viewed, values))
-        return tuple(map(shown, found)) if isinstance(found, tuple) else found
+        found = self._fn(*map(view_of, values))
+        return tuple(map(unview, found)) if isinstance(found, tuple) else found
 
 
 def fold(iterable: Any, step: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `state = step(item, *state)` for each item of a staged iterable."""
     assert ambient.backend is not None
-    return tuple(map(viewed, ambient.backend.reduce(
-        shown(iterable), _Body(step), None, tuple(map(shown, init)), names, {})))
+    return tuple(map(view_of, ambient.backend.reduce(
+        unview(iterable), _Body(step), None, tuple(map(unview, init)), names, {})))
 
 
 def fold_while(
@@ -359,14 +367,15 @@ def fold_while(
 ) -> Any:
     """The state after `while test(*state): state = step(*state)`."""
     assert ambient.backend is not None
-    return tuple(map(viewed, ambient.backend.while_loop(_Body(test), _Body(step), tuple(map(shown, init)), names, {})))
+    return tuple(map(view_of, ambient.backend.while_loop(
+        _Body(test), _Body(step), tuple(map(unview, init)), names, {})))
 
 
 def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """The state after `if pred: state = then(*state)`."""
     assert ambient.backend is not None
-    return tuple(map(viewed, ambient.backend.cond(
-        pred, _Body(then), _Body(lambda *state: state), tuple(map(shown, init)), names)))
+    return tuple(map(view_of, ambient.backend.cond(
+        pred, _Body(then), _Body(lambda *state: state), tuple(map(unview, init)), names)))
 
 
 def collect(
@@ -376,7 +385,7 @@ def collect(
 
     def append(item: Any, items: Any) -> tuple[Any, ...]:
         def add(items: Any) -> tuple[Any, ...]:
-            items.append(shown(element(item)))
+            items.append(unview(element(item)))
             return (items,)
 
         if keep is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from runtime.core.array_writes import Leaving, Memory
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec
 
-__all__ = ["left", "same_types"]
+__all__ = ["same_types", "specs_after"]
 
 
 def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
@@ -18,7 +18,7 @@ def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
     return [*map(without, a)] == [*map(without, b)]
 
 
-def left(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
+def specs_after(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
     """The specs of a body's state after it, with representatives of the memory that it made."""
     found: list[frozenset[Memory]] = []
 

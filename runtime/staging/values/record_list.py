@@ -67,7 +67,7 @@ class StagedRecords(StagedSequence):
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
         """The staged list of the items of a Python list, whose leaves have the types `types`."""
         for item in items:
-            alias_tracking.put(item)
+            alias_tracking.record_put(item)
         rows = [pytree.flatten(item) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
@@ -87,8 +87,8 @@ class StagedRecords(StagedSequence):
     # For staging.
 
     def __iterable__(self) -> Counted:
-        return Counted(self.length, lambda i: alias_tracking.read(self._pack([column[i] for column in self.columns])),
-                       (self,))
+        return Counted(self.length, lambda i: alias_tracking.record_read(
+            self._pack([column[i] for column in self.columns])), (self,))
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
@@ -101,7 +101,7 @@ class StagedRecords(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
-        alias_tracking.put(x)
+        alias_tracking.record_put(x)
         self._change(StagedList.append, self._leaves(x))
 
     def extend(self, iterable: Any, /) -> None:
@@ -112,7 +112,7 @@ class StagedRecords(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        alias_tracking.put(x)
+        alias_tracking.record_put(x)
         self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
@@ -128,10 +128,10 @@ class StagedRecords(StagedSequence):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return StagedRecords([column[index] for column in self.columns], self.structure)
-        return alias_tracking.read(self._pack([column[index] for column in self.columns]), index)
+        return alias_tracking.record_read(self._pack([column[index] for column in self.columns]), index)
 
     def __setitem__(self, index: Any, x: Any) -> None:
-        alias_tracking.put(x, index)
+        alias_tracking.record_put(x, index)
         self._change(lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x))
 
     def __add__(self, other: Any) -> StagedRecords:

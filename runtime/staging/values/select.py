@@ -28,11 +28,11 @@ from runtime.staging.values.truthiness import truth
 __all__ = [
     "MOST",
     "SELECTION",
-    "Chosen",
     "Method",
+    "Select",
+    "alternatives_of",
     "call_method",
     "choose",
-    "chosen_from",
     "either",
     "has_attribute",
     "index_of",
@@ -40,8 +40,8 @@ __all__ = [
     "is_one",
     "one_of_both",
     "replaced",
-    "said",
     "same_objects",
+    "tested",
     "unknown",
     "use",
 ]
@@ -88,7 +88,7 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         places = [sum(there[:i]) if is_there else 0 for i, is_there in enumerate(there)]
         chosen = choose([value for value in values if value is not None], choose(places, at))
         return attach(chosen, Presence("value", None, choose(there, at)))
-    if any(isinstance(value, Chosen) for value in values):
+    if any(isinstance(value, Select) for value in values):
         objects = _objects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
@@ -159,7 +159,7 @@ def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, An
     return operators.call(getattr(x, name))(*args, **keywords)
 
 
-class Chosen:
+class Select:
     """One of several objects. Subclasses have the special methods of these."""
 
     __slots__ = ("_ag_at", "_ag_one_of")
@@ -178,7 +178,7 @@ class Chosen:
     def __leaves__(self) -> list[Any]:
         return [self._ag_at]
 
-    def __rebuild__(self, leaves: Sequence[Any]) -> Chosen:
+    def __rebuild__(self, leaves: Sequence[Any]) -> Select:
         return type(self)(self._ag_one_of, leaves[0])
 
     def __getattribute__(self, name: str) -> Any:
@@ -195,12 +195,12 @@ class Chosen:
     def __delattr__(self, name: str) -> None:
         use(self, delattr, name)
 
-    def __copy__(self) -> Chosen:
-        one_of, at = chosen_from(self)
+    def __copy__(self) -> Select:
+        one_of, at = alternatives_of(self)
         return _class_for(one_of)([copy.copy(one) for one in one_of], at)
 
-    def __deepcopy__(self, memo: Any) -> Chosen:
-        one_of, at = chosen_from(self)
+    def __deepcopy__(self, memo: Any) -> Select:
+        one_of, at = alternatives_of(self)
         return _class_for(one_of)([copy.deepcopy(one, memo) for one in one_of], at)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -219,20 +219,20 @@ class Chosen:
         raise unknown(self, "it has no text but by a method `__repr__` or `__str__` of its class")
 
 
-def chosen_from(x: Chosen) -> tuple[tuple[Any, ...], Any]:
+def alternatives_of(x: Select) -> tuple[tuple[Any, ...], Any]:
     """The alternatives, and the index of the one that `x` is."""
     return x._ag_one_of, x._ag_at
 
 
-def use(x: Chosen, one: Callable[..., Any], *args: Any) -> Any:
+def use(x: Select, one: Callable[..., Any], *args: Any) -> Any:
     """The result of `one(x, *args)`, with one branch for each alternative."""
-    one_of, at = chosen_from(x)
+    one_of, at = alternatives_of(x)
     return _used(at, one_of, one, *args)
 
 
-def unknown(x: Chosen, what: str, remedy: str = "") -> StagingError:
+def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
     """The error for a use that requires to know which of the objects it is."""
-    one_of, _ = chosen_from(x)
+    one_of, _ = alternatives_of(x)
     kind = type(x).__stands_for__
     name = "object" if kind is object else kind.__name__
     return staging_error(
@@ -240,12 +240,12 @@ def unknown(x: Chosen, what: str, remedy: str = "") -> StagingError:
         remedy or "Use its index, or its attributes and items.")
 
 
-def is_one(x: Chosen, other: Any) -> Any:
+def is_one(x: Select, other: Any) -> Any:
     """`x is other`: a bool, or a bool scalar tensor."""
-    one_of, at = chosen_from(x)
+    one_of, at = alternatives_of(x)
     if x is other:
         return True
-    others, there = chosen_from(other) if isinstance(other, Chosen) else ((other,), None)
+    others, there = alternatives_of(other) if isinstance(other, Select) else ((other,), None)
     numbers: dict[int, int] = {}
     mine, its = ([numbers.setdefault(id(one), len(numbers)) for one in each] for each in (one_of, others))
     if not {*mine} & {*its}:
@@ -253,7 +253,7 @@ def is_one(x: Chosen, other: Any) -> Any:
     return equal(choose(mine, at), its[0] if there is None else choose(its, there))
 
 
-def one_of_both(a: Any, b: Any) -> Chosen | None:
+def one_of_both(a: Any, b: Any) -> Select | None:
     """The select for a value that is either of two, if these are objects of the user's (or selects among such) that
     existed before; its index is not set yet."""
     objects = _objects(a, b)
@@ -266,15 +266,15 @@ def one_of_both(a: Any, b: Any) -> Chosen | None:
 
 def _objects(*values: Any) -> list[Any]:
     """The alternatives of values, some of which may be selects."""
-    sides = [chosen_from(x)[0] if isinstance(x, Chosen) else (x,) for x in values]
+    sides = [alternatives_of(x)[0] if isinstance(x, Select) else (x,) for x in values]
     return list({id(x): x for side in sides for x in side}.values())
 
 
 def _place(x: Any, places: Mapping[int, int]) -> Any:
     """The position of `x`, which may be a select, given the positions of objects by id."""
-    if not isinstance(x, Chosen):
+    if not isinstance(x, Select):
         return places[id(x)]
-    one_of, at = chosen_from(x)
+    one_of, at = alternatives_of(x)
     return choose([places[id(one)] for one in one_of], at)
 
 
@@ -303,26 +303,26 @@ def either(pred: Any, a: Any, b: Any) -> Any:
 
 def same_objects(a: Any, b: Any) -> bool:
     """Whether two values have the same alternatives."""
-    if not isinstance(a, Chosen):
+    if not isinstance(a, Select):
         return True
-    return [*map(id, chosen_from(a)[0])] == [*map(id, chosen_from(b)[0])]
+    return [*map(id, alternatives_of(a)[0])] == [*map(id, alternatives_of(b)[0])]
 
 
-def index_of(x: Any, among: Chosen) -> Any:
+def index_of(x: Any, among: Select) -> Any:
     """The index of `x`, which may be a select, among the alternatives of another select."""
-    return _place(x, {id(one): place for place, one in enumerate(chosen_from(among)[0])})
+    return _place(x, {id(one): place for place, one in enumerate(alternatives_of(among)[0])})
 
 
 # Attributes.
 
-def has_attribute(x: Chosen, name: str) -> Any:
+def has_attribute(x: Select, name: str) -> Any:
     """`hasattr(x, name)`: a bool, or a bool scalar tensor."""
-    return said(x, lambda one: _has(one, name))
+    return tested(x, lambda one: _has(one, name))
 
 
-def said(x: Chosen, test: Callable[[Any], Any]) -> Any:
+def tested(x: Select, test: Callable[[Any], Any]) -> Any:
     """The result of a test that is applied to each alternative: a value, or a select."""
-    one_of, at = chosen_from(x)
+    one_of, at = alternatives_of(x)
     return choose([test(one) for one in one_of], at)
 
 
@@ -345,8 +345,8 @@ def _is_plain(kind: type, name: str, method: str) -> bool:
         found is _MISSING or isinstance(found, MemberDescriptorType) or not hasattr(type(found), "__get__"))
 
 
-def _attribute(x: Chosen, name: str) -> Any:
-    one_of, at = chosen_from(x)
+def _attribute(x: Select, name: str) -> Any:
+    one_of, at = alternatives_of(x)
     kind = type(x).__stands_for__
     found = _found(kind, name)
     if is_users_class(kind):
@@ -366,8 +366,8 @@ def _attribute(x: Chosen, name: str) -> Any:
     return use(x, getattr, name)
 
 
-def _set_attribute(x: Chosen, name: str, value: Any) -> None:
-    one_of, at = chosen_from(x)
+def _set_attribute(x: Select, name: str, value: Any) -> None:
+    one_of, at = alternatives_of(x)
     found = _found(type(x).__stands_for__, name)
     if isinstance(found, property) and found.fset is not None:
         operators.call(found.fset)(x, value)
@@ -388,7 +388,7 @@ class Method:
 
     __stands_for__ = MethodType
 
-    def __init__(self, of: Chosen, name: str) -> None:
+    def __init__(self, of: Select, name: str) -> None:
         self._ag_of, self._ag_name = of, name
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -398,7 +398,7 @@ class Method:
 # Special methods by name. Those that are Python functions run once, others for each alternative.
 
 def _special(name: str) -> Callable[..., Any]:
-    def special(self: Chosen, *args: Any, **keywords: Any) -> Any:
+    def special(self: Select, *args: Any, **keywords: Any) -> Any:
         kind = type(self).__stands_for__
         found = _found(kind, name)
         if isinstance(found, FunctionType) and is_users_class(kind):
@@ -418,15 +418,15 @@ _SPECIAL: Final = frozenset([
     "__index__", "__round__", "__call__"])
 
 
-def _class_for(values: Sequence[Any]) -> type[Chosen]:
+def _class_for(values: Sequence[Any]) -> type[Select]:
     kinds: set[Any] = {type(value) for value in values}
     return _made(kinds.pop() if len(kinds) == 1 else object, all(map(callable, values)))
 
 
 @functools.cache
-def _made(kind: Any, is_callable: bool) -> type[Chosen]:
+def _made(kind: Any, is_callable: bool) -> type[Select]:
     """The class of selects among objects of one class, or (`object`) of several."""
-    namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Chosen.__hash__}
+    namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Select.__hash__}
     special = {name for name in _SPECIAL if _found(kind, name) is not _found(object, name)}
     special |= {"__call__"} if is_callable else set()
     namespace |= {name: _special(name) for name in special}
@@ -438,4 +438,4 @@ def _made(kind: Any, is_callable: bool) -> type[Chosen]:
         namespace["__tensor__"] = lambda self: use(self, convert_to_tensor)
     if is_users_class(kind):
         namespace["__class__"] = property(lambda self: kind)  # `super()` uses it
-    return type(kind.__name__, (Chosen,), namespace)
+    return type(kind.__name__, (Select,), namespace)

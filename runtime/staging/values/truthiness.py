@@ -9,7 +9,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, user_position
 from runtime.ops.logic import bitwise_and
-from runtime.staging.values.iterables import viewed
+from runtime.staging.values.iterables import view_of
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.strings import any_text
 
@@ -21,7 +21,7 @@ def truth(value: Any) -> Any:
 
     ShapeError for a tensor that has not exactly one element.
     """
-    value = viewed(value)
+    value = view_of(value)
     if isinstance(value, Maybe):
         return maybe_truth(value, truth)
     if isinstance(value, Text):
