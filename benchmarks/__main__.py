@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import calls, conversion, gradients, imports, items, plain, stdlib
+from benchmarks import batching, calls, conversion, gradients, imports, items, plain, stdlib
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -20,6 +20,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "items": items.run,
     "calls": calls.run,
     "gradients": gradients.run,
+    "batching": batching.run,
     "imports": imports.run,
     "stdlib": stdlib.run,
 }

@@ -27,8 +27,9 @@ from runtime.batching.programs import program_of
 from runtime.batching.rules.registry import Unbatched
 from runtime.batching.transform import Batch, Lane
 from runtime.core import pytree
+from runtime.core.config import settings
 from runtime.core.errors import ShapeError
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph, prune, staging_error
 from runtime.core.inline_graph import inline
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
@@ -37,10 +38,10 @@ from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal
-from runtime.ops.shape import dim, dims, reshape, squeeze
+from runtime.ops.shape import dim, dims, reshape, squeeze, stack
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import NEVER, Unreachable, checkpoint, rollback, trace_function
-from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.optional import MaybeObject, MaybeTensor
 
 __all__ = ["run_lanes", "vectorized_map", "vmap"]
 
@@ -104,6 +105,7 @@ def vmap(
                                      "got empty *args and **kwargs"))
         return _run(_planned(fn, (args, kwargs), leaves, axes, axis_size, out_axes, randomness))
 
+    del call.__wrapped__  # whose signature would fill in defaults, as if they were to be mapped
     return call
 
 
@@ -171,6 +173,8 @@ def run_lanes(fn: Function, count: int) -> Any:
 def _run(map_: _Map, executor: str | None = None) -> Any:
     if current_graph() is not None:
         return _staged(map_, map_.mapped)
+    if settings.run_eagerly and type(map_.size) is int and map_.size:
+        return _eagerly(map_, map_.size)
     xs = map_.mapped
     graph = Graph(map_.name)
     returned: Any = None
@@ -187,6 +191,26 @@ def _run(map_: _Map, executor: str | None = None) -> Any:
     prune(graph)
     results = iter(program_of(graph, executor)(xs))
     return pytree.map_structure(lambda x: None if x is None else next(results), returned)
+
+
+def _eagerly(map_: _Map, size: int) -> Any:
+    """The results, one lane after the other, on eager tensors: `fn` as it is (`rt.config.run_functions_eagerly`)."""
+    rows = iter([to_front(x, axis) for x, axis in zip(map_.leaves, map_.axes, strict=True) if axis is not None])
+    leaves = [(x, False) if axis is None else (next(rows), True)
+              for x, axis in zip(map_.leaves, map_.axes, strict=True)]
+    found = []
+    for lane in range(size):
+        args, kwargs = map_.rebuild([x[lane] if mapped else x for x, mapped in leaves])
+        found.append(_as_tensors(map_.fn(*args, **kwargs)))
+    axes = iter(prefix_axes("out_axes", map_.out_axes, found[0], "the result"))
+
+    def placed(*results: Any) -> Any:
+        axis = next(axes)
+        if results[0] is None or axis is None:
+            return results[0]
+        return moved_back(stack(list(results)), axis, "the result")
+
+    return pytree.map_structure(placed, *found)
 
 
 def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
@@ -219,8 +243,11 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
 
 def _as_tensors(returned: Any) -> Any:
     """What a function of one lane gave, with tensors for all leaves but None."""
-    if issubclass(type(returned), MaybeObject):  # returned under a condition
-        returned = returned.checked()
+    if issubclass(type(returned), (MaybeObject, MaybeTensor)):  # returned under a condition
+        if returned.presence.present is not None:
+            raise staging_error("a result of a function that is mapped is None in some lanes and not in others",
+                                "Return a tensor in each case, for example rt.zeros_like(x).")
+        returned = returned.checked() if issubclass(type(returned), MaybeObject) else returned.__tensor__()
     if pytree.is_nested(returned):
         children = [_as_tensors(x) for x in pytree.children(returned)]
         return pytree.rebuild(returned, children)

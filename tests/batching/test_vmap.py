@@ -1,6 +1,7 @@
 """`vmap` and `vectorized_map`: axes, structures, effects, random numbers, errors, compositions."""
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -188,6 +189,83 @@ def test_random_numbers() -> None:
     assert not found[:2].any() and len(np.unique(found)) == 3
     unknown = rt.function(rt.vmap(draw), input_signature=[rt.TensorSpec([None], rt.float64)])
     assert unknown(V)[0].shape == (4, 2)
+
+
+# Kinds of functions.
+
+def test_methods_callables_defaults_and_traced_functions() -> None:
+    class Scale:
+        by = 3.0
+
+        def times(self, x: Any) -> Any:
+            return x * self.by if x > 1.0 else -x
+
+        def __call__(self, x: Any) -> Any:
+            return x + 1.0
+
+        @rt.function
+        def all(self, xs: Any) -> Any:
+            return rt.vmap(self.times)(xs)
+
+    scale = Scale()
+    wanted = [0, -1, 6, 9]
+    equal(rt.vmap(scale.times)(V), wanted)
+    equal(scale.all(V), wanted)
+    equal(rt.vmap(functools.partial(Scale.times, scale))(V), wanted)
+    equal(rt.vmap(scale)(V), V + 1.0)
+    equal(rt.vmap(rt.function(scale.times))(V), wanted)
+    equal(rt.function(rt.vmap(lambda x, y=2.0: x * y))(V), V * 2.0)
+
+
+def test_in_a_loop_and_a_branch_of_a_traced_function() -> None:
+    @rt.function
+    def f(xs: Any, n: Any) -> Any:
+        for i in rt.range(n):
+            k = rt.cast(i, rt.float64)
+            if k < 2.0:
+                xs = rt.vmap(lambda x: x + k if x < 3.0 else x - k)(xs)
+        return xs
+
+    equal(f(V, 5), [1, 2, 3, 2])
+
+
+def test_arrays_datasets_and_convolutions() -> None:
+    def written(x: Any) -> Any:
+        return rt.TensorArray(rt.float64, 2).write(0, x).write(1, x * 2.0).stack()
+
+    equal(rt.vmap(written)(V), np.stack([V, V * 2.0], 1))
+
+    def totalled(x: Any) -> Any:
+        for e in rt.data.Dataset.range(3):
+            x = x + rt.cast(e, rt.float64)
+        return x
+
+    equal(rt.vmap(totalled)(V), V + 3.0)
+    images, filters = rt.ones([3, 1, 4, 4, 1]), rt.ones([2, 2, 1, 1])
+    by = rt.vmap(rt.grad(lambda w, x: rt.reduce_sum(rt.nn.conv2d(x, w, 1, "SAME"))), (None, 0))(filters, images)
+    wanted = rt.grad(lambda w: rt.reduce_sum(rt.nn.conv2d(images[0], w, 1, "SAME")))(filters)
+    equal(by, np.tile(wanted, (3, 1, 1, 1, 1)))
+
+
+def test_lane_by_lane_where_functions_run_eagerly() -> None:
+    seen = []
+
+    def f(x: Any, w: Any) -> Any:
+        seen.append(float(x))
+        return (x * w if x > 1.0 else -x), None, 7
+
+    rt.config.run_functions_eagerly(True)
+    try:
+        a, none, b = rt.vmap(f, in_axes=(0, None), out_axes=(0, 0, None))(V, 2.0)
+    finally:
+        rt.config.run_functions_eagerly(False)
+    equal(a, [0, -1, 4, 6])
+    assert none is None and int(b) == 7 and seen == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_result_that_some_lanes_do_not_have() -> None:
+    with pytest.raises(rt.errors.StagingError, match="is None in some lanes and not in others"):
+        rt.vmap(lambda x: x if x > 1.0 else None)(V)
 
 
 # Compositions.

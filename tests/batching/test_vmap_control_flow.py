@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.batching.masks import Present
 
 N = 7
 X = rt.constant(np.linspace(-2, 3, N))
@@ -247,6 +248,13 @@ def test_what_is_not_taken_adds_nothing() -> None:
         return rt.reduce_sum(rt.vmap(lambda x: rt.sqrt(w * x) if x > 0.0 else w * 0.0)(x))
 
     assert np.isfinite(rt.grad(g)(rt.constant(2.0)).numpy())
+
+
+def test_planted_mask_that_hides_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Present, "only", lambda self, x: x)
+    for test in (test_what_is_not_taken_adds_nothing, test_errors_are_those_of_lanes_that_come_there):
+        with pytest.raises((AssertionError, ArithmeticError, rt.errors.OpError)):
+            test()
 
 
 def test_errors_are_those_of_lanes_that_come_there() -> None:
