@@ -15,6 +15,7 @@ from runtime import (
     math,
     nest,
     nn,
+    numpy,
     random,
 )
 from runtime.autodiff.custom import custom_gradient
@@ -286,6 +287,7 @@ __all__ = [
     "nn",
     "norm",
     "not_equal",
+    "numpy",
     "numpy_function",
     "one_hot",
     "ones",

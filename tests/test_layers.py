@@ -32,6 +32,7 @@ autograph/printing
 autograph/tools
 runtime/core
 runtime/ops
+runtime/numpy
 runtime/autodiff/rules
 runtime/optimize
 runtime/numbers

@@ -201,10 +201,22 @@ def within_text(node: Any) -> bool:
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor."""
+    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor; or an
+    expression is `x[i, j]`, where `x` may be an array and one of the indices a tensor."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
-    return not isinstance(node.slice, gast.Tuple)
+    if not isinstance(node.slice, gast.Tuple):
+        return True
+    indices = node.slice.elts
+    return isinstance(node.ctx, gast.Load) and not any(isinstance(index, gast.Starred) for index in indices) and any(
+        not isinstance(part, gast.Constant) for index in indices for part in _parts(index))
+
+
+def _parts(index: Any) -> list[Any]:
+    """What is evaluated of an index."""
+    if not isinstance(index, gast.Slice):
+        return [index]
+    return [part for part in (index.lower, index.upper, index.step) if part is not None]
 
 
 def spreads(node: Any) -> bool:

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograph.core.backend import ambient, deciding, has_staged_items, keyed, staging_backend
+from autograph.core.backend import ambient, backend_of, deciding, has_staged_items, keyed, staging_backend
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors
 
@@ -59,9 +59,8 @@ def item(container: Any, index: Any, /) -> Any:
     if ambient.backend is not None:
         if has_staged_items(container):
             return ambient.backend.operation("getitem", container, index)
-        if type(container) in _SEQUENCES:
-            bounds = (index.start, index.stop, index.step) if type(index) is slice else (index,)
-            if any(staging_backend(bound) is not None for bound in bounds):
+        if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
+            if backend_of(container) is None and any(staging_backend(bound) is not None for bound in _bounds(index)):
                 return ambient.backend.operation("getitem", container, index)
         elif type(container) in keyed:
             return ambient.backend.operation("getitem", container, index)
@@ -69,6 +68,12 @@ def item(container: Any, index: Any, /) -> Any:
         ambient.backend.check(value, "value")
         return value
     return container[index]
+
+
+def _bounds(index: Any) -> Iterator[Any]:
+    """The values that an index consists of: the items of a tuple, which an array may be given, and bounds of slices."""
+    for part in index if type(index) is tuple else (index,):
+        yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
 
 
 _SEQUENCES = frozenset({list, tuple, range})

@@ -74,7 +74,9 @@ class _Containers:
         return made
 
     def key(self, index: Any) -> Any:
-        """An index or slice as an argument."""
+        """An index, slice, or several of these, as an argument."""
+        if isinstance(index, gast.Tuple) and any(isinstance(each, gast.Slice) for each in index.elts):
+            return at(gast.Tuple([self.key(each) for each in index.elts], gast.Load()), index)
         if not isinstance(index, gast.Slice):
             return self.visit(index)
         bounds = [at(gast.Constant(None, None), index) if b is None else self.visit(b)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Final
 
 from autograph.backend import Late
@@ -62,6 +63,16 @@ class Operations(Late):
     copied: Callable[[Any], Any]
     check_current: Callable[[Any], None]
     """Raise an error if an array has been written under another name."""
+
+    # runtime.numpy.dispatch
+    array_ufunc: Callable[..., Any]
+    """What a universal function of NumPy does, one of whose operands is a tensor: ufunc, method, inputs, kwargs."""
+    array_function: Callable[..., Any]
+    """What another function of NumPy does, one of whose arguments is a tensor: function, args, kwargs."""
+    array_method: Callable[[str], Callable[..., Any]]
+    """NumPy's function by name, for tensors."""
+    array_namespace: Callable[[], ModuleType]
+    """The module with NumPy's functions for tensors."""
 
     # runtime.core.trace
     check_reach: Callable[[Any], None]

@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
+from runtime.core.array_methods import ArrayMethods
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
@@ -66,21 +67,21 @@ def _made(result: Any, *operands: Any) -> Any:
     return OPERATIONS.made(result, operands) if type(result) is GraphTensor else result
 
 
-def _binary(name: str) -> Callable[[Tensor, Any], Any]:
+def _binary(name: str) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Any:
         return _made(getattr(OPERATIONS, name)(self, other), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
 
-def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+def _reflected(name: str) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Any:
         return _made(getattr(OPERATIONS, name)(other, self), self, other) if _is_operand(other) else NotImplemented
 
     return operator
 
 
-def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Any]:
+def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
     """As `_binary` or `_reflected`, where bools are numbers beside numbers."""
 
     def operator(self: Tensor, other: Any) -> Any:
@@ -105,7 +106,7 @@ def _is_bools(x: Any) -> bool:
     return x is True or x is False or (backend_of(x) is not None and getattr(x, "dtype", None) is bool_)
 
 
-def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
+def _product(reflected: bool) -> Callable[[Tensor, Any], Tensor]:
     multiply = _numeric("multiply", reflected)
 
     def operator(self: Tensor, other: Any) -> Any:
@@ -117,7 +118,7 @@ def _product(reflected: bool) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
-def _unary(name: str) -> Callable[[Tensor], Any]:
+def _unary(name: str) -> Callable[[Tensor], Tensor]:
     def operator(self: Tensor) -> Any:
         return _made(getattr(OPERATIONS, name)(self), self)
 
@@ -146,12 +147,10 @@ def _may_broadcast(x: Tensor, y: object) -> bool:
                for a, b in zip(reversed(x.type.shape), reversed(tuple(y.shape))))
 
 
-class Tensor:
+class Tensor(ArrayMethods):
     """An array of one dtype (`tf.Tensor`): an `EagerTensor`, or in a traced function a `GraphTensor`."""
 
     __slots__ = ("__weakref__",)
-
-    __array_priority__: ClassVar[int] = 100  # so that `ndarray + tensor` calls the tensor's operator
 
     if TYPE_CHECKING:  # what eager tensors have; graph tensors refuse it with a clear error
 
@@ -263,8 +262,9 @@ class Tensor:
     def __round__(self, ndigits: int | None = None) -> Any:
         return OPERATIONS.round(self) if ndigits is None else OPERATIONS.round(self, ndigits)
 
-    def __getitem__(self, index: Any) -> Any:
-        return OPERATIONS.item_of(OPERATIONS.getitem(self, index), self, index)
+    def __getitem__(self, index: Any) -> Tensor:
+        item: Tensor = OPERATIONS.item_of(OPERATIONS.getitem(self, index), self, index)
+        return item
 
 
 _ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
@@ -328,7 +328,7 @@ class EagerTensor(Tensor):
             raise TypeError("Scalar tensor has no `len()`")
         return len(self._array)
 
-    def __iter__(self) -> Iterator[EagerTensor]:
+    def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
             raise not_iterable()
         return map(self.__getitem__, range(len(self._array))) if recorders else map(EagerTensor.own, self._array)
@@ -445,8 +445,6 @@ class GraphTensor(Tensor):
                 "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
                 "rt.py_function.")
             raise _located(error)
-        if name == "copy" and self.memory:
-            return lambda: OPERATIONS.copied(self)
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if self.memory and hasattr(np.ndarray, name):
             error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")

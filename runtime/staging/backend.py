@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
 from autograph import register
 from autograph.backend import (
     Body,
@@ -379,7 +381,9 @@ def _getitem(container: Any, index: Any) -> Any:
         return item_of(container, index)
     if has_staged_items(container):
         return unview(view_of(container)[index])
-    if isinstance(index, (str, Text)) or isinstance(container, dict):
+    if isinstance(container, np.ndarray):
+        return convert_to_tensor(container)[index]
+    if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, (list, tuple, range)):
         return container[index]
     return unview(item_at(container, index))
 

@@ -56,6 +56,7 @@ from runtime.core.graph import staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
+from runtime.numpy.dispatch import CREATION
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
@@ -267,6 +268,8 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
+    if type(fn) in _CREATES and fn in CREATION and any(isinstance(value, GraphTensor) for value in values):
+        return CREATION[fn]
     found = _method_of_object(fn, args)
     if found is not None:
         return found
@@ -277,6 +280,10 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     if not (fn in (int, float) and len(args) == 1):
         _check(fn, values)
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
+
+
+_CREATES: Final = frozenset(map(type, CREATION))
+"""The types of NumPy's functions that make arrays, which tensors of the graph may be a size or element of."""
 
 
 def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:

@@ -1,0 +1,37 @@
+"""NumPy's functions on tensors (`import runtime.numpy as rnp`), eagerly and in graphs.
+
+They are what NumPy's own functions do where one of their arguments is a tensor, and the namespace of Python's array API
+(`x.__array_namespace__()`). docs/numpy.md lists them.
+"""
+from __future__ import annotations
+
+from runtime.core.types import (
+    bool_ as bool,
+)
+from runtime.core.types import (
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from runtime.numpy import arrays, dispatch, functions, linalg
+from runtime.numpy.arrays import *  # noqa: F403
+from runtime.numpy.functions import *  # noqa: F403
+from runtime.numpy.ufuncs import UFUNCS
+
+e, inf, nan, pi, newaxis = 2.718281828459045, float("inf"), float("nan"), 3.141592653589793, None
+globals().update(UFUNCS)
+
+__all__ = [
+    "bool", "complex64", "complex128", "dispatch", "e", "float32", "float64", "inf", "int8", "int16", "int32", "int64",
+    "linalg", "nan", "newaxis", "pi", "uint8", "uint16", "uint32", "uint64",
+]
+__all__ += [*arrays.__all__, *functions.__all__, *UFUNCS]

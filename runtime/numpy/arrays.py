@@ -1,0 +1,313 @@
+"""NumPy's functions that make arrays, or others of the same elements: shapes, joining, taking apart."""
+from __future__ import annotations
+
+import itertools
+import math as python_math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.core.op import CAST
+from runtime.core.tensor import Tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor
+from runtime.core.types import DType, as_dtype, float64
+from runtime.ops import concat_split, creation, linalg, logic, math
+from runtime.ops import shape as shapes
+from runtime.ops.static_arguments import axes_of
+
+__all__ = [
+    "append", "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "astype", "atleast_1d", "atleast_2d",
+    "broadcast_to", "column_stack", "concat", "concatenate", "copy", "dstack", "empty", "empty_like", "expand_dims",
+    "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "linspace", "matrix_transpose",
+    "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "ravel", "repeat", "reshape",
+    "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
+    "vstack", "zeros", "zeros_like",
+]
+
+
+def asarray(a: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor for a value, cast to `dtype` if that is given."""
+    x = convert_to_tensor(a)
+    return x if dtype is None else astype(x, dtype)
+
+
+array = asanyarray = ascontiguousarray = asarray
+
+
+def numpy_dtype(dtype: Any) -> DType:
+    """A dtype by any of its names; Python's types are those of 64 bits, as in NumPy."""
+    return as_dtype(np.dtype(dtype) if isinstance(dtype, type) and dtype in (int, float, complex) else dtype)
+
+
+def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
+    """The numbers of another dtype: floats are cut, complex numbers keep their real part."""
+    given, wanted = convert_to_tensor(x), numpy_dtype(dtype)
+    if given.dtype is wanted:
+        return given
+    if wanted.is_bool:
+        return logic.not_equal(given, 0)
+    result: Tensor = apply(CAST, given, dtype=wanted)
+    return result
+
+
+def in_dtype(x: Tensor, dtype: Any) -> Tensor:
+    return x if dtype is None else astype(x, dtype)
+
+
+# Shapes.
+
+def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
+    if order == "F":
+        return transpose(shapes.reshape(transpose(a), [*shape][::-1] if isinstance(shape, (list, tuple)) else [shape]))
+    return shapes.reshape(a, shape if isinstance(shape, (list, tuple, Tensor, np.ndarray)) and not (
+        isinstance(shape, Tensor) and not shape.ndim) else [shape])
+
+
+def ravel(a: Any, order: str = "C") -> Tensor:
+    return shapes.reshape(transpose(a) if order == "F" else a, [-1])
+
+
+def transpose(a: Any, axes: Any = None) -> Tensor:
+    return shapes.transpose(a, axes)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any) -> Tensor:
+    return linalg.matrix_transpose(x)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+    x = convert_to_tensor(a)
+    order = [*range(x.ndim)]
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return shapes.transpose(x, order)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+    x = convert_to_tensor(a)
+    places = [axis % x.ndim for axis in ((source,) if isinstance(source, int) else source)]
+    targets = [axis % x.ndim for axis in ((destination,) if isinstance(destination, int) else destination)]
+    order = [axis for axis in range(x.ndim) if axis not in places]
+    for target, place in sorted(zip(targets, places, strict=True)):
+        order.insert(target, place)
+    return shapes.transpose(x, order)
+
+
+def expand_dims(a: Any, axis: Any) -> Tensor:
+    x = convert_to_tensor(a)
+    axes = (axis,) if isinstance(axis, int) else axis
+    for each in sorted(one % (x.ndim + len(axes)) for one in axes):
+        x = shapes.expand_dims(x, each)
+    return x
+
+
+def squeeze(a: Any, axis: Any = None) -> Tensor:
+    return shapes.squeeze(a, axis)
+
+
+def broadcast_to(array: Any, shape: Any) -> Tensor:
+    return shapes.broadcast_to(array, shape)
+
+
+def atleast_1d(a: Any) -> Tensor:
+    x = convert_to_tensor(a)
+    return x if x.ndim else shapes.reshape(x, [1])
+
+
+def atleast_2d(a: Any) -> Tensor:
+    x = atleast_1d(a)
+    return x if x.ndim > 1 else x[None]
+
+
+def tile(A: Any, reps: Any) -> Tensor:
+    x = convert_to_tensor(A)
+    times = [reps] if isinstance(reps, (int, Tensor)) else [*reps]
+    times = [1] * (x.ndim - len(times)) + times
+    return concat_split.tile(shapes.reshape(x, [1] * (len(times) - x.ndim) + shapes.dims(x)), times)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    return concat_split.repeat(a, repeats, axis)
+
+
+def flip(m: Any, axis: Any = None) -> Tensor:
+    x = convert_to_tensor(m)
+    axes = range(x.ndim) if axis is None else axes_of("flip", axis, x.ndim)
+    return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim))]
+
+
+def flipud(m: Any) -> Tensor:
+    return flip(m, 0)
+
+
+def fliplr(m: Any) -> Tensor:
+    return flip(m, 1)
+
+
+def rot90(m: Any, k: int = 1) -> Tensor:
+    x = convert_to_tensor(m)
+    turned = (lambda x: x, lambda x: flip(swapaxes(x, 0, 1), 0), lambda x: flip(x, (0, 1)),
+              lambda x: swapaxes(flip(x, 0), 0, 1))
+    return turned[k % 4](x)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+    x = convert_to_tensor(a)
+    if axis is None:
+        return shapes.reshape(concat_split.roll(ravel(x), shift, 0), shapes.shape(x))
+    return concat_split.roll(x, shift, axis)
+
+
+def shape(a: Any) -> Any:
+    x = convert_to_tensor(a)
+    return tuple(shapes.dims(x))
+
+
+def ndim(a: Any) -> int:
+    return convert_to_tensor(a).ndim
+
+
+def size(a: Any, axis: int | None = None) -> Any:
+    x = convert_to_tensor(a)
+    sizes = shapes.dims(x)
+    return python_math.prod(sizes) if axis is None else sizes[axis]
+
+
+# Joining and taking apart.
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Tensor:
+    parts = [*arrays] if isinstance(arrays, (list, tuple)) else arrays
+    if axis is None:
+        own = next((part.dtype for part in parts if isinstance(part, Tensor)), None)
+        parts, axis = [ravel(part if own is None else convert_beside(part, own)) for part in parts], 0
+    return in_dtype(concat_split.concat(parts, axis), dtype)
+
+
+concat = concatenate
+
+
+def stack(arrays: Any, axis: int = 0) -> Tensor:
+    return shapes.stack(arrays, axis)
+
+
+def vstack(tup: Any) -> Tensor:
+    return concat_split.concat([atleast_2d(part) for part in tup], 0)
+
+
+def hstack(tup: Any) -> Tensor:
+    parts = [atleast_1d(part) for part in tup]
+    return concat_split.concat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def dstack(tup: Any) -> Tensor:
+    parts = [atleast_2d(part) for part in tup]
+    return concat_split.concat([part[..., None] if part.ndim == 2 else part for part in parts], 2)
+
+
+def column_stack(tup: Any) -> Tensor:
+    parts = [convert_to_tensor(part) for part in tup]
+    return concat_split.concat([part[:, None] if part.ndim == 1 else part for part in parts], 1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    return concatenate([arr, values], axis)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    x = convert_to_tensor(ary)
+    if isinstance(indices_or_sections, int):
+        return list(concat_split.split(x, indices_or_sections, axis))
+    cuts = [0, *indices_or_sections, shapes.dim(x, axis)]
+    return [x[shapes.along(axis % x.ndim, slice(low, high))] for low, high in itertools.pairwise(cuts)]
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
+    return tuple(concat_split.unstack(x, axis=axis))
+
+
+# New arrays.
+
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
+    return creation.zeros(_sizes(shape), numpy_dtype(dtype))
+
+
+def ones(shape: Any, dtype: Any = float) -> Tensor:
+    return creation.ones(_sizes(shape), numpy_dtype(dtype))
+
+
+empty = zeros
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    value = convert_to_tensor(fill_value)
+    wanted = value.dtype if dtype is None else numpy_dtype(dtype)
+    if dtype is None and type(fill_value) is float:
+        wanted = float64
+    return creation.fill(_sizes(shape), astype(value, wanted))
+
+
+def _sizes(shape: Any) -> Any:
+    return shape if isinstance(shape, (list, tuple)) or bool(getattr(shape, "ndim", False)) else [shape]
+
+
+def zeros_like(a: Any, dtype: Any = None) -> Tensor:
+    return creation.zeros_like(a, None if dtype is None else numpy_dtype(dtype))
+
+
+empty_like = zeros_like
+
+
+def ones_like(a: Any, dtype: Any = None) -> Tensor:
+    return creation.ones_like(a, None if dtype is None else numpy_dtype(dtype))
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    x = zeros_like(a, dtype)
+    return x + astype(fill_value, x.dtype)
+
+
+def copy(a: Any) -> Tensor:
+    return convert_to_tensor(a)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    bounds = [start, stop, step] if stop is not None else [0, start, step]
+    if any(type(bound) is float or getattr(getattr(bound, "dtype", None), "kind", 0) in (2, "f") for bound in bounds):
+        bounds = [astype(bound, float64) if isinstance(bound, Tensor) else bound for bound in bounds]
+    return in_dtype(creation.range(*bounds), dtype)
+
+
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Tensor:
+    first, last = astype(start, float64), astype(stop, float64)
+    steps = astype(num, float64) - 1 if endpoint else astype(num, float64)
+    return first + (last - first) * astype(creation.range(num), float64) / math.maximum(steps, 1.0)
+
+
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Tensor:
+    rows, columns = creation.range(N), creation.range(N if M is None else M)
+    return astype(logic.equal(rows[:, None] + k, columns), dtype)
+
+
+def identity(n: Any, dtype: Any = float) -> Tensor:
+    return eye(n, dtype=dtype)
+
+
+def meshgrid(*xi: Any, indexing: str = "xy") -> list[Tensor]:
+    return creation.meshgrid(*xi, indexing=indexing)
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+    x = convert_to_tensor(array)
+    if isinstance(pad_width, int):
+        pairs: Sequence[Any] = [[pad_width, pad_width]] * x.ndim
+    elif isinstance(pad_width[0], int):
+        pairs = [[*pad_width] * (3 - len(pad_width))] * x.ndim
+    else:
+        pairs = [*pad_width] * (x.ndim if len(pad_width) == 1 else 1)
+    modes = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
+    if mode not in modes:
+        raise ValueError(f"pad takes the modes {', '.join(modes)}, not {mode!r}")
+    return concat_split.pad(x, pairs, modes[mode], constant_values)

@@ -1,0 +1,120 @@
+"""What NumPy's functions do when they are given tensors: `__array_ufunc__` and `__array_function__`.
+
+NumPy hands a call to the class of an argument. What has a counterpart here is done with tensors, eagerly and in graphs.
+What has none, and where arrays are asked for (`out=`), is done by NumPy with the values of eager tensors; in a graph it
+is an error that says so.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core import pytree
+from runtime.core.errors import UnimplementedError, locate
+from runtime.core.graph import user_position
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.trace import convert_to_tensor
+from runtime.numpy import arrays, functions, linalg
+from runtime.numpy.ufuncs import UFUNCS
+from runtime.ops import reduction
+
+__all__ = ["CREATION", "FUNCTIONS"]
+
+Function = Callable[..., Any]
+
+
+def _of(module: Any, names: Iterable[str], source: Any) -> dict[Any, Function]:
+    return {getattr(module, name): getattr(source, name) for name in names if hasattr(module, name)}
+
+
+FUNCTIONS: Final[Mapping[Any, Function]] = {
+    **_of(np, arrays.__all__, arrays), **_of(np, functions.__all__, functions),
+    **_of(np.linalg, linalg.__all__, linalg)}
+"""By function of NumPy: its counterpart."""
+
+CREATION: Final[Mapping[Any, Function]] = {
+    getattr(np, name): getattr(arrays, name) for name in (
+        "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
+        "ones", "zeros")}
+"""Those that NumPy does not hand to the class of an argument: converted code does, if one is a tensor of the graph."""
+
+_REDUCTIONS: Final[dict[str, Function]] = {
+    "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
+    "logical_and": functions.all, "logical_or": functions.any}
+
+
+def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    found = FUNCTIONS.get(func)
+    if found is None or not _takes(found, args, kwargs):
+        return _by_numpy(func, _name(func), args, kwargs, "" if found is None else " with these arguments")
+    return found(*args, **kwargs)
+
+
+def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    name = ufunc.__name__
+    if method == "__call__" and not kwargs and name in UFUNCS:
+        return UFUNCS[name](*inputs)
+    known: dict[str, Any] = {
+        key: value for key, value in kwargs.items() if not (key in ("out", "initial") and value is None)}
+    if method == "reduce" and name in _REDUCTIONS and known.keys() <= {"axis", "keepdims"}:
+        return _REDUCTIONS[name](inputs[0], known.get("axis", 0), keepdims=known.get("keepdims", False))
+    if method == "accumulate" and name in ("add", "multiply") and known.keys() <= {"axis"}:
+        cumulate = reduction.cumsum if name == "add" else reduction.cumprod
+        return cumulate(inputs[0], known.get("axis", 0))
+    if method == "outer" and name in UFUNCS and not known:
+        x, y = map(convert_to_tensor, inputs)
+        return UFUNCS[name](x[tuple([..., *[None] * y.ndim])], y)
+    call = ufunc if method == "__call__" else getattr(ufunc, method)
+    how = f".{method}" if method != "__call__" else ""
+    return _by_numpy(call, f"numpy.{name}{how}", inputs, kwargs, " with these arguments" if kwargs else "")
+
+
+@functools.cache
+def _signature(function: Function) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _takes(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    try:
+        _signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _by_numpy(call: Function, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], how: str) -> Any:
+    """What NumPy does with the values of the tensors. UnimplementedError if one has none yet."""
+    found = pytree.flatten([args, dict(kwargs)])
+    if any(isinstance(value, GraphTensor) for value in found):
+        error = UnimplementedError(
+            f"{name}{how} has no counterpart in graphs, and one of its arguments is a tensor of the graph",
+            remedy="Compose it of functions of rt or of NumPy that have one (docs/numpy.md), or call it in a function"
+                   " for rt.numpy_function.")
+        locate(error, user_position())
+        raise error
+    plain, named = pytree.map_structure(
+        lambda value: np.asarray(value) if isinstance(value, EagerTensor) else value, [args, dict(kwargs)])
+    return call(*plain, **named)
+
+
+def _name(func: Any) -> str:
+    module = getattr(func, "__module__", "numpy") or "numpy"
+    return f"{module}.{func.__name__}"
+
+
+def _method(name: str) -> Function:
+    found: Function = UFUNCS.get(name) or getattr(functions, name, None) or getattr(arrays, name)
+    return found
+
+
+OPERATIONS.define(
+    array_function=_array_function, array_ufunc=_array_ufunc, array_method=_method,
+    array_namespace=lambda: sys.modules["runtime.numpy"])
+
+
