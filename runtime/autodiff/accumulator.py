@@ -11,7 +11,7 @@ from typing import Any
 from runtime.autodiff.activity import differentiable
 from runtime.autodiff.calls import GraphCall, call_of, called
 from runtime.autodiff.cotangents import zero_for
-from runtime.autodiff.forward import Tangents, push, pushed
+from runtime.autodiff.forward import Tangents, apply_jvp, push_forward
 from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import chain_of, place_after
 from runtime.autodiff.tape import UnconnectedGradients
@@ -111,7 +111,7 @@ class ForwardAccumulator:
         tangents = [self._tangent(x) for x in given]
         with self._paused():
             applied = Applied(op.name, given, outputs, params, [x is not None for x in tangents])
-            found = pushed(applied, tangents, user_position())
+            found = apply_jvp(applied, tangents, user_position())
         for x, tangent in zip(outputs, found, strict=True):
             if tangent is not None and differentiable(x.type):
                 self._eager[id(x)] = x, tangent
@@ -149,7 +149,7 @@ class ForwardAccumulator:
                     self._staged.put(inner, wrap(capture(graph, found)))
             start = place_after(graph, self._done.get(graph))
             if start < len(graph.nodes):
-                push(graph, start, self._staged)
+                push_forward(graph, start, self._staged)
                 self._done[graph] = graph.nodes[-1]
 
     def jvp(

@@ -115,11 +115,11 @@ class Activity:
 _CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_gradient": Activity._custom}
 
 
-def useful_state(loop: Node, activity: Activity, given: Iterable[int]) -> list[int]:
-    """The states of a loop whose cotangents are needed for those of the states `given`, which depend on these."""
+def useful_state(loop: Node, activity: Activity, wanted: Iterable[int]) -> list[int]:
+    """The states of a loop whose cotangents are needed for those of the states `wanted`, which depend on these."""
     body: Graph = loop.params["body"]
     state = state_of(loop, body)
-    found = {k for k in given if state[k] in activity or body.outputs[k] in activity}
+    found = {k for k in wanted if state[k] in activity or body.outputs[k] in activity}
     while True:
         useful = _useful(body.nodes, [body.outputs[k] for k in found], activity)
         more = {k for k, value in enumerate(state) if value in useful and value in activity}

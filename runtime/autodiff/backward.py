@@ -17,7 +17,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import current_graph, wrap
 
-__all__ = ["CONTROL", "NoGradientError", "handles", "pulled", "sweep"]
+__all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "sweep"]
 
 
 class NoGradientError(UnimplementedError, LookupError):
@@ -61,7 +61,7 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
             wanted = [value in activity for value in node.inputs]
             if any(wanted):
                 inputs, outputs = [*map(wrap, node.inputs)], [*map(wrap, node.outputs)]
-                found = pulled(Applied(node.op.name, inputs, outputs, node.params, wanted), given, node.position)
+                found = apply_vjp(Applied(node.op.name, inputs, outputs, node.params, wanted), given, node.position)
                 for value, x, want, ct in zip(node.inputs, inputs, wanted, found, strict=True):
                     if want:
                         cts.add(value, ct, x)
@@ -69,14 +69,14 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
         _place(graph, start, node)
 
 
-def pulled(node: Applied, given: Sequence[Any], position: Place | None) -> Sequence[Any]:
+def apply_vjp(node: Applied, out_cts: Sequence[Any], position: Place | None) -> Sequence[Any]:
     """The result of the op's rule for the cotangents of its results. NoGradientError if there is no rule."""
     rule = VJP.get(node.name)
     if rule is None:
         if node.name in CONSTANT:
             return [None] * len(node.inputs)
         raise missing(node.name, position, "vjp")
-    results = rule(node, *given)
+    results = rule(node, *out_cts)
     if len(results) != len(node.inputs):
         raise AssertionError(f"the rule of {node.name} gives {len(results)} cotangents for {len(node.inputs)} operands")
     for x, want, ct in zip(node.inputs, node.wanted, results, strict=True):

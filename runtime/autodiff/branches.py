@@ -14,7 +14,7 @@ from autograph.backend import until_gone
 from runtime.autodiff.activity import Activity, variables_read
 from runtime.autodiff.backward import NoGradientError, handles, sweep
 from runtime.autodiff.cotangents import Cotangents, zero_for
-from runtime.autodiff.saving import drop_dead, settle
+from runtime.autodiff.saving import drop_dead, plan_saved
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphList, GraphTensor
@@ -100,7 +100,7 @@ class _Branch:
     """The reverse mode of one branch."""
 
     def __init__(
-        self, graph: Graph, given: dict[int, Any], targets: Targets, starts: dict[Any, Any],
+        self, graph: Graph, out_cts: dict[int, Any], targets: Targets, starts: dict[Any, Any],
         activity: Activity,
     ) -> None:
         self.graph = graph
@@ -112,7 +112,7 @@ class _Branch:
             for key, start in starts.items():
                 for inner in inner_keys(graph, key)[:1]:
                     cts.put(inner, self._placeholder(start))
-            for k, ct in given.items():
+            for k, ct in out_cts.items():
                 value = graph.outputs[k]
                 cts.add(value, self._placeholder(ct), wrap(value))
             sweep(graph.nodes, cts, activity)
@@ -132,7 +132,7 @@ class _Branch:
         self.back.outputs = [self.results[key].value for key in keys if key in self.results]
         drop_dead(back)
         outside = {inner: outer for outer, inner in graph.captures}
-        settle(back, graph, outside)
+        plan_saved(back, graph, outside)
         captured = dict(self.outside)
         for value, inner in back.captures:
             captured[inner] = wrap(outside[value]) if value in outside else wrap(_saved(node, graph, value))
@@ -148,12 +148,12 @@ class _Branch:
 
 
 @handles("cond")
-def _cond(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    _pull(node, [node.params["true"], node.params["false"]], given, cts, activity)
+def _cond(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    _pull(node, [node.params["true"], node.params["false"]], out_cts, cts, activity)
 
 
 @handles("try_")
-def _try(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+def _try(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     """Reverse mode along the path that was taken: the body, or a handler. NoGradientError if that of a handler leads to
     values that the body computed before it raised."""
     graphs = list(node.subgraphs.values())
@@ -164,12 +164,12 @@ def _try(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) 
                 remedy="Let the handler compute with what there was before the `try`, or use rt.stop_gradient.")
             locate(error, node.position)
             raise error
-    _pull(node, graphs, given, cts, activity)
+    _pull(node, graphs, out_cts, cts, activity)
 
 
-def _pull(node: Node, graphs: Sequence[Graph], given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+def _pull(node: Node, graphs: Sequence[Graph], out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     targets = Targets(graphs, activity)
-    live = {k: ct for k, ct in enumerate(given) if ct is not None and node.outputs[k] in activity}
+    live = {k: ct for k, ct in enumerate(out_cts) if ct is not None and node.outputs[k] in activity}
     starts = {key: cts.get(key) for key in targets.types if key in cts}
     branches = [_Branch(graph, live, targets, starts, activity) for graph in graphs]
     keys = [key for key in targets.types if any(key in branch.results for branch in branches)]

@@ -93,7 +93,7 @@ class _Recorded:
         self, call: GraphCall, derivative: Derivative, wanted: tuple[bool, ...], outputs: Sequence[int]
     ) -> None:
         self.results, self.wanted, self.outputs = len(call.types), wanted, outputs
-        self.given, self.found = derivative.given, derivative.found
+        self.inputs_used, self.found = derivative.inputs_used, derivative.found
         self.forward = GraphCall(derivative.forward, call.executor, call.fast_math)
         self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
 
@@ -102,7 +102,7 @@ class _Recorded:
         forward = self.forward
         deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
         outputs = called(forward, leaves) if deeper is None else deeper.outputs
-        given = [*(leaves[i] for i in self.given), *outputs[self.results:len(forward.types)]]
+        given = [*(leaves[i] for i in self.inputs_used), *outputs[self.results:len(forward.types)]]
         sources = forward.sources(leaves)
 
         def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:

@@ -10,7 +10,7 @@ import autograph as ag
 from runtime.autodiff.activity import Activity, differentiable
 from runtime.autodiff.backward import handles
 from runtime.autodiff.cotangents import Cotangents, zero_for
-from runtime.autodiff.entries import Entry, Taking, only, without_tapes
+from runtime.autodiff.entries import Entry, EntryRecorder, recording_only, without_tapes
 from runtime.core import pytree
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, user_position
@@ -25,11 +25,11 @@ __all__ = ["custom_gradient"]
 
 
 @handles("custom_gradient")
-def _custom(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+def _custom(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     here = current_graph()
     assert here is not None
     count = node.params["count"]
-    seeds = [zero_for(wrap(value)) if ct is None else ct for value, ct in zip(node.outputs, given, strict=True)]
+    seeds = [zero_for(wrap(value)) if ct is None else ct for value, ct in zip(node.outputs, out_cts, strict=True)]
     for value, ct in zip(node.operands[:count], inline(node.params["gradient"], here, seeds), strict=True):
         if value in activity:
             cts.add(value, ct, wrap(value))
@@ -81,8 +81,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 def _eagerly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     reads = _Reads()
-    tapes = [recorder for recorder in recording() if isinstance(recorder, Taking)]
-    with only([*recording(), reads]):
+    tapes = [recorder for recorder in recording() if isinstance(recorder, EntryRecorder)]
+    with recording_only([*recording(), reads]):
         results, gradient = f(*args, **kwargs)
     made: list[Any] = []
     with without_tapes():

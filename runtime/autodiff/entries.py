@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from runtime.core.recording import Recorder, recorders, recording
 
-__all__ = ["Entry", "Pull", "Taking", "only", "without_tapes"]
+__all__ = ["Entry", "EntryRecorder", "Pull", "recording_only", "without_tapes"]
 
 Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
 
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 @runtime_checkable
-class Taking(Protocol):
+class EntryRecorder(Protocol):
     """A recorder that takes entries: a tape."""
 
     def take(self, entry: Entry) -> None:
@@ -31,7 +31,7 @@ class Taking(Protocol):
 
 
 @contextmanager
-def only(some: Sequence[Recorder]) -> Iterator[None]:
+def recording_only(some: Sequence[Recorder]) -> Iterator[None]:
     """Inside, only `some` record in this thread."""
     thread = threading.get_ident()
     before = recorders.pop(thread, None)
@@ -47,4 +47,4 @@ def only(some: Sequence[Recorder]) -> Iterator[None]:
 
 def without_tapes() -> AbstractContextManager[None]:
     """Inside, no tape records in this thread; other recorders do."""
-    return only([recorder for recorder in recording() if not isinstance(recorder, Taking)])
+    return recording_only([recorder for recorder in recording() if not isinstance(recorder, EntryRecorder)])

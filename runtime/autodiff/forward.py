@@ -1,6 +1,6 @@
 """Forward mode: tangents computed together with the values.
 
-`push` changes a graph in place: the nodes of its rule follow each node, and control flow carries tangents along.
+`push_forward` changes a graph in place: the nodes of its rule follow each node, and control flow carries tangents.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.core.inline_graph import copied
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import capture, tracing, wrap
 
-__all__ = ["Tangents", "push", "pushed", "tangent_graph"]
+__all__ = ["Tangents", "apply_jvp", "push_forward", "tangent_graph"]
 
 
 class Tangents:
@@ -40,7 +40,7 @@ class Tangents:
             self._found[key] = tangent
 
 
-def pushed(node: Applied, tangents: Sequence[Any], position: Place | None) -> Sequence[Any]:
+def apply_jvp(node: Applied, tangents: Sequence[Any], position: Place | None) -> Sequence[Any]:
     """The tangents of an op's results, by its rule, for those of its operands. NoGradientError if there is no rule."""
     rule = JVP.get(node.name)
     if rule is None:
@@ -52,7 +52,7 @@ def pushed(node: Applied, tangents: Sequence[Any], position: Place | None) -> Se
     return results
 
 
-def push(graph: Graph, start: int, tangents: Tangents) -> None:
+def push_forward(graph: Graph, start: int, tangents: Tangents) -> None:
     """Add the tangents of the results of the nodes of `graph`, from node `start` on, to `tangents`, which has those of
     their operands. The nodes that compute them are inserted in between."""
     with tracing(graph):
@@ -88,7 +88,7 @@ def _apply(node: Node, tangents: Tangents) -> None:
         return
     applied = Applied(node.op.name, [*map(wrap, node.inputs)], [*map(wrap, node.outputs)], node.params,
                       [x is not None for x in given])
-    for value, tangent in zip(node.outputs, pushed(applied, given, node.position), strict=True):
+    for value, tangent in zip(node.outputs, apply_jvp(applied, given, node.position), strict=True):
         tangents.put(value, None if tangent is None else fit(tangent, value.type))
 
 
@@ -136,7 +136,7 @@ def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, 
             inner.put(state[k], wrap(sub.add_input(state[k].type)))
         if name == "test":
             return
-    push(sub, 0, inner)
+    push_forward(sub, 0, inner)
     with tracing(sub):
         for k in results:
             value = sub.outputs[k]
@@ -159,7 +159,7 @@ def tangent_graph(
         tangents.put(parameters[i], wrap(made.add_input(parameters[i].type, f"tangent_{hint or i}")))
     for variable in variables:
         tangents.put(id(variable), wrap(made.add_input(variable.type, f"tangent_{variable.name}")))
-    push(made, 0, tangents)
+    push_forward(made, 0, tangents)
     found: list[int | None] = []
     for value in list(made.outputs):
         tangent = tangents.get(value)

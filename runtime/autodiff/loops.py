@@ -16,7 +16,7 @@ from runtime.autodiff.backward import handles, sweep
 from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys, note_stack
 from runtime.autodiff.checkpoints import copied_here, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
-from runtime.autodiff.saving import define, drop_dead, inserted, recaptured, settle
+from runtime.autodiff.saving import define, drop_dead, inserted, plan_saved, recaptured
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST
@@ -33,22 +33,22 @@ _COUNT = TensorType(int64)
 
 
 @handles("while_loop", "reduce")
-def _loop(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+def _loop(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     if node.params.get("checkpoint") is not None:
         segmented(node, activity)
     if not node.params.get("again"):
-        _pull(node, given, cts, activity)
+        _pull(node, out_cts, cts, activity)
         return
     copy, inner, own, places = copied_here(node, cts, activity)
-    _pull(copy, given, inner, own)
+    _pull(copy, out_cts, inner, own)
     for value, place in places.items():
         cts.put(value, inner.get(place))
     for key in activity.variables:
         cts.put(key, inner.get(key))
 
 
-def _pull(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    loop = _Loop(node, given, cts, activity)
+def _pull(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+    loop = _Loop(node, out_cts, cts, activity)
     if loop.useful:
         loop.run()
 
@@ -56,13 +56,13 @@ def _pull(node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity)
 class _Loop:
     """The reverse mode of a loop, in the current graph."""
 
-    def __init__(self, node: Node, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-        self.node, self.given, self.cts, self.activity = node, given, cts, activity
+    def __init__(self, node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+        self.node, self.out_cts, self.cts, self.activity = node, out_cts, cts, activity
         self.body: Graph = node.params["body"]
         self.state = state_of(node, self.body)
         operands = node.operands
         self.init = operands[len(operands) - len(self.state):]
-        self.useful = useful_state(node, activity, [k for k, ct in enumerate(given) if ct is not None])
+        self.useful = useful_state(node, activity, [k for k, ct in enumerate(out_cts) if ct is not None])
         self.targets = Targets([self.body], activity)
         self.back = Graph("body", self.body)
         here = current_graph()
@@ -76,7 +76,7 @@ class _Loop:
         count = self._attach()
         starts = []
         for k in self.useful:
-            ct = self.given[k]
+            ct = self.out_cts[k]
             starts.append(fit(zero_for(wrap(self.node.outputs[k])) if ct is None else ct, self.state[k].type))
         for key in sums:
             ct = self.cts.get(key)
@@ -120,7 +120,7 @@ class _Loop:
         available: dict[Value, Any] = {inner: wrap(outer) for outer, inner in body.captures}
         count = self._count()
         index = body.inputs[0] if node.op.name == "reduce" and node.params.get("stream") is None else None
-        settle(back, body, {*available, *stable, *([] if index is None else [index])})
+        plan_saved(back, body, {*available, *stable, *([] if index is None else [index])})
         needed = back.captures
         for value, _ in needed:
             if value in stable:

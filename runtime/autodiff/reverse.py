@@ -10,7 +10,7 @@ from runtime.autodiff import branches, custom, loops  # noqa: F401  they fill th
 from runtime.autodiff.activity import Activity
 from runtime.autodiff.backward import sweep
 from runtime.autodiff.cotangents import Cotangents, fit
-from runtime.autodiff.saving import define, drop_dead, inserted, settle
+from runtime.autodiff.saving import define, drop_dead, inserted, plan_saved
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied
 from runtime.core.op import REGISTRY
@@ -27,14 +27,14 @@ class Derivative:
     """The derivative of a graph.
 
     forward   the graph, with what it saves as additional outputs
-    backward  its inputs are some inputs of the graph (`given`), what `forward` saves, and a cotangent for each
+    backward  its inputs are some inputs of the graph (`inputs_used`), what `forward` saves, and a cotangent for each
               requested output; its outputs are the cotangents of the requested inputs that they depend on
     found     for each requested input, capture and variable, which output of `backward` it is; None: zero
     """
 
     forward: Graph
     backward: Graph
-    given: tuple[int, ...]
+    inputs_used: tuple[int, ...]
     found: tuple[int | None, ...]
 
 
@@ -59,31 +59,31 @@ def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], ou
         set_outputs(back, [fit(ct, key.type) if isinstance(key, Value) else ct
                            for key, ct in zip(sources, found, strict=True) if ct is not None])
     drop_dead(back)
-    settle(back, forward, set(parameters))
-    given = _close(back, forward)
+    plan_saved(back, forward, set(parameters))
+    inputs_used = _close(back, forward)
     numbers = iter(range(len(back.outputs)))
-    return Derivative(forward, back, given, tuple([None if ct is None else next(numbers) for ct in found]))
+    return Derivative(forward, back, inputs_used, tuple([None if ct is None else next(numbers) for ct in found]))
 
 
 def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
     """Make the captures of a backward graph its inputs. Returns which inputs of the forward graph come first."""
     captured = {inner: outer for outer, inner in forward.captures}
-    given: list[tuple[int, Value]] = []
+    inputs_used: list[tuple[int, Value]] = []
     saved: list[Value] = []
     captures = []
     for value, inner in back.captures:
         if value in captured:
             captures.append((captured[value], inner))
         elif value in forward.inputs:
-            given.append((forward.inputs.index(value), inner))
+            inputs_used.append((forward.inputs.index(value), inner))
         else:
             saved.append(inner)
             _save(back, forward, value, saved)
-    given.sort(key=lambda pair: pair[0])
+    inputs_used.sort(key=lambda pair: pair[0])
     back.parent, back.captures = None, captures
     back._captured = {id(outer): (outer, inner) for outer, inner in captures}
-    back.inputs = [*(inner for _, inner in given), *saved, *back.inputs]
-    return tuple([i for i, _ in given])
+    back.inputs = [*(inner for _, inner in inputs_used), *saved, *back.inputs]
+    return tuple([i for i, _ in inputs_used])
 
 
 def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None:

@@ -1,7 +1,7 @@
 """What a backward graph needs of the forward pass: saved, or recomputed where that is cheaper.
 
-A backward graph is traced inside its forward graph, and captures what its rules use. `settle` leaves only captures of
-values that are available anyway, and of those that have to be saved.
+A backward graph is traced inside its forward graph, and captures what its rules use. `plan_saved` leaves only captures
+of values that are available anyway, and of those that have to be saved.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType
 
-__all__ = ["define", "drop_dead", "inserted", "recaptured", "settle"]
+__all__ = ["define", "drop_dead", "inserted", "plan_saved", "recaptured"]
 
 CHEAP: Final = frozenset((
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "concat", "conj",
@@ -77,7 +77,7 @@ class inserted:
         nodes[at:at] = made
 
 
-def settle(back: Graph, source: Graph, available: Container[Value]) -> list[Value]:
+def plan_saved(back: Graph, source: Graph, available: Container[Value]) -> list[Value]:
     """Let `back`, which was traced inside `source`, recompute what is cheap; returns what has to be saved.
 
     Afterwards `back` captures that and values that are `available`.

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from runtime.autodiff.activity import differentiable
-from runtime.autodiff.backward import pulled
+from runtime.autodiff.backward import apply_vjp
 from runtime.autodiff.calls import GraphCall, call_of
 from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, without_tapes
@@ -154,7 +154,7 @@ class GradientTape:
         place = user_position()
 
         def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-            return pulled(Applied(op.name, given, outputs, params, wanted), cts, place)
+            return apply_vjp(Applied(op.name, given, outputs, params, wanted), cts, place)
 
         self._eager.take(Entry(given, outputs, pull))
 

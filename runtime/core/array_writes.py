@@ -140,10 +140,10 @@ def check_write(x: GraphTensor) -> None:
     _check(x)
 
 
-def _wrote(held: Iterable[tuple[Memory, int]], index: Value | None = None) -> Held:
+def _wrote(memories: Iterable[tuple[Memory, int]], index: Value | None = None) -> Held:
     place = user_position()
     new = []
-    for memory, _ in held:
+    for memory, _ in memories:
         memory.version += 1
         memory.place = place
         if _trace.written is not None:
@@ -261,15 +261,15 @@ class Leaving:
         self.memories: dict[tuple[Hashable, frozenset[int]], Memory] = {}
         self.written: list[tuple[Memory, Value | None]] = []
 
-    def left(self, held: Mapping[Any, Held]) -> dict[Any, Held]:
+    def left(self, memories: Mapping[Any, Held]) -> dict[Any, Held]:
         """The memory of the places, given their memory in a body. Outdated places stay outdated."""
         places: dict[Memory, list[Any]] = {}
-        for place, own in held.items():
+        for place, own in memories.items():
             for memory, _ in own:
                 if memory.depth > self.depth:
                     places.setdefault(memory, []).append(place)
         made: dict[Any, Held] = {}
-        for place, own in held.items():
+        for place, own in memories.items():
             found: dict[Memory, int] = {}
             for memory, version in own:
                 for each in [self._at(other, memory) for other in places.get(memory, ())] or [memory]:

@@ -97,11 +97,11 @@ class PriorState:
             elif key is not None or type(held.value) is CellType:
                 put(held.value, key, leaving.of(new))
 
-    def _refuse(self, held: Reached, key: Any, found: Any) -> StagingError:
+    def _refuse(self, root: Reached, key: Any, found: Any) -> StagingError:
         value = found.value if isinstance(found, (GraphTensor, GraphList)) else None
         what = f"the tensor {value.hint!r}" if value is not None and value.hint else "a tensor"
         error = StagingError(
-            f"{_place(held, key)}, which was there before the call, is given {what} of the graph that is traced, and is"
+            f"{_place(root, key)}, which was there before the call, is given {what} of the graph that is traced, and is"
             " in what the function returns: that would happen once, and not at each call",
             remedy="Make what is returned in the function, or keep the tensor in an rt.Variable.")
         made = value.node.position if value is not None and value.node is not None else None
@@ -174,15 +174,15 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     return fields_in(value) or {}
 
 
-def _place(held: Reached, key: Any) -> str:
-    name = held.path or held.hint
-    if isinstance(held.value, dict):
+def _place(root: Reached, key: Any) -> str:
+    name = root.path or root.hint
+    if isinstance(root.value, dict):
         return f"'{name}[{key!r}]'"
-    if isinstance(held.value, list):
+    if isinstance(root.value, list):
         return f"the list {name!r}"
-    if type(held.value).__name__ in ("cell", "Globals"):
+    if type(root.value).__name__ in ("cell", "Globals"):
         return f"the variable '{key or name}'"
-    return f"'{name}.{key}'" if name else f"the attribute {key!r} of a {type(held.value).__name__}"
+    return f"'{name}.{key}'" if name else f"the attribute {key!r} of a {type(root.value).__name__}"
 
 
 def _line_of(code: CodeType | None) -> Position | None:

@@ -34,9 +34,9 @@ class Context:
     def __init__(self, rules: Iterable[Rule], log: list[Fired] | None, visit: Visit) -> None:
         self.log = log
         self.visit = visit  # of nodes with sub-graphs
-        self.given = frozenset(rules)
-        self.enabled = frozenset([rule.name for rule in self.given])
-        self.by_op = _by_op.setdefault(self.given, {})
+        self.active = frozenset(rules)
+        self.enabled = frozenset([rule.name for rule in self.active])
+        self.by_op = _by_op.setdefault(self.active, {})
         self.constants: dict[Any, Value] = {}
         self.pool = Graph("constants")
 
@@ -45,7 +45,7 @@ class Context:
         found = self.by_op.get(op.name)
         if found is None:
             found = self.by_op[op.name] = tuple([
-                rule for rule in (*RULES.values(), *FAST.values()) if rule in self.given and rule.function is not None
+                rule for rule in (*RULES.values(), *FAST.values()) if rule in self.active and rule.function is not None
                 and (op.name in rule.ops or not (rule.ops or op.effect))])
         return found
 

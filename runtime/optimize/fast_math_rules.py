@@ -36,14 +36,14 @@ def divide_early(b: Builder, node: Node) -> Result:
     return b.apply("multiply", b.apply("divide", inner.inputs[early], divisor), inner.inputs[1 - early])
 
 
-def _ready(b: Builder, value: Value, seen: dict[Value, int]) -> int:
+def _ready(b: Builder, value: Value, known: dict[Value, int]) -> int:
     """The number of cycles of an iteration after which a value is available, approximately: 0 for values from outside
     or from the previous iteration."""
-    if value in seen:
-        return seen[value]
+    if value in known:
+        return known[value]
     node = value.node
-    if node is None or value.graph is not b.graph or node.op.name == "const" or len(seen) > _MOST:
+    if node is None or value.graph is not b.graph or node.op.name == "const" or len(known) > _MOST:
         return 0
-    seen[value] = 0
-    seen[value] = max([_ready(b, x, seen) for x in node.inputs], default=0) + _CYCLES.get(node.op.name, 1)
-    return seen[value]
+    known[value] = 0
+    known[value] = max([_ready(b, x, known) for x in node.inputs], default=0) + _CYCLES.get(node.op.name, 1)
+    return known[value]

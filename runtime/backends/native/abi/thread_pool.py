@@ -34,7 +34,7 @@ _POLITE: Final = 64  # polls before it yields its core, perhaps to the thread th
 
 # Words of the state. Words written by several threads are on separate cache lines.
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
-_FUNCTION, _HELD, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
+_FUNCTION, _CONTEXT, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
 _EACH: Final = 14  # number of indices per thread
 _OPEN: Final = 16  # the number of the loop that threads may join, or 0
 _ACTIVE: Final = 32  # threads that look at the loop
@@ -72,10 +72,10 @@ def define_pool(module: Module) -> None:
     module.define(RUN, "i32", _TYPES, _run, "nounwind", linkage="")
 
 
-def divided(b: Builder, function: str, held: Val, size: Val, step: int, most: Val, threads: Val, frame: Val) -> Val:
+def divided(b: Builder, function: str, context: Val, size: Val, step: int, most: Val, threads: Val, frame: Val) -> Val:
     """The status of a loop: see `define_pool`."""
     b.module.declare(RUN, "i32", *_TYPES)
-    return b.call("i32", RUN, Val("ptr", f"@{function}"), held, size, const("i64", step), most, threads, frame)
+    return b.call("i32", RUN, Val("ptr", f"@{function}"), context, size, const("i64", step), most, threads, frame)
 
 
 def _at(word: int) -> Val:
@@ -127,14 +127,14 @@ def _until(b: Builder, done: Callable[[], Val], else_: Callable[[], None]) -> No
     b.start(after)
 
 
-def _work(b: Builder, mine: Val) -> None:
-    """Take shares of the loop until there are none, or a part failed: those of thread `mine`, then the remaining ones
+def _work(b: Builder, own: Val) -> None:
+    """Take shares of the loop until there are none, or a part failed: those of thread `own`, then the remaining ones
     of others."""
-    function, held, frame = _get(b, _FUNCTION, "ptr"), _get(b, _HELD, "ptr"), _get(b, _FRAME, "ptr")
+    function, context, frame = _get(b, _FUNCTION, "ptr"), _get(b, _CONTEXT, "ptr"), _get(b, _FRAME, "ptr")
     size, share, each, count = (_get(b, word) for word in (_SIZE, _SHARE, _EACH, _COUNT))
     start = b.alloca("i64")
     with b.loop(0, count) as k:
-        other = b.add(mine, k)
+        other = b.add(own, k)
         owner = b.select(b.icmp("sge", other, count), b.sub(other, count), other)
         place = _next(b, owner)
         end = b.intrinsic("smin", b.mul(b.add(owner, const("i64", 1)), each), size)
@@ -146,15 +146,15 @@ def _work(b: Builder, mine: Val) -> None:
         def part(end: Val = end) -> None:
             first = b.load("i64", start)
             stop = b.intrinsic("smin", b.add(first, share), end)
-            status = _part(b, function, held, first, stop, frame)
+            status = _part(b, function, context, first, stop, frame)
             _update(b, "max", _STATUS, b.convert("sext", status, "i64"))
 
         _until(b, done, part)
 
 
-def _part(b: Builder, function: Val, held: Val, start: Val, stop: Val, frame: Val) -> Val:
+def _part(b: Builder, function: Val, context: Val, start: Val, stop: Val, frame: Val) -> Val:
     """The status of a part, or of a signal handler after it."""
-    status = b.call_pointer("i32", function, held, start, stop)
+    status = b.call_pointer("i32", function, context, start, stop)
     raised = b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))
     return b.select(raised, const("i32", INTERRUPTED), status)
 
@@ -200,7 +200,7 @@ def _worker(b: Builder, number: Val) -> Val:
     return Val("ptr", "null")
 
 
-def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, threads: Val, frame: Val) -> Val:
+def _run(b: Builder, function: Val, context: Val, size: Val, step: Val, most: Val, threads: Val, frame: Val) -> Val:
     zero, one = const("i64", 0), const("i64", 1)
     units = b.udiv(b.add(size, b.sub(step, one)), step)
     count = b.intrinsic("smin", b.intrinsic("smin", threads, const("i64", _MOST_THREADS)), units)
@@ -209,7 +209,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         return b.either(b.icmp("sge", most, size), whole, parts)
 
     def whole() -> list[Val]:
-        return [b.call_pointer("i32", function, held, zero, size)]
+        return [b.call_pointer("i32", function, context, zero, size)]
 
     def parts() -> list[Val]:
         start, status = b.alloca("i64"), b.alloca("i32")
@@ -223,7 +223,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         def part() -> None:
             first = b.load("i64", start)
             stop = b.intrinsic("smin", b.add(first, most), size)
-            b.store(_part(b, function, held, first, stop, frame), status)
+            b.store(_part(b, function, context, first, stop, frame), status)
             b.store(stop, start)
 
         _until(b, done, part)
@@ -237,7 +237,7 @@ def _run(b: Builder, function: Val, held: Val, size: Val, step: Val, most: Val, 
         _until(b, lambda: b.icmp("sge", b.add(_get(b, _WORKERS), one), count), lambda: start(missing))
         b.start(missing)
         _set(b, _FUNCTION, function)
-        _set(b, _HELD, held)
+        _set(b, _CONTEXT, context)
         _set(b, _SIZE, size)
         each = b.mul(up(units, count), step)
         _set(b, _EACH, each)

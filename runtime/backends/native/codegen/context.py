@@ -113,10 +113,10 @@ class Lowering(ListMemory):
         self.blocked: list[Node] = []  # tiled loops
         self.laned: dict[Node, int | str] = {}  # SPMD loops: the number of lanes, or why they do not run in lanes
         self.ahead: dict[Node, int | str] = {}  # batched products: for how many steps of a loop, or why not
-        self.strips: dict[Node, Any] = {}  # of products in loops: the packed loop-invariant right matrix
-        self.by_strips: list[Node] = []  # products that use these
+        self.packed_operands: dict[Node, Any] = {}  # of products in loops: the packed loop-invariant right matrix
+        self.by_packed: list[Node] = []  # products that use these
         self.swept: list[tuple[Node, int]] = []  # time-skewed loops, with the number of steps per pass over memory
-        self.foreseen: list[Node] = []  # loops with division speculation
+        self.speculations: list[Node] = []  # loops with division speculation
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.current: Node | None = None  # the node being lowered
         self.refusals: list[Refusal] = []  # errors that do not need Python, by number
@@ -134,9 +134,9 @@ class Lowering(ListMemory):
         self.placed: dict[GraphValue, int] = {}  # results that already have a place in the table of objects
         self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
         self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
-        self.now = -1  # that of the current node
+        self.node_index = -1  # that of the current node
         self.around: list[dict[GraphValue, Value]] = []  # `env` of the enclosing graphs
-        self.given: dict[Node, Sequence[Value]] = {}  # results of nodes that were lowered together with an earlier one
+        self.lowered_early: dict[Node, Sequence[Value]] = {}  # results of nodes lowered with an earlier one
         self.added: list[Node] = []  # products fused with their accumulator
         self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
         self.made_by: list[Node | None] = []  # the nodes of the outputs of known shapes
@@ -487,11 +487,11 @@ class Lowering(ListMemory):
         """Lower a graph's nodes; returns the values of its outputs."""
         fitting, self.fitting = self.fitting, set(self.fitting)
         passed, self.passed = self.passed, set()  # the code may not run, or its values may differ elsewhere
-        now = self.env, self.last, self.now
+        now = self.env, self.last, self.node_index
         self.around.append(self.env)
         results = self._run(graph, dict(env))
         self.around.pop()
-        self.env, self.last, self.now = now
+        self.env, self.last, self.node_index = now
         self.passed, self.fitting = passed, fitting
         return results
 
@@ -512,7 +512,7 @@ class Lowering(ListMemory):
             dead = frozenset(k for k, value in enumerate(node.inputs)
                              if last[value] == i and node.inputs.count(value) == 1)
             self.nodes = graph.nodes
-            results = self.given.pop(node) if node in self.given else self.node(
+            results = self.lowered_early.pop(node) if node in self.lowered_early else self.node(
                 node, [env[value] for value in node.inputs], dead, env, last, i)
             for value, x in zip(node.outputs, results, strict=True):
                 if isinstance(x, Array):
@@ -528,12 +528,12 @@ class Lowering(ListMemory):
         return [env[value] for value in graph.outputs]
 
     def node(self, node: Node, values: list[Value], dead: frozenset[int], env: dict[GraphValue, Value],
-             last: dict[GraphValue, int], now: int) -> Sequence[Value]:
+             last: dict[GraphValue, int], node_index: int) -> Sequence[Value]:
         name = node.op.name
         self.current = node
         self.dead = dead
         self.operands = node.inputs
-        self.env, self.last, self.now = env, last, now
+        self.env, self.last, self.node_index = env, last, node_index
         lowering = LOWERINGS.get(name)
         if lowering is None:
             return self.kernel(node, values, "no lowering")

@@ -27,7 +27,7 @@ def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
     for j, of_one in enumerate(zip(*roots, strict=True)):
         for value in of_one if len(set(of_one)) > 1 else ():
             x = w.env.get(value)
-            if (value is not None and isinstance(x, Leaf) and x.scratch and x.flat and w.last.get(value) == w.now
+            if (value is not None and isinstance(x, Leaf) and x.scratch and x.flat and w.last.get(value) == w.node_index
                     and value not in node.operands and not any(value in mine[:j] + mine[j + 1:] for mine in roots)
                     and value.type == node.outputs[j].type and w.unread(x, value)):
                 homes[j] = x

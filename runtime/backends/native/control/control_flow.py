@@ -65,7 +65,7 @@ def _free(w: Lowering, node: Node, at: int, x: Leaf) -> bool:
 def _last(w: Lowering, node: Node, at: int) -> bool:
     """Whether a branch has the last use of a captured value."""
     value = node.inputs[at]
-    return node.op.name == "cond" and w.last.get(value) == w.now and value not in node.operands
+    return node.op.name == "cond" and w.last.get(value) == w.node_index and value not in node.operands
 
 
 def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
@@ -272,10 +272,10 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
                whole: Callable[[Sequence[Value]], list[Value]]) -> list[Value] | None:
     """The loop as register tiles, if possible. `whole`: the loop from a state on, array by array."""
     b = w.b
-    plan = register_tiling.tiled(node, body, test, items)
+    plan = register_tiling.planned(node, body, test, items)
     if plan is None:
         return None
-    found = register_tiling.ready(w, plan, state, envs)
+    found = register_tiling.runtime_check(w, plan, state, envs)
     if found is None:
         return None
     dims, fits = found
@@ -341,7 +341,7 @@ def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, 
     return [Scalar(type_of(v).dtype, x) for v, x in zip(node.outputs, found, strict=True)]
 
 
-def _as_foreseen(w: Lowering, node: Node, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+def _speculated_steps(w: Lowering, node: Node, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Value | None) -> tuple[Sequence[Value], Val]:
     """The state after the steps of a loop with division speculation, and the number of steps: where it goes on."""
     plan = division_speculation.planned(w, node)
@@ -366,7 +366,7 @@ def while_loop(w: Lowering, node: Node, *values: Value) -> list[Value]:
     if found is None:
         found = _by_sweeps(w, node, body, test, 0, state, envs, limit)
     if found is None:
-        later, _ = _as_foreseen(w, node, state, envs, None)
+        later, _ = _speculated_steps(w, node, state, envs, None)
         found = _while(w, node, later, limit, envs, int(limited))
     return found
 
@@ -378,7 +378,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
     test, body = node.params["test"], node.params["body"]
     types = [v.type for v in body.inputs]
     carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
-    packed_operands.keep(w, body, envs["body"])
+    packed_operands.pack_invariants(w, body, envs["body"])
     cost = cost_of(w, test, body)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
     before = b.block
@@ -395,7 +395,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
             b.branch(b.icmp("slt", turn, limit), more, after)
             b.start(more)
         (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, carried.current[:n], strict=True))})
-        exits.append((_as_now(w, carried, storages) if changed(w, test) else carried.vals(), b.block))
+        exits.append((_current_values(w, carried, storages) if changed(w, test) else carried.vals(), b.block))
         b.branch(w.element(go), inside, after)
         b.start(inside)
         with w.scope():
@@ -407,7 +407,7 @@ def _while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
                 carried.close(taken, b.block)
                 close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
                 b.jump(head)
-    return _left(w, carried, storages, exits, after)
+    return _after_loop(w, carried, storages, exits, after)
 
 
 @lowers("reduce")
@@ -427,7 +427,7 @@ def reduce(w: Lowering, node: Node, *values: Value) -> list[Value]:
         found = _by_lanes(w, node, values, envs)
     if found is not None:
         return found
-    state, index = _as_foreseen(w, node, values[1:1 + count], envs, values[0]) if stream is None else (
+    state, index = _speculated_steps(w, node, values[1:1 + count], envs, values[0]) if stream is None else (
         values[sources:sources + count], const("i64", 0))
     return _reduce(w, node, [*values[:sources], *state], envs, index)
 
@@ -457,7 +457,7 @@ class _Reduce:
         graphs = [self.body] if self.test is None else [self.test, self.body]
         self.carried, self.storages = _start(w, node, types, values[sources:sources + count], sources, graphs,
                                              self.body, self.items)
-        packed_operands.keep(w, self.body, envs["body"])
+        packed_operands.pack_invariants(w, self.body, envs["body"])
         self.batches = self.batched_products()
         self.exits: list[Exit] = []
 
@@ -465,7 +465,7 @@ class _Reduce:
         """Before the loop, which takes its items of these values."""
         raise NotImplementedError
 
-    def batched_products(self) -> gemm_batching.Ahead | None:
+    def batched_products(self) -> gemm_batching.BatchedProducts | None:
         """The products that are computed ahead, many steps at once."""
         return None
 
@@ -494,7 +494,7 @@ class _Reduce:
                     carried.close(taken, b.block)
                     close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
                     b.jump(head)
-        return _left(w, carried, self.storages, self.exits, after)
+        return _after_loop(w, carried, self.storages, self.exits, after)
 
     def iteration(self, index: Val, items: Sequence[Value], after: str) -> list[list[Val]] | None:
         """The body, and the test if there is one: what the phis take. None if the body always raises."""
@@ -523,7 +523,7 @@ class _Counted(_Reduce):
     def open_source(self, values: Sequence[Value]) -> None:
         self.length = integer(self.w, values[0])
 
-    def batched_products(self) -> gemm_batching.Ahead | None:
+    def batched_products(self) -> gemm_batching.BatchedProducts | None:
         return gemm_batching.planned(self.w, self.node, self.length, self.envs["body"])
 
     def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
@@ -549,17 +549,17 @@ class _Streamed(_Reduce):
     def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
         types = [v.type for v in self.body.inputs[:self.items]]
         found, items = _next_item(self.w, self.node.params["stream"], self.place, types)
-        self.exits.append((_as_now(self.w, self.carried, self.storages), self.w.b.block))
+        self.exits.append((_current_values(self.w, self.carried, self.storages), self.w.b.block))
         return found, lambda: items
 
 
-def _as_now(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
+def _current_values(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
     """The current values of a loop's phis, and of the variables."""
     state = carried.current[:len(carried.current) - len(storages)]
     return carried.advance([*state, *[w.variables[s] for s in storages]])
 
 
-def _left(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Sequence[Exit], after: str
+def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Sequence[Exit], after: str
           ) -> list[Value]:
     """The values of a loop after it."""
     b = w.b

@@ -80,7 +80,7 @@ class RefusalSite(Site):
 
 # The kept state of handlers.
 
-class Kept:
+class SavedState:
     """The state of a region, in memory, and whether it has been kept."""
 
     def __init__(self, w: Lowering, region: Region) -> None:
@@ -231,7 +231,7 @@ class _Try:
         self.types: list[Type] = [v.type for v in node.outputs] + [s.type for s in self.storages]
         self.places = [w.new_object() if isinstance(type, ListType) and not listed(type) else None
                        for type in self.types]
-        self.kept = w.regions[self.region] = Kept(w, self.region)
+        self.kept = w.regions[self.region] = SavedState(w, self.region)
         self.after = w.b.label("tried")
         self.ends: list[_End] = []
         self.caught, self.failed = Exit(w, "caught"), Exit(w, "failed")

@@ -61,13 +61,13 @@ def report(w: Lowering) -> str:
         lines.append(f"  {_place(node)}{node.op.name} {what}")
     lines += [f"  {_place(node)}{node.op.name} makes {steps} steps in one pass over memory" for node, steps in w.swept]
     lines += [f"  {_place(node)}{node.op.name} goes on with quotients that it foresees, and checks them"
-              for node in w.foreseen]
+              for node in w.speculations]
     for node, steps in w.ahead.items():
         many = f"up to {steps}" if steps else "several"
         how = f"step by step: {steps}" if isinstance(steps, str) else f"for {many} steps of the loop at once"
         lines.append(f"  {_place(node)}{node.op.name} is made {how}")
     lines += [f"  {_place(node)}{node.op.name} multiplies by a matrix that is copied once, before the loop"
-              for node in w.by_strips]
+              for node in w.by_packed]
     lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
     lines += _saved(nodes)
     lines += _lane_by_lane(nodes)

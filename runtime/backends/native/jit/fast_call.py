@@ -160,7 +160,7 @@ class Body(NamedTuple):
     address: int
     frame: int
     result: TensorType
-    held: Any  # objects that live as long as it can run
+    keeps_alive: Any  # objects that live as long as it can run
 
 
 class Findable:
@@ -394,7 +394,7 @@ def _is(b: Builder, obj: Val, name: str) -> Val:
     return b.icmp("eq", obj, Val("ptr", f"@{name}"))
 
 
-def _read(b: Builder, args: Val, arrays: Val, given: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
+def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
     """The arrays of the arguments, the addresses of their data, and the key, if they are tensors of plain arrays;
     returns the size of the key, and the slot to start at."""
     zero, one = const("i64", 0), const("i64", 1)
@@ -412,7 +412,7 @@ def _read(b: Builder, args: Val, arrays: Val, given: Val, key: Val, need: Callab
         need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
         need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", PLAIN)), const("i32", PLAIN)))
         b.store(x, b.offset(arrays, k, "ptr"))
-        b.store(field(b, x, DATA, "i64"), b.offset(given, k, "i64"))
+        b.store(field(b, x, DATA, "i64"), b.offset(addresses, k, "i64"))
         rank, dims = b.convert("zext", field(b, x, _RANK, "i32"), "i64"), field(b, x, DIMS, "ptr")
         need(b.icmp("ult", b.add(state[0], rank), const("i64", _MOST_WORDS)))
         kind = b.and_(field(b, field(b, x, _DTYPE, "ptr"), _KIND, "i64"), const("i64", _KIND_MASK))

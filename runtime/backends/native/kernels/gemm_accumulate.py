@@ -45,9 +45,9 @@ class Update(NamedTuple):
             zero = b.fcmp("oeq", alpha, const(alpha.ty, 0))
             b.either(zero, lambda: self._apart(w, product), together)
         for node in self.nodes:
-            w.given[node] = [target]
+            w.lowered_early[node] = [target]
         if self.variable is not None:
-            w.given[self.nodes[-1]] = []
+            w.lowered_early[self.nodes[-1]] = []
             w.assign(self.variable, target)
         return target
 
@@ -102,7 +102,7 @@ def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
 def assigned_next(w: Lowering) -> Variable | None:
     """The variable to which the result of the current node is assigned, if that is its only use and nothing looks at
     variables before."""
-    user = _only_user(w, w.nodes[w.now].outputs[0])
+    user = _only_user(w, w.nodes[w.node_index].outputs[0])
     if user is None or user.op.name != "assign_variable" or not _undisturbed(w, user):
         return None
     return Variable(user.params["variable"])
@@ -110,7 +110,7 @@ def assigned_next(w: Lowering) -> Variable | None:
 
 def _undisturbed(w: Lowering, user: Node) -> bool:
     """Whether nothing between the current node and `user` may look at variables, or lets Python do so."""
-    between = w.nodes[w.now + 1:w.nodes.index(user)]
+    between = w.nodes[w.node_index + 1:w.nodes.index(user)]
     return not any(node.effect or node.errors or node.op.name == "read_variable" for node in between)
 
 
@@ -122,7 +122,7 @@ def _other(node: Node, value: GraphValue) -> GraphValue:
 def _only_user(w: Lowering, value: GraphValue) -> Node | None:
     """The only node from here on that uses a value, once; None if there are others, or it is an output."""
     last = w.last.get(value, -1)
-    if not w.now <= last < len(w.nodes):
+    if not w.node_index <= last < len(w.nodes):
         return None
-    users = [node for node in w.nodes[w.now:last + 1] for x in node.inputs if x is value]
+    users = [node for node in w.nodes[w.node_index:last + 1] for x in node.inputs if x is value]
     return users[0] if len(users) == 1 else None

@@ -144,34 +144,34 @@ def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
     return x.reshaped(dims)
 
 
-def _reshaped_dims(w: Lowering, node: Node, x: Array, given: Sequence[Index], out: Sequence[int | None],
+def _reshaped_dims(w: Lowering, node: Node, x: Array, wanted: Sequence[Index], out: Sequence[int | None],
                    values: Sequence[Value]) -> list[Index]:
-    """The sizes in `given`, of which one may be -1; those in `out` are known. The kernel raises if they do not have as
+    """The sizes in `wanted`, of which one may be -1; those in `out` are known. The kernel raises if they do not have as
     many elements as `x`."""
     b = w.b
-    check_sizes(w, node, given, values, -1)
-    minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in given]
-    left = [(e, free) for e, free in zip(given, minus, strict=True) if free.ref != "false"]
+    check_sizes(w, node, wanted, values, -1)
+    minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in wanted]
+    left = [(e, free) for e, free in zip(wanted, minus, strict=True) if free.ref != "false"]
     some = const("i1", 0)  # whether a size has to be computed
     for _, free in left:
         if some.ref != "false":
             w.fail_if(b.and_(some, free), node, values)
         some = free if some.ref == "false" else b.or_(some, free)
-    for e, size, free in zip(given, out, minus, strict=True):
+    for e, size, free in zip(wanted, out, minus, strict=True):
         if isinstance(e, Val) and size is not None:
             w.fail_if(b.and_(b.not_(free), b.icmp("ne", e, const("i64", size))), node, values)
     count = b.i64(b.product(x.dims))
     fixed = [size if size is not None else e if free.ref == "false" else b.select(free, const("i64", 1), b.i64(e))
-             for e, size, free in zip(given, out, minus, strict=True)]
+             for e, size, free in zip(wanted, out, minus, strict=True)]
     rest = b.i64(b.room(fixed, 1))
     if some.ref == "false" or None not in out:
-        dims = [e if size is None else size for e, size in zip(given, out, strict=True)]
+        dims = [e if size is None else size for e, size in zip(wanted, out, strict=True)]
         bad = b.icmp("ne", rest, count)
     else:
         none = b.icmp("eq", rest, const("i64", 0))
         missing = b.udiv(count, b.select(none, const("i64", 1), rest))
         dims = [size if size is not None else e if free.ref == "false" else missing if free.ref == "true" else
-                b.select(free, missing, b.i64(e)) for e, size, free in zip(given, out, minus, strict=True)]
+                b.select(free, missing, b.i64(e)) for e, size, free in zip(wanted, out, minus, strict=True)]
         whole = b.mul(b.select(some, missing, const("i64", 1)), rest)
         bad = b.or_(b.and_(some, none), b.icmp("ne", whole, count))
     if len(dims) > 1:  # without elements the product says nothing

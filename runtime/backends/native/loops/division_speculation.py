@@ -23,7 +23,7 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, float32, float64
 
-__all__ = ["Foreseen", "planned", "write"]
+__all__ = ["Speculation", "planned", "write"]
 
 _MOST_OPS: Final = 64  # for longer steps the processor cannot overlap two
 _MOST_DIVISIONS: Final = 4
@@ -32,7 +32,7 @@ _CREDIT, _LOST, _GAINED = 512, 64, 1
 Env = Mapping[GraphValue, Val]
 
 
-class Foreseen(NamedTuple):
+class Speculation(NamedTuple):
     """The speculation in a loop: `divisions` of its body, and those of its `outputs` that depend on them. `items`: how
     many inputs of the body come before the state; `names`: the loop's captures by those of `body` and `test`, which
     have no branches."""
@@ -46,7 +46,7 @@ class Foreseen(NamedTuple):
     outputs: Sequence[int]
 
 
-def planned(w: Lowering, node: Node) -> Foreseen | None:
+def planned(w: Lowering, node: Node) -> Speculation | None:
     """The speculation for a loop; None if it is impossible or not needed."""
     items = int(node.op.name == "reduce")
     if node.params.get("limited") or w.flags or not w.module.fma or not all(map(_is_plain, node.subgraphs.values())):
@@ -61,7 +61,7 @@ def planned(w: Lowering, node: Node) -> Foreseen | None:
     if not 0 < len(divisions) <= _MOST_DIVISIONS or len(body.nodes) > _MOST_OPS:
         return None
     later = _dependents(body, {n.outputs[0] for n in divisions})
-    return Foreseen(node, body, test, items, names, divisions, [k for k, v in enumerate(body.outputs) if v in later])
+    return Speculation(node, body, test, items, names, divisions, [k for k, v in enumerate(body.outputs) if v in later])
 
 
 def _is_plain(graph: Graph) -> bool:
@@ -111,7 +111,7 @@ def _is_summed(value: GraphValue, later: set[GraphValue]) -> bool:
     return False
 
 
-def write(w: Lowering, plan: Foreseen, first: Sequence[Val], captured: Env, length: Val | None
+def write(w: Lowering, plan: Speculation, first: Sequence[Val], captured: Env, length: Val | None
           ) -> tuple[list[Val], Val]:
     """Steps from the state `first` on; returns the state after them, from which the plain loop goes on, and their
     number. `length`: the maximal number of steps of a counted loop, which is also returned if its test ends it."""
@@ -163,12 +163,12 @@ def write(w: Lowering, plan: Foreseen, first: Sequence[Val], captured: Env, leng
     if length is not None:
         index = b.phi("i64", (length, exits[0]), (index, exits[1]))
     b.store(credit, cell)
-    w.foreseen.append(plan.node)
+    w.speculations.append(plan.node)
     w.long = True
     return state, index
 
 
-def _continues(w: Lowering, plan: Foreseen, outer: Env, state: Sequence[Val], index: Val, length: Val | None) -> Val:
+def _continues(w: Lowering, plan: Speculation, outer: Env, state: Sequence[Val], index: Val, length: Val | None) -> Val:
     """Whether there is another step."""
     b = w.b
     within = None if length is None else b.icmp("slt", index, length)

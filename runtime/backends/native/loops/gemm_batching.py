@@ -20,7 +20,7 @@ from runtime.backends.native.codegen.parallel import THREADS_WORD, region
 from runtime.backends.native.codegen.piecewise_arrays import Axis, Slicer
 from runtime.backends.native.codegen.scalar_ops import cast, literal, llvm_type, lower
 from runtime.backends.native.kernels.matmul import gemm
-from runtime.backends.native.kernels.matmul.packed_operands import Strips
+from runtime.backends.native.kernels.matmul.packed_operands import PackedMatrix
 from runtime.backends.native.kernels.matmul.products import by_blas
 from runtime.backends.native.kernels.shapes import result_type, wide
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
@@ -29,7 +29,7 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, float32, float64
 
-__all__ = ["Ahead", "planned"]
+__all__ = ["BatchedProducts", "planned"]
 
 _PER_ELEMENT: Final = 16  # multiplications that take as long as an element of weight 1
 _WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times what it takes to wake a thread
@@ -59,7 +59,7 @@ class Product(NamedTuple):
 
     node: Node
     sides: Sequence[Leaf | Step]
-    strips: Strips | None
+    packed: PackedMatrix | None
 
     @property
     def sizes(self) -> tuple[Index, Index, Index]:
@@ -72,7 +72,7 @@ class Product(NamedTuple):
         return self.sizes[0], self.sizes[2]
 
 
-class Ahead:
+class BatchedProducts:
     """The batched products of one loop, and memory for those of a group of steps."""
 
     def __init__(self, w: Lowering, body: Graph, env: Env, products: Sequence[Product], length: Val, at_once: Val,
@@ -96,7 +96,7 @@ class Ahead:
         found: dict[GraphValue, Value] = {}
         for p, memory in zip(self.products, self.memories, strict=True):
             place = Leaf(memory.dtype, memory.dims[1:], memory.address(b, [row, 0, 0]), scratch=True)
-            w.given[p.node] = [place]
+            w.lowered_early[p.node] = [place]
             found[p.node.outputs[0]] = place
         return found
 
@@ -124,8 +124,8 @@ class Ahead:
             after = b.label("made")
             x, y = [self._matrix(side, step, after) if isinstance(side, Step) else side for side in p.sides]
             out = Leaf(memory.dtype, memory.dims[1:], memory.address(b, [row, 0, 0]))
-            if p.strips is not None:
-                p.strips.multiply(w, x, out)
+            if p.packed is not None:
+                p.packed.multiply(w, x, out)
             else:
                 gemm.call(w, x, y, out, whole=whole)
             b.start(after)
@@ -171,7 +171,7 @@ class Ahead:
         return Scalar(dtype, lower(b, node.op.name, dtype, *[number.val for number in numbers]))
 
 
-def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
+def planned(w: Lowering, node: Node, length: Val, env: Env) -> BatchedProducts | None:
     """The batched products of a loop over `length` numbers, if there are any and it may pay. `env`: its captures."""
     body = node.params["body"]
     if w.inside or not blas_symbols():
@@ -201,7 +201,8 @@ def planned(w: Lowering, node: Node, length: Val, env: Env) -> Ahead | None:
             b.icmp("sge", b.i64(b.imul(steps, work)), const("i64", _WORTH)),
             *[b.icmp("sle", b.i64(b.product(p.sizes)), const("i64", _most(w, p))) for p in kept],
             *[lies for p in kept for side in p.sides if isinstance(lies := _straight(w, side), Val)]]
-    return Ahead(w, body, env, kept, length, b.select(reduce(b.and_, pays), b.i64(at_once), const("i64", 1)), work)
+    at_once = b.select(reduce(b.and_, pays), b.i64(at_once), const("i64", 1))
+    return BatchedProducts(w, body, env, kept, length, at_once, work)
 
 
 def _at_once(w: Lowering, steps: Index, work: Index, size: Index) -> Index:
@@ -236,7 +237,7 @@ def _unfit(w: Lowering, p: Product) -> str | None:
 def _most(w: Lowering, p: Product) -> int:
     """The maximal number of multiplications of a batched product: packed operands are not used by other threads;
     OpenBLAS may wake some."""
-    return _GROUP if p.strips is not None else gemm.on_one_thread(w.module)
+    return _GROUP if p.packed is not None else gemm.on_one_thread(w.module)
 
 
 # Which products are independent of the state, with operands that are available before their step.
@@ -247,7 +248,7 @@ def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
     fits = len(sides) == 2 and result_type(node).dtype in (float32, float64)
     if not fits or not any(isinstance(side, Step) for side in sides):
         return None
-    strips: Strips | None = w.strips.get(node)
+    strips: PackedMatrix | None = w.packed_operands.get(node)
     left = _laid(w, sides[0])
     shared = strips is not None and strips.divides(left.dims[0]) and strips.takes(w, left)
     return Product(node, sides, strips if shared else None)

@@ -25,14 +25,14 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, bool_, int32, int64
 
-__all__ = ["Tiled", "tiled"]
+__all__ = ["TilingPlan", "planned"]
 
 _SHARE: Final = 32  # blocks that a thread takes at a time
 _BITS: Final = 1024  # bits of an array in a block: two of the widest registers
 _PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
 
 
-class Tiled:
+class TilingPlan:
     """The analysis of a loop that can be tiled."""
 
     def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool,
@@ -46,7 +46,7 @@ class Tiled:
         self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
 
 
-def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | None:
+def planned(node: Node, body: Graph, test: Graph | None, items: int) -> TilingPlan | None:
     """The analysis of a loop, or None if it cannot be tiled. `items`: how many inputs of the body come before the
     state."""
     if any(n.op.effect or n.op.name in ("while_loop", "reduce", "try") for g in (body, test) if g is not None
@@ -64,7 +64,7 @@ def tiled(node: Node, body: Graph, test: Graph | None, items: int) -> Tiled | No
     return plan
 
 
-def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
+def _plan(body: Graph, test: Graph | None, items: int) -> TilingPlan | None:
     state = body.inputs[items:]
     shape = _array_type(body, state)
     if shape is None:
@@ -82,8 +82,8 @@ def _plan(body: Graph, test: Graph | None, items: int) -> Tiled | None:
     if test is None or any_ is None:
         if test is not None and _dependent(test, _arrays_of(test.inputs)) & set(test.outputs):
             return None
-        return Tiled(body, test, items, None, False, shapes)
-    return Tiled(body, test, items, any_, True, shapes) if _stays_when_done(body, test, any_, items) else None
+        return TilingPlan(body, test, items, None, False, shapes)
+    return TilingPlan(body, test, items, any_, True, shapes) if _stays_when_done(body, test, any_, items) else None
 
 
 def _arrays_of(values: Iterable[GraphValue]) -> set[GraphValue]:
@@ -238,7 +238,7 @@ class Block(Registers):
         return [env[v] for v in graph.outputs]
 
 
-def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+def write(w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
           length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
     """The loop, block by block, for at least as many elements as a block has: the state after it, and whether that is
     invalid, as a block failed its check or nothing was done. `length`: the maximal number of iterations. `fits`:
@@ -249,7 +249,7 @@ def write(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict
 class _Tiles:
     """The loop over tiles: carried values are in registers while all iterations run for one block."""
 
-    def __init__(self, w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+    def __init__(self, w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Val | None, dims: Sequence[Index], cost: int) -> None:
         self.w, self.plan, self.state, self.length, self.cost = w, plan, state, length, cost
         body, items = plan.body, plan.items
@@ -351,35 +351,35 @@ class _Tiles:
         return now, turn, still
 
     def _test(
-        self, test: Graph, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val]
+        self, test: Graph, outer: dict[str, dict[GraphValue, Val]], state: Sequence[Val]
     ) -> tuple[list[Val], Val | None]:
-        env = {**outer["test"], **dict(zip(test.inputs, now, strict=True))}
+        env = {**outer["test"], **dict(zip(test.inputs, state, strict=True))}
         found = self.block.run(test, env, self.plan.any)
         return found, None if self.plan.any is None else env[self.plan.any.outputs[0]]
 
     def _is_wrong(
-        self, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val, still: Val
+        self, outer: dict[str, dict[GraphValue, Val]], state: Sequence[Val], turn: Val, still: Val
     ) -> Val:
         """Whether a finished block would change in a further iteration, which other blocks may need."""
         b, test = self.w.b, self.plan.test
         assert test is not None
-        again = self._iterate(outer, now, turn)
+        again = self._iterate(outer, state, turn)
         same: Val | None = None
         for k in self.carried:
-            equal = _equal(self.block, now[k], self.block.wide(again[k]))
+            equal = _equal(self.block, state[k], self.block.wide(again[k]))
             same = equal if same is None else b.and_(same, equal)
-        following = [again[k] if k in self.carried else v for k, v in enumerate(now)]
+        following = [again[k] if k in self.carried else v for k, v in enumerate(state)]
         _, then = self._test(test, outer, following)
         assert same is not None and then is not None
         return b.and_(b.not_(still), b.or_(b.not_(same), then))
 
-    def _iterate(self, outer: dict[str, dict[GraphValue, Val]], now: Sequence[Val], turn: Val) -> list[Val]:
+    def _iterate(self, outer: dict[str, dict[GraphValue, Val]], state: Sequence[Val], turn: Val) -> list[Val]:
         b, body = self.w.b, self.plan.body
         given: list[Val] = []
         if self.plan.items:
             ty = llvm_type(type_of(body.inputs[0]).dtype)
             given = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
-        return self.block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *now], strict=True))})
+        return self.block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *state], strict=True))})
 
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
@@ -420,7 +420,7 @@ def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequenc
     return b.folded(0, shares, start, later)
 
 
-def block_size(plan: Tiled) -> int:
+def block_size(plan: TilingPlan) -> int:
     """The number of elements of a block, such that the widest array takes two registers."""
     sizes = [v.type.dtype.size for g in (plan.body,) for n in g.nodes for v in n.outputs
              if isinstance(v.type, TensorType) and v.type.shape]
@@ -435,7 +435,7 @@ def _equal(block: Block, x: Val, y: Val) -> Val:
     return b.not_(block.any(b.icmp("ne", x, y)))
 
 
-def ready(w: Lowering, plan: Tiled, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+def runtime_check(w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
           ) -> tuple[list[Index], Val | None] | None:
     """The shape of the arrays, and whether all have it and it is large enough, where only the run knows. None if they
     surely differ or are too small."""

@@ -25,7 +25,7 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType, TensorType, int32, int64
 
-__all__ = ["Choice", "InLanes", "Loop", "planned"]
+__all__ = ["Choice", "LanePlan", "Loop", "planned"]
 
 Sums = dict[Node, tuple[int, bool]]
 """By overflow check of a sum: which operand is the sum, and whether it is in a loop in the body."""
@@ -96,7 +96,7 @@ class Choice:
         self.relation = relation
 
 
-class InLanes:
+class LanePlan:
     """How a loop runs in lanes.
 
     body      its body, without branches
@@ -146,7 +146,7 @@ def _int32_holds(index: GraphValue) -> bool:
     return dtype is int32 or dtype.size < 4
 
 
-def planned(node: Node, bits: int) -> InLanes | str | None:
+def planned(node: Node, bits: int) -> LanePlan | str | None:
     """How a `reduce` runs in lanes of registers of so many bits; or why it does not; None if it is not such a loop."""
     body: Graph = node.params["body"]
     if not any(n.op.name in LOOPS for n in body.walk()):
@@ -163,7 +163,7 @@ def planned(node: Node, bits: int) -> InLanes | str | None:
         graph, _ = flat(body, guards)
         sums: Sums = {}
         kinds, choices = _combined(graph, guards, sums)
-        return InLanes(graph, guards, kinds, choices, bits, sums)
+        return LanePlan(graph, guards, kinds, choices, bits, sums)
     except Refused as reason:
         return str(reason)
 
@@ -192,7 +192,7 @@ def _check(node: Node) -> None:
 
 def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str], list[Choice]]:
     """Classify each loop-carried value: reduction(op), choice, or invariant. Returns the reductions by place of the
-    state, and the choices. `sums` gets the overflow checks of sums, as in `InLanes`."""
+    state, and the choices. `sums` gets the overflow checks of sums, as in `LanePlan`."""
     state = graph.inputs[1:]
     changed = [k for k, v in enumerate(state) if graph.outputs[k] is not v]
     dependent = _dependent(graph, {state[k] for k in changed}, guards)

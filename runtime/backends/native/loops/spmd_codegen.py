@@ -13,23 +13,23 @@ from runtime.backends.native.codegen.context import Lowering
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, llvm_type
 from runtime.backends.native.llvm.builder import Builder, Val, const, element, lanes
 from runtime.backends.native.loops.if_conversion import LOOPS, Registers, type_of
-from runtime.backends.native.loops.spmd_analysis import Choice, InLanes, Loop
+from runtime.backends.native.loops.spmd_analysis import Choice, LanePlan, Loop
 from runtime.core.errors import NumberOverflowError
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType
 
-__all__ = ["MOST_ADDED", "Env", "Lanes", "Parts", "loaded"]
+__all__ = ["MOST_ADDED", "Env", "LaneState", "Lanes", "loaded"]
 
 Env = dict[GraphValue, Val]
 MOST_ADDED: Final = 1 << 49
 """What a lane may add up in loops in the body: the lanes of all shares, at most 4096, add up to at most 2**61."""
 
 
-class Parts:
+class LaneState:
     """The lanes' parts of the state that changes: partial sums, choices, and the indices of these."""
 
-    def __init__(self, plan: InLanes, first: Sequence[Val]) -> None:
+    def __init__(self, plan: LanePlan, first: Sequence[Val]) -> None:
         self.plan = plan
         self.state = plan.body.inputs[1:]
         self.places = [*plan.kinds, *[k for choice in plan.choices for k in choice.slots]]
@@ -85,7 +85,7 @@ def _nothing(kind: str, dtype: DType) -> int:
 class Lanes(Registers):
     """Writes iterations in several lanes, or in one. What is done in some lanes only has a mask."""
 
-    def __init__(self, w: Lowering, plan: InLanes, count: int, frame: Val | None) -> None:
+    def __init__(self, w: Lowering, plan: LanePlan, count: int, frame: Val | None) -> None:
         super().__init__(w, count)
         self.plan = plan
         self.frame = frame  # that of the call, in an outlined function
@@ -229,13 +229,13 @@ class Lanes(Registers):
 
     # Loops
 
-    def goes(self, loop: Loop, given: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None) -> Val:
-        """The lanes of the mask that go on with another turn. `given`: the inputs of the loop's node."""
+    def goes(self, loop: Loop, args: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None) -> Val:
+        """The lanes of the mask that go on with another turn. `args`: the inputs of the loop's node."""
         go = mask
         if turn is not None:
-            go = self.both(go, ELEMENTWISE["less"](self.b, loop.counter, *self.alike(turn, given[0])))
+            go = self.both(go, ELEMENTWISE["less"](self.b, loop.counter, *self.alike(turn, args[0])))
         if loop.test is not None:
-            env = {**_captures(loop, given), **dict(zip(loop.test.inputs, state, strict=True))}
+            env = {**_captures(loop, args), **dict(zip(loop.test.inputs, state, strict=True))}
             first, asked = None, go
             if loop.items:  # the test comes after a turn
                 assert turn is not None
@@ -250,20 +250,20 @@ class Lanes(Registers):
         assert go is not None
         return self.wide(go)
 
-    def turn(self, loop: Loop, given: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None
+    def turn(self, loop: Loop, args: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None
              ) -> list[Val]:
         """The state after another turn, valid in the lanes of the mask."""
         inputs = [turn, *state] if loop.items and turn is not None else state
-        env = {**_captures(loop, given), **dict(zip(loop.body.inputs, inputs, strict=True))}
+        env = {**_captures(loop, args), **dict(zip(loop.body.inputs, inputs, strict=True))}
         self.run(loop.body.nodes, env, mask)
         self.poll(len(loop.body.nodes) + 2)
         return [env[v] for v in loop.body.outputs]
 
-    def loop(self, loop: Loop, given: Sequence[Val], mask: Val | None,
+    def loop(self, loop: Loop, args: Sequence[Val], mask: Val | None,
              begin: tuple[Val | None, Sequence[Val]] | None = None) -> list[Val]:
         """The state after a loop, in the lanes of the mask. `begin`: the initial turn and state."""
         b = self.b
-        turn, state = begin or (loop.first_turn(), [given[loop.counted + k] for k in range(len(loop.state))])
+        turn, state = begin or (loop.first_turn(), [args[loop.counted + k] for k in range(len(loop.state))])
         first = {k: self.wide(state[k]) for k in loop.carried}
         head, inside, after = b.label("while"), b.label("do"), b.label("end")
         before = b.block
@@ -272,11 +272,11 @@ class Lanes(Registers):
         phis = {k: b.open_phi(x.ty, x, before) for k, x in first.items()}
         now = [phis[k][0] if k in phis else x for k, x in enumerate(state)]
         turn = None if turns is None else turns[0]
-        go = self.goes(loop, given, turn, now, mask)
+        go = self.goes(loop, args, turn, now, mask)
         running = None if self.count == 1 else go
         b.branch(go if running is None else self.more(go, self.count // 8), inside, after)
         b.start(inside)
-        news = self.turn(loop, given, turn, now, running)
+        news = self.turn(loop, args, turn, now, running)
         chosen = {k: self.choose(running, news[k], now[k]) for k in phis}
         if turns is not None:
             turns[1](b.add(turns[0], const(turns[0].ty, 1)), b.block)
@@ -284,20 +284,20 @@ class Lanes(Registers):
             close(chosen[k], b.block)
         b.jump(head)
         b.start(after)
-        return now if running is None else self._rest(loop, given, running, turn, now)
+        return now if running is None else self._rest(loop, args, running, turn, now)
 
-    def _rest(self, loop: Loop, given: Sequence[Val], mask: Val, turn: Val | None, state: Sequence[Val]) -> list[Val]:
+    def _rest(self, loop: Loop, args: Sequence[Val], mask: Val, turn: Val | None, state: Sequence[Val]) -> list[Val]:
         """The state after the few lanes of the mask have finished a loop."""
         b = self.b
 
         def rest() -> list[Val]:
             cells = {k: self.cell(state[k]) for k in loop.carried}
-            inputs = [x if lanes(x.ty) == 1 else self.cell(x) for x in given]
+            inputs = [x if lanes(x.ty) == 1 else self.cell(x) for x in args]
             one = Lanes(self.w, self.plan, 1, self.frame)
             one.give_up = self.give_up and self.given_up
             with self.each(mask) as lane:
                 values = [x if lanes(x.ty) == 1 else loaded(b, element(x.ty), cell, lane)
-                          for x, cell in zip(given, inputs, strict=True)]
+                          for x, cell in zip(args, inputs, strict=True)]
                 now = [loaded(b, element(x.ty), cells[k], lane) if k in cells else x for k, x in enumerate(state)]
                 ended = one.loop(loop, values, None, (turn, now))
                 for k, cell in cells.items():
@@ -311,8 +311,8 @@ class Lanes(Registers):
         return [found.get(k, x) for k, x in enumerate(state)]
 
 
-def _captures(loop: Loop, given: Sequence[Val]) -> Env:
-    values = given[len(loop.node.operands):]
+def _captures(loop: Loop, args: Sequence[Val]) -> Env:
+    values = args[len(loop.node.operands):]
     return {inner: x for (_, inner), x in zip(loop.captured(), values, strict=True)}
 
 

@@ -12,8 +12,8 @@ from typing import Final
 from runtime.backends.native.codegen.context import Lowering
 from runtime.backends.native.codegen.parallel import WORTH, region
 from runtime.backends.native.llvm.builder import Builder, Val, const, element
-from runtime.backends.native.loops.spmd_analysis import InLanes
-from runtime.backends.native.loops.spmd_codegen import Env, Lanes, Parts, loaded
+from runtime.backends.native.loops.spmd_analysis import LanePlan
+from runtime.backends.native.loops.spmd_codegen import Env, Lanes, LaneState, loaded
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import int64
@@ -35,7 +35,7 @@ def _widened(lanes: Lanes, outside: Env) -> Env:
 class Rows:
     """Scheduling in which all lanes finish an iteration before the next ones begin."""
 
-    def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
+    def __init__(self, w: Lowering, plan: LanePlan, parts: LaneState, outside: Env) -> None:
         self.w = w
         self.plan = plan
         self.parts = parts
@@ -59,35 +59,35 @@ class Rows:
         return [lanes.cell(x) for x in b.folded(start, stop, nothing, row, lanes.count)]
 
 
-class Now:
+class LanePosition:
     """The position of a lane: the index of its iteration, its parts, the turn and the state of the loop, other values
     of the iteration. Parts that the loop carries are None here, as they are in its state."""
 
-    def __init__(self, i: Val, parts: list[Val | None], turn: Val | None, state: list[Val], held: list[Val]) -> None:
+    def __init__(self, i: Val, parts: list[Val | None], turn: Val | None, state: list[Val], live: list[Val]) -> None:
         self.i = i
         self.parts = parts
         self.turn = turn
         self.state = state
-        self.held = held
+        self.live = live
 
     def vals(self) -> list[Val]:
-        return [x for x in (self.i, *self.parts, self.turn, *self.state, *self.held) if x is not None]
+        return [x for x in (self.i, *self.parts, self.turn, *self.state, *self.live) if x is not None]
 
-    def like(self, vals: Sequence[Val]) -> Now:
+    def like(self, vals: Sequence[Val]) -> LanePosition:
         """A copy with other values."""
-        given = iter(vals)
+        news = iter(vals)
 
         def taken(xs: Sequence[Val | None]) -> list[Val | None]:
-            return [None if x is None else next(given) for x in xs]
+            return [None if x is None else next(news) for x in xs]
 
-        i, parts, turn = next(given), taken(self.parts), None if self.turn is None else next(given)
-        return Now(i, parts, turn, [next(given) for _ in self.state], [next(given) for _ in self.held])
+        i, parts, turn = next(news), taken(self.parts), None if self.turn is None else next(news)
+        return LanePosition(i, parts, turn, [next(news) for _ in self.state], [next(news) for _ in self.live])
 
 
 class Stream:
     """Scheduling in which each lane takes its next iteration at once, for a body with one loop."""
 
-    def __init__(self, w: Lowering, plan: InLanes, parts: Parts, outside: Env) -> None:
+    def __init__(self, w: Lowering, plan: LanePlan, parts: LaneState, outside: Env) -> None:
         assert plan.only is not None
         self.w = w
         self.plan = plan
@@ -114,7 +114,7 @@ class Stream:
         used += [] if guard is None else [guard]
         made = {v for n in self.before if n.op.name != "const" for v in n.outputs}
         self.constants = [n for n in self.before if n.op.name == "const"]
-        self.held = [v for v in dict.fromkeys(used) if v in made]
+        self.live = [v for v in dict.fromkeys(used) if v in made]
         # parts that are loop-carried in the body's loop: their places in its state
         uses = [v for n in body.nodes for v in n.inputs] + list(body.outputs)
         self.through: dict[int, int] = {}
@@ -124,21 +124,21 @@ class Stream:
                 at = node.inputs.index(value) - self.only.counted
                 self.through[k] = self.only.carried.index(at)
 
-    def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> Now:
+    def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> LanePosition:
         """The position of a lane that begins with iteration `i`, if that is before `stop`, with these parts."""
         env = {**self.outside, self.plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
         lanes.run(self.before, env, lanes.b.icmp("ult", i, stop) if self.plan.checks else None)
         first = [lanes.wide(env[self.only.operands[k]]) for k in self.only.carried]
         turn = self.only.first_turn()
-        return Now(i, [None if k in self.through else lanes.wide(x) for k, x in enumerate(values)],
-                   None if turn is None else lanes.wide(turn), first, [lanes.wide(env[v]) for v in self.held])
+        return LanePosition(i, [None if k in self.through else lanes.wide(x) for k, x in enumerate(values)],
+                   None if turn is None else lanes.wide(turn), first, [lanes.wide(env[v]) for v in self.live])
 
-    def env(self, lanes: Lanes, now: Now) -> Env:
+    def env(self, lanes: Lanes, now: LanePosition) -> Env:
         env = {**self.outside, self.plan.body.inputs[0]: lanes.index(now.i), **self.parts.env(now.parts)}
         lanes.run(self.constants, env, None)
-        return {**env, **dict(zip(self.held, now.held, strict=True))}
+        return {**env, **dict(zip(self.live, now.live, strict=True))}
 
-    def given(self, lanes: Lanes, now: Now) -> tuple[list[Val], Val | None, list[Val]]:
+    def loop_inputs(self, lanes: Lanes, now: LanePosition) -> tuple[list[Val], Val | None, list[Val]]:
         """The inputs of the loop, its mask, and its state."""
         env = self.env(lanes, now)
         state = dict(zip(self.only.carried, now.state, strict=True))
@@ -146,7 +146,7 @@ class Stream:
         guard = self.plan.guards.get(self.only.node)
         return given, None if guard is None else env[guard], given[self.only.counted:][:len(self.only.state)]
 
-    def end(self, lanes: Lanes, now: Now, state: Sequence[Val], mask: Val | None) -> list[Val]:
+    def end(self, lanes: Lanes, now: LanePosition, state: Sequence[Val], mask: Val | None) -> list[Val]:
         """All parts after the loop has ended with a state, in the lanes of the mask."""
         env = {**self.env(lanes, now), **dict(zip(self.only.node.outputs, state, strict=True))}
         lanes.run(self.after, env, mask)
@@ -178,16 +178,16 @@ class Stream:
         phis = [b.open_phi(x.ty, x, before) for x in first.vals()]
         now = first.like([x for x, _ in phis])
         live = b.icmp("ult", now.i, end)
-        given, guard, state = self.given(lanes, now)
+        given, guard, state = self.loop_inputs(lanes, now)
         go = lanes.goes(only, given, now.turn, state, live if guard is None else b.and_(live, guard))
         b.branch(lanes.more(live, lanes.count // 2 - 1), inside, after)
         b.start(inside)
         news = lanes.turn(only, given, now.turn, state, go)
         done = b.xor(live, go)
         through = set(self.through.values())
-        stepped = Now(now.i, now.parts, None if now.turn is None else b.add(now.turn, const(now.turn.ty, 1)),
+        stepped = LanePosition(now.i, now.parts, None if now.turn is None else b.add(now.turn, const(now.turn.ty, 1)),
                       [lanes.choose(go if k in through else None, news[place], now.state[k])
-                       for k, place in enumerate(only.carried)], now.held).vals()
+                       for k, place in enumerate(only.carried)], now.live).vals()
 
         def following() -> list[Val]:
             parts = self.end(lanes, now, state, done)
@@ -195,7 +195,7 @@ class Stream:
             fresh = self.begin(lanes, i, parts, end)
             for k, x in enumerate(now.state):
                 if fresh.state[k].ref == x.ref:  # unchanged in a finished lane
-                    fresh.state[k] = stepped[len(stepped) - len(now.held) - len(now.state) + k]
+                    fresh.state[k] = stepped[len(stepped) - len(now.live) - len(now.state) + k]
             chosen = [lanes.choose(done, x, y) for x, y in zip(fresh.vals(), stepped, strict=True)]
             count = 1 + sum(x is not None for x in now.parts)
             return [*fresh.vals()[:count], *chosen[count:]]  # these are selected already
@@ -211,7 +211,7 @@ class Stream:
         self.outside = outside
         return self._rest(lanes, now, live, last)
 
-    def _rest(self, lanes: Lanes, now: Now, mask: Val, stop: Val) -> list[Val]:
+    def _rest(self, lanes: Lanes, now: LanePosition, mask: Val, stop: Val) -> list[Val]:
         """Run the few lanes of the mask to the end, one by one; returns the parts of all lanes."""
         b = lanes.b
         cells = now.like([lanes.cell(x) for x in now.vals()])
@@ -223,7 +223,7 @@ class Stream:
                 b.store(x, b.offset(cell, lane, x.ty))
         return parts
 
-    def alone(self, lanes: Lanes, now: Now, stop: Val, step: int) -> list[Val]:
+    def alone(self, lanes: Lanes, now: LanePosition, stop: Val, step: int) -> list[Val]:
         """The parts of one lane after all its iterations before `stop`, with the stride `step`."""
         w, b = self.w, self.w.b
         held = [*now.vals(), *self.outside.values()]
@@ -239,7 +239,7 @@ class Stream:
             lanes.fail(b.load("i1", b.offset(words, len(held), "i64")))
         return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
 
-    def _function(self, now: Now) -> str:
+    def _function(self, now: LanePosition) -> str:
         """The outlined function for one lane, whose values are in memory."""
         w = self.w
         outer = w.b
@@ -262,7 +262,7 @@ class Stream:
             b.start(head)
             phis = [b.open_phi(x.ty, x, before) for x in given[:len(now.vals())]]
             current = now.like([x for x, _ in phis])
-            inputs, guard, state = self.given(one, current)
+            inputs, guard, state = self.loop_inputs(one, current)
             ended = one.loop(self.only, inputs, guard, (current.turn, state))
             values = self.end(one, current, ended, None)
             fresh = self.begin(one, b.add(current.i, step), values, stop)
@@ -281,11 +281,11 @@ class Stream:
         return w.module.define(f"lane{len(w.module.parts)}", "i32", types, write, "noinline nounwind")
 
 
-def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], captured: Sequence[Val],
+def write(w: Lowering, plan: LanePlan, length: Val, first: Sequence[Val], captured: Sequence[Val],
           one_by_one: Callable[[], list[Val]]) -> list[Val]:
     """The state after `length` iterations from the state `first` on; `one_by_one` computes it, too."""
     body = plan.body
-    parts = Parts(plan, first)
+    parts = LaneState(plan, first)
     outside = {inner: x for (_, inner), x in zip(body.captures, captured, strict=True)}
     outside.update({v: x for k, (v, x) in enumerate(zip(parts.state, first, strict=True)) if k not in parts.places})
     b = w.b
@@ -331,7 +331,7 @@ def write(w: Lowering, plan: InLanes, length: Val, first: Sequence[Val], capture
     return b.either(failed, one_by_one, lambda: found)
 
 
-def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
+def _share(b: Builder, parts: LaneState, length: Val) -> tuple[Val, Val, Val]:
     """Whether, by each check, an iteration adds at most its share of 2**61, up or down (`InLanes.share`); and whether
     that can be added to the initial sums."""
     plan = parts.plan
@@ -347,7 +347,7 @@ def _share(b: Builder, parts: Parts, length: Val) -> tuple[Val, Val, Val]:
     return low, b.add(low, share), fits
 
 
-def _in_shares(w: Lowering, parts: Parts, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
+def _in_shares(w: Lowering, parts: LaneState, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
                ) -> tuple[list[Val], Val]:
     """The parts after all iterations, possibly on several threads; and whether a check failed."""
     b, plan, width = w.b, parts.plan, len(parts.first) + 1

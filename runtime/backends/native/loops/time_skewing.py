@@ -34,7 +34,7 @@ from runtime.core.graph import Graph
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType
 
-__all__ = ["Sweep", "planned", "write"]
+__all__ = ["Skewing", "planned", "write"]
 
 _CACHE: Final = 1 << 25  # bytes: the total size of both buffers of the arrays from which on it pays
 _RINGS: Final = 1 << 21  # bytes of all ring buffers
@@ -49,7 +49,7 @@ Envs = dict[str, dict[GraphValue, Value]]
 Groups = list[list[tuple[Array, Rows]]]
 
 
-class Sweep:
+class Skewing:
     """The analysis of a loop that can be time-skewed."""
 
     def __init__(self, arrays: list[int], scalars: list[int], low: int, high: int, wraps: bool, steps: int,
@@ -77,7 +77,7 @@ class _Trial(Lowering):
     leaf = allocate = store_all = new_slot = ask = new_object = reserved = leave = _no
 
 
-def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Sweep | None:
+def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Skewing | None:
     """The analysis of a loop; None if time skewing is impossible or does not pay. `items`: inputs of the body before
     the state."""
     state = body.inputs[items:]
@@ -100,7 +100,7 @@ def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs
     for group in groups:
         w.note([x for x, _ in group])
     scalars = [k for k in carried if k not in arrays]
-    return Sweep(arrays, scalars, low, high, not near.issuperset(offsets), steps, rows, flat)
+    return Skewing(arrays, scalars, low, high, not near.issuperset(offsets), steps, rows, flat)
 
 
 def _is_stencil_loop(body: Graph, test: Graph | None, items: int, carried: Sequence[int]) -> bool:
@@ -235,7 +235,7 @@ def _row_offsets(x: Array | Scalar, at: int, found: set[int]) -> None:
 class _Pass:
     """The code of one pass over the arrays, within the loop over passes."""
 
-    def __init__(self, w: Lowering, plan: Sweep, body: Graph, items: int, env: dict[GraphValue, Value],
+    def __init__(self, w: Lowering, plan: Skewing, body: Graph, items: int, env: dict[GraphValue, Value],
                  invariants: dict[int, Value], saved: dict[int, Val], bands: Val) -> None:
         self.w = w
         self.plan = plan
@@ -416,7 +416,7 @@ Phi = tuple[Val, Callable[[Val, str], None]]
 """A value that a loop carries, and what gives it its next value at the end of a block."""
 
 
-def write(w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int, state: Sequence[Value], envs: Envs,
+def write(w: Lowering, plan: Skewing, body: Graph, test: Graph | None, items: int, state: Sequence[Value], envs: Envs,
           length: Val | None) -> list[Value]:
     """The loop: the state after it. `length`: at most so many steps."""
     return _Passes(w, plan, body, test, items, state, envs, length).write()
@@ -425,7 +425,7 @@ def write(w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int,
 class _Passes:
     """The code of the loop over passes. The scalars run ahead, for the steps of one pass."""
 
-    def __init__(self, w: Lowering, plan: Sweep, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
+    def __init__(self, w: Lowering, plan: Skewing, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                  envs: Envs, length: Val | None) -> None:
         self.w, self.plan, self.body, self.test, self.items = w, plan, body, test, items
         self.state, self.envs, self.length = state, envs, length
@@ -449,17 +449,17 @@ class _Passes:
         before = b.block
         b.start(head)
         turn, close_turn = b.open_phi("i64", const("i64", 0), before)
-        now = {k: b.open_phi(x.ty, x, before) for k, x in self.scalars.items()}
+        scalars = {k: b.open_phi(x.ty, x, before) for k, x in self.scalars.items()}
         sources = {k: b.open_phi("ptr", x.pointer, before) for k, x in self.initial.items()}
         targets, others = ({k: b.open_phi("ptr", self.memory[k][j].pointer, before) for k in plan.arrays}
                            for j in range(2))
-        count, ahead = self.run_ahead(turn, now, head)
+        count, ahead = self.run_ahead(turn, scalars, head)
         some = b.label("pass")
         b.branch(b.icmp("sgt", count, const("i64", 0)), some, after)
         b.start(some)
         one_pass.write(turn, count, {k: x for k, (x, _) in sources.items()}, {k: x for k, (x, _) in targets.items()})
         close_turn(b.add(turn, count), b.block)
-        for k, (_, close) in now.items():
+        for k, (_, close) in scalars.items():
             close(ahead[k], b.block)
         for k in plan.arrays:  # the memories change places
             target = targets[k][0]
@@ -468,7 +468,7 @@ class _Passes:
             others[k][1](target, b.block)
         b.jump(head)
         b.start(after)
-        return self.final(now, sources)
+        return self.final(scalars, sources)
 
     def bands(self) -> Val:
         """How many bands of rows there are: one, or several for each thread."""
@@ -479,14 +479,14 @@ class _Passes:
         several = b.intrinsic("smin", b.mul(threads, const("i64", _BANDS)), const("i64", max(most, 1)))
         return b.select(b.icmp("sgt", threads, const("i64", 1)), several, const("i64", 1))
 
-    def run_ahead(self, turn: Val, now: dict[int, Phi], head: str) -> tuple[Val, dict[int, Val]]:
+    def run_ahead(self, turn: Val, scalars: dict[int, Phi], head: str) -> tuple[Val, dict[int, Val]]:
         """Compute and save the scalars of the steps of the next pass: how many steps these are, and the scalars after
         them."""
         w, b, plan = self.w, self.w.b, self.plan
         scan, more, inside = (b.label(name) for name in ("scan", "more", "step"))
         b.start(scan)
         count, close_count = b.open_phi("i64", const("i64", 0), head)
-        ahead = {k: b.open_phi(x.ty, x, head) for k, (x, _) in now.items()}
+        ahead = {k: b.open_phi(x.ty, x, head) for k, (x, _) in scalars.items()}
         values = [self.value_ahead(k, ahead) for k in range(len(self.types))]
         go = b.icmp("slt", count, const("i64", plan.steps))
         if self.length is not None:
@@ -520,10 +520,10 @@ class _Passes:
             return Scalar(self.types[place].dtype, ahead[place][0])
         return _rows(self.body.inputs[self.items + place], Grid("none"))
 
-    def final(self, now: dict[int, Phi], sources: dict[int, Phi]) -> list[Value]:
+    def final(self, scalars: dict[int, Phi], sources: dict[int, Phi]) -> list[Value]:
         """The state after the loop."""
         made: list[Value] = list(self.state)
-        for k, (x, _) in now.items():
+        for k, (x, _) in scalars.items():
             made[k] = Scalar(self.types[k].dtype, x)
         for k, (pointer, _) in sources.items():
             first = self.initial[k]

@@ -80,15 +80,15 @@ class _Block(NamedTuple):
     scale: Val  # address of the factor of sums that are added to the result; null: the result is overwritten
 
     def store(self, b: Builder) -> Val:
-        held = b.alloca("i64", len(self))
+        words = b.alloca("i64", len(self))
         for k, value in enumerate(self):
-            b.store(value, b.offset(held, k, "i64"))
-        return held
+            b.store(value, b.offset(words, k, "i64"))
+        return words
 
     @classmethod
-    def load(cls, b: Builder, held: Val) -> _Block:
+    def load(cls, b: Builder, words: Val) -> _Block:
         types = ["ptr", "i64", "ptr", "i64", "ptr", *["i64"] * 4, "ptr", "ptr", "i64", "i64", "ptr"]
-        return cls(*[b.load(kind, b.offset(held, k, "i64")) for k, kind in enumerate(types)])
+        return cls(*[b.load(kind, b.offset(words, k, "i64")) for k, kind in enumerate(types)])
 
 
 class Packed:
@@ -136,8 +136,8 @@ class Packed:
         count = _largest(b, b.udiv(b.add(inner, b.sub(deepest, one)), deepest), one)
         depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # all blocks about the same
 
-        def run(name: str, held: Val, size: Val, step: int, most: int) -> None:
-            status = divided(b, name, held, size, step, const("i64", most), threads, frame)
+        def run(name: str, words: Val, size: Val, step: int, most: int) -> None:
+            status = divided(b, name, words, size, step, const("i64", most), threads, frame)
             with b.when(b.icmp("ne", status, const("i32", 0))):
                 b.line(f"ret {status}")
 
@@ -154,12 +154,12 @@ class Packed:
             first = zero if self.x_turned else b.udiv(height, const("i64", self.rows))
             panels = self._up(b, strips, _VECTORS)
             group = self._group(b, height, panels, threads)
-            held = _Block(at(x, x_step, self.x_turned, i, k), x_step, at(y, y_step, self.y_turned, k, j), y_step,
+            words = _Block(at(x, x_step, self.x_turned, i, k), x_step, at(y, y_step, self.y_turned, k, j), y_step,
                           at(out, columns, False, i, j), columns, height, size, width, memory, left, first,
                           group, b.select(b.icmp("eq", part, zero), scale, following)).store(b)
             new = b.select(b.icmp("eq", i, zero), strips, zero)  # the packed columns are reused for the next rows
-            run(copies, held, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
-            run(tiles, held, b.mul(self._up(b, height, group), panels), 1, _TILES)
+            run(copies, words, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
+            run(tiles, words, b.mul(self._up(b, height, group), panels), 1, _TILES)
         return const("i32", 0)
 
     def _write_strips(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, strips: Val) -> Val:
@@ -179,13 +179,13 @@ class Packed:
         first, tall = b.udiv(rows, const("i64", self.rows)), self._up(b, rows, self.rows)
         panels = self._up(b, count, _VECTORS)
         group = self._group(b, rows, panels, _largest(b, threads, one))
-        held = _Block(x, x_step, _NONE, zero, out, columns, rows, inner, columns, strips, left, first, group,
+        words = _Block(x, x_step, _NONE, zero, out, columns, rows, inner, columns, strips, left, first, group,
                       scale).store(b)
         with b.when(b.icmp("ne", tall, first)):
             self._copy(b, self.rows, False, first, tall, inner, rows, x, x_step, left)
         size = b.mul(self._up(b, rows, group), panels)
-        (status,) = b.either(b.icmp("eq", threads, zero), lambda: [b.call("i32", tiles, held, zero, size)],
-                             lambda: [divided(b, tiles, held, size, 1, const("i64", _TILES), threads, frame)])
+        (status,) = b.either(b.icmp("eq", threads, zero), lambda: [b.call("i32", tiles, words, zero, size)],
+                             lambda: [divided(b, tiles, words, size, 1, const("i64", _TILES), threads, frame)])
         return status
 
     def _group(self, b: Builder, rows: Val, panels: Val, threads: Val) -> Val:
@@ -211,9 +211,9 @@ class Packed:
 
     # Packing.
 
-    def _copies(self, b: Builder, held: Val, start: Val, stop: Val) -> Val:
+    def _copies(self, b: Builder, words: Val, start: Val, stop: Val) -> Val:
         """Pack the strips of a block: those of rows, then those of columns."""
-        block, zero = _Block.load(b, held), const("i64", 0)
+        block, zero = _Block.load(b, words), const("i64", 0)
         many = b.sub(self._up(b, block.rows, self.rows), block.first)
         to = b.offset(block.left, b.mul(b.mul(start, const("i64", self.rows)), block.size), self.ty)
         self._copy(b, self.rows, self.x_turned, b.add(block.first, start),
@@ -282,9 +282,9 @@ class Packed:
 
     # Tiles.
 
-    def _tiles(self, b: Builder, held: Val, start: Val, stop: Val) -> Val:
+    def _tiles(self, b: Builder, words: Val, start: Val, stop: Val) -> Val:
         """For each number, a group of rows by the columns of a tile. Those of the same rows are consecutive."""
-        block = _Block.load(b, held)
+        block = _Block.load(b, words)
         ty, bytes, high = self.ty, const("i64", self.dtype.size), const("i64", self.rows)
         strips, most = self._strips(b, block.columns), const("i64", _VECTORS)
         panels = self._up(b, strips, _VECTORS)

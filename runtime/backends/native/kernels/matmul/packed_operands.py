@@ -20,14 +20,14 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType
 
-__all__ = ["Strips", "keep"]
+__all__ = ["PackedMatrix", "pack_invariants"]
 
 _MOST: Final = 1 << 24  # multiplications: for larger products packing is a small part
 _THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
 _WASTE: Final = 1.25  # by how much tiles may exceed the product: BLAS has smaller ones
 
 
-class Strips:
+class PackedMatrix:
     """A packed matrix. `alone`: no BLAS computes products of the loop on threads of its own, which would be in the
     way."""
 
@@ -68,20 +68,20 @@ class Strips:
         return b.select(pays, b.load("i64", w.word(THREADS_WORD)), const("i64", 1))
 
 
-def keep(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
+def pack_invariants(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
     """Pack the matrices by which the body of a loop multiplies. `env`: its captures."""
     products = [node for node in body.nodes if node.op.name == "matmul"]
     found = {node: y for node in products if (y := _right(w, node, env)) is not None}
     alone = not any(node not in found and gemm.wakes(w.module, result_type(node).dtype, _sizes(node))
                     for node in products)
-    made: dict[GraphValue, Strips] = {}
+    made: dict[GraphValue, PackedMatrix] = {}
     for node in products:
-        w.strips.pop(node, None)
+        w.packed_operands.pop(node, None)
         if node in found:
             value = node.inputs[1]
             if value not in made:
-                made[value] = Strips(w, found[node], alone)
-            w.strips[node] = made[value]
+                made[value] = PackedMatrix(w, found[node], alone)
+            w.packed_operands[node] = made[value]
 
 
 def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | None:

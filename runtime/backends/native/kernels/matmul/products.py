@@ -12,7 +12,7 @@ from runtime.backends.native.codegen.scalar_ops import llvm_type, lower
 from runtime.backends.native.kernels.elementwise import fitted
 from runtime.backends.native.kernels.gemm_accumulate import Update, update_of
 from runtime.backends.native.kernels.matmul import gemm
-from runtime.backends.native.kernels.matmul.packed_operands import Strips
+from runtime.backends.native.kernels.matmul.packed_operands import PackedMatrix
 from runtime.backends.native.kernels.shapes import narrowed, result_type, widened
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.core.graph import Node
@@ -48,9 +48,9 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
         return _by_sums(w, x, y, dims)
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
         update = update_of(w, node, dims)
-        strips: Strips | None = w.strips.get(node)
+        strips: PackedMatrix | None = w.packed_operands.get(node)
         if strips is not None and strips.takes(w, x) and (update is None or update.variable is None):
-            return _by_strips(w, node, strips, x, dims, update)
+            return _by_packed(w, node, strips, x, dims, update)
         uncut = update is not None and update.variable is not None  # no variable half written
         if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
             left, right = x, y
@@ -90,13 +90,15 @@ def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
     return total.reshaped(dims)
 
 
-def _by_strips(w: Lowering, node: Node, strips: Strips, x: Leaf, dims: Sequence[Index], update: Update | None) -> Leaf:
-    w.by_strips.append(node)
+def _by_packed(
+    w: Lowering, node: Node, packed: PackedMatrix, x: Leaf, dims: Sequence[Index], update: Update | None
+) -> Leaf:
+    w.by_packed.append(node)
     if update is not None:
         w.added.append(node)
-        return update.write(w, lambda out, alpha: strips.multiply(w, x, out, alpha))
+        return update.write(w, lambda out, alpha: packed.multiply(w, x, out, alpha))
     target = w.result(node.outputs[0], dims)
-    strips.multiply(w, x, target)
+    packed.multiply(w, x, target)
     return target
 
 
