@@ -1,13 +1,13 @@
-"""The seam between converted code and an array framework: what a framework may answer, and how values find it.
+"""The interface between converted code and an array framework: what a framework implements, and how values find it.
 
-`register(cls, backend)` plugs a framework in. An `ag__` operator of converted code looks for the `Backend` of a value
-by its type, or asks the one that traces in this thread (`ambient.backend`); what neither answers for is plain Python.
+`register(cls, backend)` plugs a framework in. An `ag__` operator of converted code looks up the `Backend` of a value by
+its type, or uses the one that traces in this thread (`ambient.backend`); without either, the value is plain Python.
 
-- A class that derives from `Backend` has to answer four questions, which come first; the others have Python's answers.
-- The operators read the state of a converted statement from closure cells, and hand over pure functions from state to
-  state (`Body`). These may be called any number of times; each call leaves the user's cells as it found them.
+- A subclass of `Backend` has to implement the first four methods; the others default to Python's behaviour.
+- The operators read the state of a converted statement from closure cells, and pass pure functions from state to state
+  (`Body`). These may be called any number of times; each call leaves the user's cells as it found them.
 - Values with contents of their own may have the methods of the protocols `MutableValue`, `Substitute`, `Wrapper` and
-  `GeneratorExpression`; nothing else is asked of a value.
+  `GeneratorExpression`; nothing else is required of a value.
 - A backend that traces sets `ambient.backend`, and resets it when its trace ends.
 """
 from __future__ import annotations
@@ -81,55 +81,55 @@ class Handler(NamedTuple):
 
 
 class MutableValue(Protocol):
-    """A value that changes in place, as a list does: where staged code changes it, it is state as a whole."""
+    """A mutable value, such as a list: where staged code changes it, it is state as a whole."""
 
     def __leaves__(self) -> Sequence[Any]:
-        """The tensors, or other values of the backend's, that it holds."""
+        """The tensors, or other values of the backend's, that it contains."""
 
     def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        """Another value of this kind, which holds these."""
+        """Another value of this kind with these leaves."""
 
     def __become__(self, leaves: Sequence[Any]) -> None:
-        """Hold these from now on."""
+        """Replace its leaves by these."""
 
 
 class Substitute(Protocol):
-    """What stands for an object of Python's that only the graph knows. Its attributes and items are none of the user's,
-    so that none of them is state."""
+    """A placeholder for a Python object that only the graph knows. Its attributes and items are not the user's, and so
+    not state."""
 
     __stands_for__: type
     """The class of the object."""
 
 
 class Wrapper(Protocol):
-    """What has another value in it: one that may be None, or not be bound."""
+    """A value that contains another one, which may be None or unbound."""
 
     def __wraps__(self) -> Any:
-        """That value."""
+        """The contained value."""
 
 
 class GeneratorExpression(Protocol):
-    """What a backend makes of a generator expression."""
+    """The result of `Backend.generator`."""
 
     def __clause__(self) -> Any:
-        """The clause that it was made of: the body of a loop over the generator goes into the loops of this."""
+        """The clause that it was made from: a loop over the generator is staged as loops over the clause."""
 
 
 Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 """Why code cannot be traced:
 
-- `changed`: a body changes an object that is no state, which happens once, while it is traced;
-- `advanced`: so it does with an iterator that was made outside of it;
-- `outside`: it takes an item of such an iterator, of a kind that does not tell where it is;
-- `left`: an item is taken of an iterator after a loop over it that a staged value may have left;
-- `unrolled`: a loop over Python values, which a staged value may leave, went past `unroll_budget`.
+- `changed`: a body changes an object that is not state, which happens once, while it is traced;
+- `advanced`: a body advances an iterator that was made outside of it;
+- `outside`: a body takes an item of an iterator from outside whose position cannot be read;
+- `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
+- `unrolled`: a loop over Python values, which a staged value may leave, exceeded `unroll_budget`.
 """
 Part = Literal["value", "keys", "attribute", "attributes"]
-"""What of a value is about to be used: itself, as what a variable or item has; the keys of a dict, or of a view of it;
-one attribute, or all of them."""
+"""The part of a value that is about to be used: the value of a variable or item; the keys of a dict, or of a view of
+it; one attribute, or all of them."""
 RaisedBy = Literal["python", "graph", "staging"]
-"""What an exception is: the user's own; one that stands for what the graph raises, raised again by a handler that is
-traced; or an error about staging itself, which no handler of the user's is to see."""
+"""The origin of an exception: the user's code; the graph, for which it stands, re-raised by a handler that is traced;
+or an error about staging itself, which the user's handlers must not catch."""
 _REFUSALS: Final[Mapping[Refused, tuple[str, str]]] = {
     "changed": ("{name!r}, of type {kind}, changes here, which happens once, while the body is traced",
                 "Assign a new value to it instead."),
@@ -143,11 +143,11 @@ _REFUSALS: Final[Mapping[Refused, tuple[str, str]]] = {
 
 
 class Backend(Protocol):
-    """What an array framework gives to run converted control flow as a graph.
+    """What an array framework implements to run converted control flow as a graph.
 
-    A class that derives from this one has to answer four questions, which come first: whether a value is to be staged,
-    and what a branch and the two loops become. Of the others a default says that values are of no use there, by a
-    TypeError, or gives Python's own answer. `examples/own_backend.py` is a whole backend.
+    A subclass has to implement the first four methods: whether a value is staged, and what a branch and the two loops
+    become. The other methods have a default: a TypeError that says that the values do not support this, or Python's own
+    behaviour. `examples/own_backend.py` is a complete backend.
 
     State values are whatever the user's variables hold: tensors, Python values, containers of these, or `UNBOUND`. Each
     control-flow method returns the final values of the state, in the order of `names`, the user's names of them.
@@ -180,9 +180,9 @@ class Backend(Protocol):
     def if_exp(
         self, pred: Any, then: Body | None, orelse: Body | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """The value of `then if pred else orelse`, and the state after it. An operand is a body that gives both; None
-        is `pred` itself, so that `a and b` has no `orelse`, and `a or b` no `then`. The state is what the operands turn
-        out to change: most often nothing."""
+        """The value of `then if pred else orelse`, and the state after it. An operand is a body that returns both; None
+        stands for `pred` itself, so `a and b` has no `orelse`, and `a or b` no `then`. The state is what the operands
+        turn out to change, most often nothing."""
         itself = _Operand(pred)
         return self.cond(pred, then or itself, orelse or itself, init, ("value", *names))
 
@@ -198,9 +198,9 @@ class Backend(Protocol):
         raise self.error("a `try` is not staged", "Take what stages out of it.")
 
     def generator(self, clause: Any) -> GeneratorExpression:
-        """The staged form of a generator expression, whose iterable is the backend's, or which is met in a trace.
-        `clause` (`autograph.backend.Clause`) has `iterable`, `element` and `test`, or None; these two take
-        `clause.arguments(item)`; an element that is a clause itself is an inner `for`."""
+        """The staged form of a generator expression whose iterable is the backend's, or that occurs in a trace.
+        `clause` (`autograph.backend.Clause`) has `iterable`, `element`, and `test` or None; the latter two take
+        `clause.arguments(item)`; an element that is itself a clause is an inner `for`."""
         raise self.error("a generator expression over this value is not staged", "Write a loop.")
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
@@ -215,20 +215,20 @@ class Backend(Protocol):
         return TypeError(f"{what}\n{remedy}" if remedy else what)
 
     def refusal(self, why: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
-        """The error, at a line of the user's, for code that cannot be traced. `subject` is the object that it uses, and
-        `name` what the user calls this."""
+        """The error, at a line of the user's file, for code that cannot be traced. `subject` is the object concerned,
+        and `name` the user's name for it."""
         what, remedy = _REFUSALS[why]
         what = what.format(name=name, kind=type(subject).__name__)
         return TypeError(format_error(filename, lineno, None, what, remedy))
 
     def raised_by(self, error: BaseException) -> RaisedBy:
-        """What an exception that leaves traced code is."""
+        """The origin of an exception that leaves traced code."""
         return "python"
 
-    # The trace. All but `unroll_budget` are asked only while this backend is `ambient.backend`.
+    # The trace. All but `unroll_budget` are called only while this backend is `ambient.backend`.
 
     def checkpoint(self) -> object:
-        """A mark in the graph that is traced."""
+        """A mark in the graph being traced."""
         return None
 
     def rollback(self, mark: object) -> None:
@@ -236,7 +236,7 @@ class Backend(Protocol):
 
     def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
         """Whether what was traced since `mark` may raise one of `kinds` when the graph runs; with `declared`, whether
-        it says so itself, as against code that may raise anything."""
+        it declares such an error, in contrast to code that may raise anything."""
         return False
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
@@ -244,27 +244,29 @@ class Backend(Protocol):
         file."""
 
     def body_ended(self, error: BaseException | None) -> None:
-        """Told of each end of a body, and of each error that leaves one, while the state is what it was there."""
+        """Called at each end of a body, and for each error that leaves one, while the state is still that of the
+        body."""
 
     def escapes(self, value: Any, origin: Any) -> None:
-        """Told of each list, dict or object that a body leaves in its state: `value` is `origin`, which was there
+        """Called for each list, dict or object that a body leaves in its state: `value` is `origin`, which existed
         before the body, or a copy of it with the contents at the end."""
 
     def may_alias(self, value: Any) -> bool:
-        """Whether another name may have this list, dict or object, too, for all that is known."""
+        """Whether a list, dict or object may be aliased by another name."""
         return False
 
     @property
     def unroll_budget(self) -> int:
-        """Iterations that a loop over Python values may unroll after a staged value decided whether to leave it."""
+        """How many iterations a loop over Python values may be unrolled for once a staged value decides whether it is
+        left."""
         return 1000
 
-    # Values. Operators of containers are asked only while this backend traces.
+    # Values. Operators of containers are called only while this backend traces.
 
     def operation(self, name: str, *operands: Any) -> Any:
-        """An operator of Python's by its name in the module `operator`: `not_` and `is_` of a value of the backend's,
-        which `is_` may compare with None, True or False; `contains`, `getitem`, `delitem`, arithmetic and comparisons
-        of containers, whose items, keys or indices may be the backend's; `mod` of text."""
+        """A Python operator by its name in the module `operator`: `not_`, and `is_`, which may compare with None, True
+        or False, of a value of the backend's; `contains`, `getitem`, `delitem`, arithmetic and comparisons of
+        containers, whose items, keys or indices may be the backend's; `mod` of text."""
         if name == "not_":
             return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
         return getattr(operator, name)(*operands)
@@ -274,8 +276,8 @@ class Backend(Protocol):
         return False
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
-        """What `target` is after `target[index] = value`: itself, or another value if it is immutable. It is the
-        backend's, or a list or dict with an index that is. `around` is what the list is an item of, in
+        """The value of `target` after `target[index] = value`: itself, or another value if it is immutable. It is the
+        backend's, or a list or dict with an index of the backend's. `around`: the list that has `target` as an item, in
         `around[i][index] = value`."""
         target[index] = value
         return target
@@ -285,30 +287,29 @@ class Backend(Protocol):
         return value
 
     def check(self, value: Any, part: Part, name: str = "") -> None:
-        """Before `part` of a value is used, which a staged branch may have left unbound: to raise, when the graph runs,
-        if the value or its attribute `name` is not there; an error if only the graph knows which keys or attributes
-        there are."""
+        """Called before `part` of a value is used, which a staged branch may have left unbound. Makes the graph raise
+        if the value or its attribute `name` is missing; raises an error if only the graph knows which keys or
+        attributes there are."""
 
     def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
-        """What `test` says of the subject of a `match`, which may be None; without a test, which only Python can match,
-        the subject itself: an error if it may be None."""
+        """The result of `test` for the subject of a `match`, which may be None; without a test, for a pattern that only
+        Python can match, the subject itself, or an error if it may be None."""
         return value if test is None else test(value)
 
     def text(self, parts: Sequence[Any]) -> Any:
-        """An f-string of these parts, some of which `builtins[format]` gave."""
+        """The f-string of these parts, some of which are results of `builtins[format]`."""
         return "".join(parts)
 
     # Callees.
 
     builtins: Mapping[Any, Callable[..., Any]] = {}
-    """Replacements of Python's builtins (`len`, `range`, `print`, ...) for when an argument is this backend's; those of
-    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format` are for any
-    argument, and so are those of functions of modules in C (`math.sqrt`), which are called only while this backend
-    traces."""
+    """Replacements of builtins (`len`, `range`, `print`, ...) that are called when an argument is this backend's. Those
+    of `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format`, and of C
+    functions of modules (`math.sqrt`), are called for any argument, the latter only while this backend traces."""
 
     def callee(self, fn: Any) -> Any:
-        """What to call in place of `fn`, which no conversion reaches: it is written in C, or of a library, or a method
-        of a list, tuple or dict. Its arguments may be the backend's, or have values of the backend's in them."""
+        """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a
+        method of a list, tuple or dict. Its arguments may be the backend's, or contain values of the backend's."""
         return fn
 
 

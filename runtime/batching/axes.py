@@ -1,4 +1,4 @@
-"""Which axes of arguments and results are mapped: `in_axes` and `out_axes`, which are prefixes of structures."""
+"""Mapped axes of arguments and results: `in_axes` and `out_axes`, which are prefixes of pytrees."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Axis = int | None
 
 
 def located(error: Exception, remedy: str = "") -> Exception:
-    """The error with the user's place in it."""
+    """The error with the user's position."""
     if remedy:
         error.remedy = remedy  # type: ignore[attr-defined]
     locate(error, user_position())
@@ -38,9 +38,9 @@ def arguments_axes(in_axes: Any, args: Sequence[Any]) -> list[Axis]:
 
 
 def prefix_axes(what: str, spec: Any, tree: Any, path: str) -> list[Axis]:
-    """The axis of each leaf of a structure, for which `spec` has axes or, in place of a part, one axis for all of it.
+    """The axis of each leaf of a structure. `spec` has axes in the same structure, or a single axis in place of a part.
 
-    TypeError for what is no axis, ValueError for a structure that does not fit.
+    TypeError for an invalid axis, ValueError for a structure that does not fit.
     """
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * len(pytree.flatten(tree))
@@ -63,7 +63,7 @@ def _described(tree: Any) -> str:
 
 
 def axis_size(xs: Sequence[Tensor], axes: Sequence[Axis], names: Sequence[str], wanted: int | None) -> Any:
-    """The number of lanes: an int where it is known, else an int32 scalar. ShapeError if it is not the same for all."""
+    """The number of lanes: an int where it is known, else an int32 scalar. ShapeError if arguments differ in it."""
     sizes: list[tuple[Any, str]] = [] if wanted is None else [(wanted, "axis_size")]
     for x, axis, name in zip(xs, axes, names, strict=True):
         if axis is None:

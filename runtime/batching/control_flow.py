@@ -1,7 +1,7 @@
 """Control flow for all lanes at once.
 
-A condition that is the same in all lanes stays one. Else both branches run, each if some lane comes to it, and a select
-takes the results of one; and a loop runs until its last lane ends, while those that have ended keep their state.
+A condition that is the same in all lanes stays one. Otherwise both branches run, each if some lane takes it, and a
+select chooses the results; a loop runs until its last lane ends, and lanes that have ended keep their state.
 """
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def _both_branches(batch: Batch, node: Node, pred: Any, mask: Any) -> State:
 
 
 def _constant_result(a: Value, b: Value, of_a: dict[Value, Any], of_b: dict[Value, Any]) -> Any:
-    """The value from outside that both branches give, or None."""
+    """The value from outside that both branches return, or None."""
     outer = of_a.get(a)
     return outer if outer is not None and of_b.get(b) is outer else None
 
 
 def _need_shape(type: Any, what: str) -> None:
-    """Unbatched where a select cannot tell the shapes in both lanes to be the same."""
+    """Unbatched if the shapes in both branches are not known to be equal, so that a select is impossible."""
     if isinstance(type, ListType):
         raise Unbatched(f"{what} are lists whose lengths differ from lane to lane")
     if None in type.shape:
@@ -86,7 +86,7 @@ def _chosen(pred: Any, a: Lane, b: Lane, rank: int) -> Lane:
 
 
 def _branch(batch: Batch, node: Node, graph: Graph, here: Any, mask: Any, places: Sequence[int]) -> State:
-    """The results `places` of a branch to which the lanes `here` come."""
+    """The results `places` of a branch that the lanes `here` take."""
     if harmless(graph):
         lanes = batch.inline(graph, both(mask, here))
         return [lanes[k] for k in places]
@@ -104,13 +104,13 @@ def _branch(batch: Batch, node: Node, graph: Graph, here: Any, mask: Any, places
 
 
 def _nothing(batch: Batch, type: Any) -> Any:
-    """Results of a branch to which no lane comes."""
+    """Placeholder results of a branch that no lane takes."""
     x = zeros([batch.size, *type.shape], type.dtype)
     return apply(CAST, x, dtype=type.dtype, weak=True) if type.weak else x
 
 
 def _enter(batch: Batch, graph: Graph, present: Present) -> None:
-    """Let captures of a sub-graph be what they capture, of the lanes that are there."""
+    """Map captures of a sub-graph to the captured values, restricted to the present lanes."""
     batch.enter(graph)
     for _, inner in graph.captures:
         lane = batch.known[inner]
@@ -123,7 +123,7 @@ def _enter(batch: Batch, graph: Graph, present: Present) -> None:
 # Loops.
 
 class _Loop:
-    """A loop, whose states become batched one after the other, until all that have to be are."""
+    """A loop, whose states become batched one after the other, to a fixpoint."""
 
     def __init__(self, batch: Batch, node: Node, mask: Any) -> None:
         self.batch, self.node, self.mask = batch, node, mask
@@ -145,7 +145,7 @@ class _Loop:
                 for value, b in zip(self.state, self.batched, strict=True)]
 
     def inputs(self, graph: Graph, values: Sequence[Value]) -> list[Any]:
-        """Inputs of a new graph for the state, which the values `values` of the loop's graph are."""
+        """Inputs of a new graph for the state, which corresponds to the values `values` of the loop's graph."""
         made = [add_input(graph, type, value.hint) for type, value in zip(self.types(), values, strict=True)]
         self.bind(values, [Lane(x, b) for x, b in zip(made, self.batched, strict=True)])
         return made
@@ -160,7 +160,7 @@ class _Loop:
         return [Lane(x, b) for x, b in zip(found, self.batched, strict=True)]
 
     def settled(self, found: State) -> bool:
-        """Whether the results of the body fit the state; else it has become batched where it has to be."""
+        """Whether the results of the body fit the state; otherwise states have become batched."""
         more = [b or lane.batched for lane, b in zip(found, self.batched, strict=True)]
         done, self.batched = more == self.batched, more
         return done
@@ -201,7 +201,7 @@ def _changed(loop: _Loop) -> list[bool]:
 
 
 def _prepared(loop: _Loop) -> None:
-    """Let all states be batched that the body may change. Unbatched if a select cannot keep one of them."""
+    """Make all states batched that the body may change. Unbatched if a select cannot keep one of them."""
     loop.batched = [b or changed for b, changed in zip(loop.batched, _changed(loop), strict=True)]
     for value, changed in zip(loop.state, _changed(loop), strict=True):
         if changed:
@@ -209,7 +209,7 @@ def _prepared(loop: _Loop) -> None:
 
 
 def _step(loop: _Loop, mask: Any, state: list[Any]) -> tuple[Any, list[Any]]:
-    """One iteration of the lanes where `mask` holds: which of them go on, and the next state."""
+    """One iteration of the lanes where `mask` is true: which of them go on, and the next state."""
     batch = loop.batch
     graphs = [loop.body] if loop.test is None else [loop.body, loop.test]
     safe = all(map(harmless, graphs))
@@ -235,8 +235,8 @@ def _step(loop: _Loop, mask: Any, state: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def _masked(loop: _Loop, first: Any, before: Sequence[Any], ends: Any = None) -> State:
-    """The loop until no lane goes on, from the lanes `first` on. `before`: the operands before the state; `ends`: the
-    number of iterations of each lane, of a counted loop."""
+    """The loop until no lane goes on, beginning with the lanes `first`. `before`: the operands before the state;
+    `ends`: the number of iterations of each lane of a counted loop."""
     here = current_graph()
     body, test = Graph(loop.body.name, here), Graph("test", here)
     with tracing(body):
@@ -311,11 +311,11 @@ def _reduce(batch: Batch, node: Node, mask: Any) -> State:
 
 
 def _greatest(ends: Any) -> Any:
-    """The greatest number of iterations, 0 of no lanes."""
+    """The largest number of iterations, 0 without lanes."""
     return reduce_max(concat([ends, cast([0], ends.dtype)], 0))
 
 
-# What else has sub-graphs.
+# Other ops with sub-graphs.
 
 @controls("custom_gradient")
 def _custom(batch: Batch, node: Node, mask: Any) -> State:
@@ -338,7 +338,7 @@ def _custom(batch: Batch, node: Node, mask: Any) -> State:
 
 @controls("try_")
 def _try(batch: Batch, node: Node, mask: Any) -> State:
-    """Lane by lane: each goes its own way."""
+    """Lane by lane, since each takes its own path."""
     if mask is None and not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, mask, "each lane may go to another handler")

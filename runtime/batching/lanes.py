@@ -1,4 +1,4 @@
-"""What runs lane by lane: a staged loop, for what has no batching rule, and for effects."""
+"""Execution lane by lane, in a staged loop, of ops without a batching rule and of effects."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ __all__ = ["each_lane", "node_by_lane", "one_of"]
 
 
 def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: what runs so, and why."""
+    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: what runs lane by lane, and why."""
     if any(isinstance(type, ListType) for type in types):
         raise Unbatched("lists that differ from lane to lane")
     here = current_graph()
@@ -56,7 +56,7 @@ def one_of(x: Any, lane: Any) -> Any:
 def node_by_lane(
     node: Node, inputs: Sequence[Any], batched: Sequence[bool], size: Any, mask: Any, why: str
 ) -> list[Any]:
-    """The results of a node for each lane, or for those where `mask` holds: others have what nobody looks at."""
+    """The results of a node for each lane where `mask` is true; those of other lanes are never used."""
     if any(b and isinstance(value.type, ListType) for value, b in zip(node.inputs, batched, strict=True)):
         raise Unbatched("lists that differ from lane to lane")
     types = [value.type for value in node.outputs]

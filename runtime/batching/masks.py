@@ -1,4 +1,4 @@
-"""Lanes that are there, and those that are not: a region that only some lanes come to."""
+"""Masks: regions that only some lanes execute."""
 from __future__ import annotations
 
 from typing import Any, Final
@@ -22,8 +22,8 @@ _LINEAR: Final = {
 
 
 def harmless(graph: Graph) -> bool:
-    """Whether lanes that do not come here may compute it all the same: nothing is raised, nothing has an effect, all
-    comes to an end, and the zeros that come back for these lanes stay zeros."""
+    """Whether absent lanes may compute it, too: it raises nothing, has no effect, terminates, and keeps zero cotangents
+    of these lanes zero."""
     return all(_harmless(node) for node in graph.nodes)
 
 
@@ -45,15 +45,15 @@ def _inexact(type: Any) -> bool:
 
 
 class Present:
-    """The lanes where a mask holds, of which there is one at least."""
+    """The lanes where a mask is true, of which there is at least one."""
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
         self._first: Any = None
 
     def only(self, x: Any) -> Any:
-        """A batched value, which has in the other lanes what it has in the first of these; as a constant, so that no
-        derivative leads there."""
+        """A batched value whose absent lanes have the value of the first present one, as a constant without a
+        derivative."""
         if isinstance(x.type, ListType):
             raise Unbatched("a list that differs from lane to lane is used where only some lanes come to")
         if self._first is None:
@@ -62,5 +62,5 @@ class Present:
 
 
 def select(mask: Any, x: Any, y: Any, rank: int) -> Any:
-    """x in the lanes where the mask holds, else y; in one lane both have `rank`."""
+    """x in the lanes where the mask is true, else y; both have `rank` in one lane."""
     return where(aligned(mask, 0, rank), x, y)

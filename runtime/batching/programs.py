@@ -1,7 +1,7 @@
-"""Graphs that run at once, compiled once for all that are the same.
+"""Compiled graphs that run at once, cached by structure.
 
-Two graphs are the same if they have the same ops, at the same lines of the source, with the same params; tensors from
-outside are inputs.
+Two graphs are equal if they have the same ops, at the same source lines, with the same params; tensors from outside are
+inputs.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST: Final = 256
 
 
 class Program:
-    """A graph, ready to run. Tapes take it for a traced function (`runtime.core.recording`)."""
+    """A graph, ready to run. Tapes treat it as a traced function (`runtime.core.recording`)."""
 
     fast_math = False
 
@@ -49,7 +49,7 @@ class Program:
 
 
 class _Bound:
-    """A program, and what it takes from outside."""
+    """A program, and its captured values."""
 
     def __init__(self, program: Program, captured: Sequence[Any]) -> None:
         self.program, self.captured = program, captured
@@ -63,7 +63,7 @@ _lock: Final = threading.Lock()
 
 
 def program_of(graph: Graph, executor: str | None = None) -> _Bound:
-    """What runs a graph that has no parent, which changes: what it captures become inputs."""
+    """The program of a graph without a parent, which is changed: its captures become inputs."""
     captured = [outer for outer, _ in graph.captures]
     graph.inputs += [inner for _, inner in graph.captures]
     graph.captures, graph._captured = [], {}
@@ -78,7 +78,7 @@ def program_of(graph: Graph, executor: str | None = None) -> _Bound:
 
 
 class _Key:
-    """The parts of a graph as a key. Objects that it knows by identity live as long as the graph does."""
+    """The parts of a graph as a key. Objects known by identity are kept alive for the lifetime of the graph."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}

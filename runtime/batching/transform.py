@@ -1,11 +1,10 @@
 """Batching as a transformation of graphs: the nodes of a function of one lane become nodes for all lanes at once.
 
-It walks the nodes in order. What depends on no mapped argument is copied; else the rule of the op applies
-(`runtime.batching.rules`), or that of control flow (`control_flow.py`). An op without a rule runs lane by lane.
+The nodes are visited in order. Those that depend on no mapped argument are copied; for others the rule of the op
+applies (`runtime.batching.rules`), or that of control flow (`control_flow.py`). An op without a rule runs lane by lane.
 
-Under a condition that differs from lane to lane a `mask` says which lanes are there. The others then hold what one of
-these holds, so that whatever a lane computes, some lane that is there computes, too: nothing can be raised, nor be
-NaN, that would not be without them.
+Under a condition that differs from lane to lane a `mask` says which lanes are present. Absent lanes have the values of
+a present one, so whatever a lane computes, some present lane computes, too: absent lanes add neither errors nor NaN.
 """
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ __all__ = ["CONTROL", "Batch", "Lane", "both", "controls"]
 
 @dataclass(frozen=True)
 class Lane:
-    """What stands for a value of one lane: a tensor or list, and whether it is batched."""
+    """The counterpart of a value of one lane: a tensor or list, and whether it is batched."""
 
     x: Any
     batched: bool
@@ -40,7 +39,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Counting(Lane):
-    """A range of ints that differs from lane to lane, of which a loop needs no tensor: start, limit and step."""
+    """A range of ints that differs from lane to lane, for a loop, which needs no tensor: start, limit and step."""
 
     node: Node
     parts: tuple[Lane, ...]
@@ -52,12 +51,12 @@ class Counting(Lane):
         return cls(None, True, node, tuple(parts)) if known else None
 
     def over(self, change: Callable[[Any], Any]) -> Counting:
-        """With the parts that are batched changed."""
+        """A copy with the batched parts changed."""
         return Counting(None, True, self.node,
                         tuple([Lane(change(part.x), True) if part.batched else part for part in self.parts]))
 
     def count(self) -> Any:
-        """How many there are in each lane."""
+        """The length in each lane."""
         start, limit = [part.x for part in self.parts[:2]]
         step = int(self.node.inputs[2].constant)
         far = subtract(limit, start) if step > 0 else subtract(start, limit)
@@ -85,7 +84,7 @@ def controls(*names: str) -> Callable[[Control], Control]:
 
 
 class Batch:
-    """One vectorized map: `size` lanes (an int, or an int32 scalar), and what stands for the values of one."""
+    """One vectorized map: `size` lanes (an int, or an int32 scalar), and the counterparts of the values of one."""
 
     def __init__(self, size: Any, randomness: str, fallback: bool) -> None:
         self.size = size
@@ -98,7 +97,7 @@ class Batch:
     # Values.
 
     def enter(self, graph: Graph) -> None:
-        """Let captures of a sub-graph be what they capture."""
+        """Map captures of a sub-graph to the captured values."""
         for outer, inner in graph.captures:
             self.known[inner] = self.known[outer]
 
@@ -112,7 +111,7 @@ class Batch:
         return [self.tensor(value) for value in graph.outputs]
 
     def tensor(self, value: Value) -> Lane:
-        """What stands for a value; a range becomes a tensor."""
+        """The counterpart of a value, with a range as a tensor."""
         lane = self.known[value]
         if isinstance(lane, Counting):
             parts = lane.parts
@@ -122,7 +121,7 @@ class Batch:
         return lane
 
     def inline(self, graph: Graph, mask: Any) -> list[Lane]:
-        """The results of a sub-graph without inputs, traced into the graph that is open."""
+        """The results of a sub-graph without inputs, traced into the current graph."""
         self.enter(graph)
         self.run(graph.nodes, mask)
         return self.outputs(graph)
@@ -130,7 +129,7 @@ class Batch:
     # Nodes.
 
     def run(self, nodes: Iterable[Node], mask: Any = None) -> None:
-        """Trace the nodes into the graph that is open."""
+        """Trace the nodes into the current graph."""
         here = current_graph()
         assert here is not None
         for node in nodes:
@@ -163,7 +162,7 @@ class Batch:
         return self.by_rule(node, mask)
 
     def _of_range(self, node: Node, inputs: Sequence[Lane]) -> Lane | None:
-        """What a loop over a range takes of it; for others it becomes a tensor."""
+        """A range in the form for a loop over it; for other users it becomes a tensor."""
         first = inputs[0]
         if isinstance(first, Counting):
             if node.op.name == "dim":
@@ -183,7 +182,7 @@ class Batch:
         return [Lane(wrap(value), False) for value in copied_node(node, here, outside).outputs]
 
     def by_rule(self, node: Node, mask: Any) -> list[Lane]:
-        """The results of a node, by the rule of its op if that applies."""
+        """The results of a node by the rule of its op, if that applies."""
         rule = BATCHING.get(node.op.name)
         if rule is None:
             return self.by_lane(node, mask, "it has no batching rule")
@@ -234,14 +233,14 @@ def _assigned(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
 
 
 def _raised(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """All lanes raise, or stand for one that does: the first one does it."""
+    """All lanes raise, or have the values of one that does: the first one raises."""
     inputs = [batch.known[value] for value in node.inputs]
     apply(node.op, *[getitem(lane.x, 0) if lane.batched else lane.x for lane in inputs], **node.params)
     return ()
 
 
 def _raised_unless(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """The first lane that does not hold raises."""
+    """The first lane where the condition is false raises."""
     condition, *values = [batch.known[value] for value in node.inputs]
     if not condition.batched:
         first: Any = 0
@@ -253,14 +252,14 @@ def _raised_unless(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
 
 
 def _checked(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """Checks of elements: lane by lane, so that the text is that of one lane."""
+    """Checks of elements, lane by lane, so that the message is that of one lane."""
     if not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, None, "its text is of one lane")
 
 
 def _done(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """Once for each lane that is there, in their order; what is the same in all lanes, and has no condition, once."""
+    """Once for each present lane, in order; effects that are the same in all lanes, without a mask, once."""
     if mask is None and not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, mask, "it has an effect")
@@ -273,5 +272,5 @@ _EFFECTS: Final[dict[str, Effect]] = {
 
 
 def both(mask: Any, more: Any) -> Any:
-    """The lanes of both masks."""
+    """The intersection of the masks."""
     return more if mask is None else bitwise_and(mask, more)

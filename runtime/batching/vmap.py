@@ -1,8 +1,8 @@
 """`vmap` and `vectorized_map`: a function of one lane becomes a function of all lanes.
 
-The function is traced once, with the shapes of one lane; `transform.py` makes of its graph one for all lanes. In a
-function that is being traced, that is part of its graph. Else it runs at once as one native function, which is kept for
-as long as what is traced stays the same: each call traces, so it sees what Python variables are then.
+The function is traced once, with the shapes of one lane; `transform.py` turns its graph into one for all lanes. In a
+traced function, that becomes part of its graph. Otherwise it runs at once as one native function, which is cached as
+long as the trace stays the same: each call traces, so it sees the current values of Python variables.
 """
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _RANDOMNESS: Final = ("different", "same", "error")
 
 @dataclass(frozen=True)
 class _Map:
-    """What is to be mapped: `fn(*args, **kwargs)`, whose leaves are `leaves`; those with an axis are mapped."""
+    """The mapped call `fn(*args, **kwargs)`, with the leaves `leaves`; those with an axis are mapped."""
 
     fn: Function
     rebuild: Callable[[Sequence[Any]], tuple[Any, Any]]
@@ -74,21 +74,21 @@ class _Map:
 def vmap(
     fn: Function, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, *, randomness: str = "different",
 ) -> Function:
-    """The function that gives `fn` of each lane of its arguments, all at once (`jax.vmap`).
+    """A function that computes `fn` for each lane of its arguments, all at once (`jax.vmap`).
 
-    in_axes     the axis of each argument that is mapped, or None for what is the same in all lanes: one for all
-                positional arguments, or a tuple with an entry for each, which may be a structure as the argument is.
-                Keyword arguments are mapped along axis 0.
-    out_axes    where the lanes are in the results, in the same way; None for a result that is the same in all lanes
-    axis_size   how many lanes there are; it has to be said only if no argument is mapped
+    in_axes     the axis of each mapped argument, or None for what is the same in all lanes: one for all positional
+                arguments, or a tuple with an entry for each, which may be a structure like the argument. Keyword
+                arguments are mapped along axis 0.
+    out_axes    the axis of the lanes in the results, in the same way; None for a result that is the same in all lanes
+    axis_size   the number of lanes; required only if no argument is mapped
     randomness  of random numbers: "different" in each lane, the "same", or an "error"
 
-    `fn` takes tensors, or structures of these, of one lane, and returns such. Control flow on tensors is converted; a
-    lane that does not come to a branch, or has ended a loop, adds neither errors nor NaN, and its derivative is 0. What
-    prints, or calls Python, does so for each lane, in their order, or once if it is the same in all lanes and under no
-    condition that is not. Compositions with itself, derivatives and `rt.function` are as in JAX.
+    `fn` takes and returns tensors, or structures of these, of one lane. Control flow on tensors is converted; a lane
+    that does not take a branch, or has ended a loop, adds neither errors nor NaN, and has zero derivatives there.
+    Prints and calls of Python run for each lane, in order, or once if they are the same in all lanes and not under a
+    condition that differs. It composes with itself, derivatives and `rt.function` as in JAX.
 
-    ValueError for axes that do not fit the arguments or results; TypeError for what is no axis; ShapeError (a
+    ValueError for axes that do not fit the arguments or results; TypeError for an invalid axis; ShapeError (a
     ValueError) for sizes that differ; UnimplementedError for an assignment of a variable.
     """
     if not callable(fn):
@@ -105,7 +105,7 @@ def vmap(
                                      "got empty *args and **kwargs"))
         return _run(_planned(fn, (args, kwargs), leaves, axes, axis_size, out_axes, randomness))
 
-    del call.__wrapped__  # whose signature would fill in defaults, as if they were to be mapped
+    del call.__wrapped__  # its signature would fill in defaults, which would be mapped
     return call
 
 
@@ -126,7 +126,7 @@ def _planned(
 
 
 def _names(structure: tuple[Any, Any]) -> list[str]:
-    """What to call the leaves of the arguments."""
+    """The names of the leaves of the arguments."""
     args, kwargs = structure
     named = [(f"args[{i}]", arg) for i, arg in enumerate(args)] + [(key, kwargs[key]) for key in sorted(kwargs)]
     return [name if len(pytree.flatten(tree)) == 1 else f"{name} (leaf {k})"
@@ -134,14 +134,14 @@ def _names(structure: tuple[Any, Any]) -> list[str]:
 
 
 def vectorized_map(fn: Function, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` of each row of `elems`, all at once, stacked (`tf.vectorized_map`): as `map_fn`, in less time.
+    """`fn` of each row of `elems`, all at once, stacked (`tf.vectorized_map`): a faster `map_fn`.
 
-    elems                   a tensor, or a structure of tensors, of which `fn` takes the structure of rows; tensors
-                            with one row go with each row of the others
-    fallback_to_while_loop  run row by row what cannot run for all at once; else that is a ValueError
-    warn                    changes nothing
+    elems                   a tensor, or a structure of tensors; `fn` takes the structure of their rows. Tensors with
+                            one row broadcast over the rows of the others
+    fallback_to_while_loop  run row by row what cannot run for all at once; if false, that is a ValueError
+    warn                    has no effect
 
-    For the rest see `vmap`. ShapeError for scalars, and for numbers of rows that differ.
+    See `vmap`. ShapeError for scalars, and for different numbers of rows.
     """
     if not callable(fn):
         raise located(TypeError(f"vectorized_map takes a function, not {fn!r}"))
@@ -165,7 +165,7 @@ def vectorized_map(fn: Function, elems: Any, fallback_to_while_loop: bool = True
 # Running.
 
 def run_lanes(fn: Function, count: int) -> Any:
-    """`fn(i)` for the ints i from 0 to below `count`, stacked: at once, on NumPy, without a compilation."""
+    """`fn(i)` for the ints i below `count`, stacked: at once, on NumPy, without compiling."""
     lanes = range_(count)
     return _run(_Map(fn, lambda values: (tuple(values), {}), [lanes], [0], count, 0, "different", True), "numpy")
 
@@ -194,7 +194,8 @@ def _run(map_: _Map, executor: str | None = None) -> Any:
 
 
 def _eagerly(map_: _Map, size: int) -> Any:
-    """The results, one lane after the other, on eager tensors: `fn` as it is (`rt.config.run_functions_eagerly`)."""
+    """The results, one lane after the other, on eager tensors: `fn` without conversion
+    (`rt.config.run_functions_eagerly`)."""
     rows = iter([to_front(x, axis) for x, axis in zip(map_.leaves, map_.axes, strict=True) if axis is not None])
     leaves = [(x, False) if axis is None else (next(rows), True)
               for x, axis in zip(map_.leaves, map_.axes, strict=True)]
@@ -214,7 +215,7 @@ def _eagerly(map_: _Map, size: int) -> Any:
 
 
 def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
-    """The results, traced into the graph that is open; `xs` are the leaves that are mapped."""
+    """The results, traced into the current graph; `xs` are the mapped leaves."""
     here = current_graph()
     mapped = [axis for axis in map_.axes if axis is not None]
     rows = _same_size([to_front(x, axis) for x, axis in zip(xs, mapped, strict=True)], map_.size)
@@ -230,7 +231,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
         try:
             returned = _as_tensors(ag.convert(map_.fn)(*args, **kwargs))
             flat = pytree.flatten(returned)
-        except Unreachable as end:  # it always raises: the graph has that
+        except Unreachable as end:  # the graph always raises
             never = end
         set_outputs(lane, [x for x in flat if x is not None])
     prune(lane)
@@ -242,7 +243,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
 
 
 def _as_tensors(returned: Any) -> Any:
-    """What a function of one lane gave, with tensors for all leaves but None."""
+    """The result of a function of one lane, with tensors for all leaves except None."""
     if issubclass(type(returned), (MaybeObject, MaybeTensor)):  # returned under a condition
         if returned.presence.present is not None:
             raise staging_error("a result of a function that is mapped is None in some lanes and not in others",
@@ -255,18 +256,18 @@ def _as_tensors(returned: Any) -> Any:
 
 
 def _closed(lane: Graph, rows: Sequence[Any]) -> tuple[Graph, list[Lane]]:
-    """The graph of one lane, as it runs, with what it captures as inputs; and what these are in all lanes."""
+    """The graph of one lane, as it runs, with its captures as inputs; and their counterparts for all lanes."""
     given = [Lane(row, True) for row in rows]
     for outer, inner in lane.captures:
         lane.inputs.append(inner)
         given.append(Lane(wrap(outer), False))
     lane.captures, lane._captured, lane.parent = [], {}, None
-    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # has more bits outside
+    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # more bits outside
     return lane if weak else prepared(lane), given
 
 
 def _same_size(rows: list[Any], size: Any) -> list[Any]:
-    """Batched arguments, checked when the graph runs to have as many lanes as `size` says where that is not known."""
+    """Batched arguments, with a check when the graph runs that their number of lanes is `size`, where it is unknown."""
     unsure = [k for k, x in enumerate(rows) if x.type.shape[0] is None]
     for k in unsure if type(size) is int else unsure[1:]:
         x = rows[k]

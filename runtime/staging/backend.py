@@ -366,7 +366,7 @@ def _is(value: Any, other: Any) -> Any:
 
 
 def _is_that_bool(value: Any, wanted: bool) -> Any:
-    """`value is wanted`, as a bool scalar is that holds it."""
+    """`value is wanted`, which is true of a bool scalar with that value."""
     value = _read(value)
     value = value.__tensor__() if isinstance(value, MaybeTensor) else value
     if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:

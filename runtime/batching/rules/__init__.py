@@ -1,4 +1,4 @@
-"""What ops do for all lanes of a vectorized map at once."""
+"""Batching rules of ops."""
 from __future__ import annotations
 
 from runtime.batching.rules import (  # noqa: F401  they fill the table

@@ -1,4 +1,4 @@
-"""Convolution and pooling of images: those of all lanes are one batch, if the filters are the same."""
+"""Convolution and pooling: the images of all lanes form one batch, if the filters are the same."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Ops that work on each element: lanes are one more axis, along which nothing broadcasts but what all lanes share."""
+"""Element-wise ops: lanes are an additional axis, along which only values that all lanes share broadcast."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Indexing, where the index, too, may differ from lane to lane."""
+"""Indexing, with indices that may differ from lane to lane."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ def _getitem(call: Call) -> Sequence[Any]:
 
 
 def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any], which: Sequence[bool]) -> Any:
-    """`x[index]` in each lane: first what is the same in all of them, then a gather for each other entry."""
+    """`x[index]` in each lane: first the part that is the same in all of them, then a gather for each other entry."""
     rest: list[Any] = []
     shared: list[Any] = []
-    picks: list[tuple[int, Any]] = []  # axes, in one lane, of what is left by then; and what is picked there
+    picks: list[tuple[int, Any]] = []  # axes, in one lane, of the remaining part; and the indices to gather there
     axis = 0
     given = iter(zip(operands, which, strict=True))
     for entry in index:
@@ -66,7 +66,7 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
 
 
 def _with(index: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """An index of the public kind: with operands in their places."""
+    """An index for `getitem`, with operands in their places."""
     given = iter(operands)
 
     def part(p: Any) -> Any:
@@ -97,7 +97,7 @@ def _setitem(call: Call) -> Sequence[Any]:
 
 
 def _rank(rank: int, index: Sequence[Any]) -> int:
-    """The rank of a place in a tensor."""
+    """The rank of the result of an index."""
     return rank + sum(1 if entry is None else 0 if type(entry) is tuple else -1 for entry in index)
 
 
@@ -153,7 +153,7 @@ def _scatter(call: Call) -> Sequence[Any]:
 
 
 def _rows(call: Call, indices: Any) -> Any:
-    """Rows of indices that begin with the lane."""
+    """Rows of indices preceded by the lane."""
     lead = dims(indices)[1:-1]
     lane = reshape(_lanes(call, indices.dtype), [call.size, *[1] * (indices.ndim - 1)])
     return concat([broadcast_to(lane, [call.size, *lead, 1]), indices], -1)

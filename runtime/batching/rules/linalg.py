@@ -1,4 +1,4 @@
-"""Products of matrices, and what is solved with them, for which leading axes are lanes already."""
+"""Matrix products and linear systems, whose leading axes are the lanes."""
 from __future__ import annotations
 
 import string

@@ -1,4 +1,4 @@
-"""Lists, which have the same length in all lanes: their elements are batched."""
+"""Lists, which have the same length in all lanes and batched elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ def lifted_list(x: Any, size: Any) -> Any:
 
 
 def _lists(call: Call, *places: int) -> list[Any]:
-    """The operands, of which those at `places` are batched."""
+    """The operands, with those at `places` batched."""
     return [x if i not in places or call.batched[i] else
             lifted_list(x, call.size) if isinstance(call.types[i], ListType) else lifted(x, call.size)
             for i, x in enumerate(call.inputs)]
 
 
 def _elements(call: Call) -> dict[str, Any]:
-    """The params that say what the elements are."""
+    """The params that describe the elements."""
     lanes = call.size if type(call.size) is int else None
     element = call.params.get("element")
     return {} if element is None else {"element": batched_type(element, lanes)}

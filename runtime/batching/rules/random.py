@@ -1,4 +1,4 @@
-"""Random numbers: drawn for all lanes at once, so that each has its own."""
+"""Random numbers, drawn for all lanes at once, so that they differ between lanes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from runtime.ops.shape import stack
 
 @batching("random", "random_int")
 def _random(call: Call) -> Sequence[Any]:
-    """Called also where no operand is batched."""
+    """Called even if no operand is batched."""
     call.only()
     bounds = call.inputs[:2] if call.op.name == "random_int" else ()
     sizes = call.inputs[len(bounds):]

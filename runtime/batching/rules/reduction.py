@@ -1,4 +1,4 @@
-"""Reductions, cumulative sums, sorting and searching: along the axes of one lane."""
+"""Reductions, cumulative sums, sorting and searching, along the axes of one lane."""
 from __future__ import annotations
 
 from collections.abc import Sequence

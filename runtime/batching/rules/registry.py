@@ -1,10 +1,10 @@
-"""Where the batching rules of ops are registered, by the name of the op.
+"""The registry of the batching rules of ops, by the name of the op.
 
-A rule computes an op for all lanes at once. A value that differs from lane to lane is *batched*: it has the lanes along
-its first axis, before those that it has in one lane; other values are as in one lane. `batching(*names)` registers
-`rule(call)` for a `Call` of which at least one operand is batched. It gives the sequence of the results, batched; one
-that is the same in all lanes is `Shared(x)`. `Unbatched(why)` says that it does not apply: then the op runs lane by
-lane, in a loop. A rule is written in ops of the runtime, so what it makes is a graph like others.
+A rule computes an op for all lanes at once. A value that differs from lane to lane is *batched*: its first axis is the
+lanes, followed by its axes in one lane; other values are as in one lane. `batching(*names)` registers `rule(call)` for
+a `Call` with at least one batched operand. It returns the sequence of the results, batched; one that is the same in all
+lanes is `Shared(x)`. `Unbatched(why)` says that it does not apply: then the op runs lane by lane, in a loop. A rule is
+written in ops of the runtime, so its result is an ordinary graph.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["BATCHING", "Call", "Rule", "Shared", "Unbatched", "aligned", "batchi
 
 
 class Unbatched(Exception):
-    """What a rule raises where it does not apply: the text says why."""
+    """Raised by a rule that does not apply, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class Call:
     size: Any
 
     def all_batched(self) -> list[Any]:
-        """The operands, those that are the same in all lanes repeated for each."""
+        """The operands, with those that are the same in all lanes repeated for each."""
         return [self.lifted(i) for i in range(len(self.inputs))]
 
     def lifted(self, i: int) -> Any:
         return self.inputs[i] if self.batched[i] else lifted(self.inputs[i], self.size)
 
     def apply(self, *inputs: Any, **changed: Any) -> list[Any]:
-        """The results of the op, with some params changed."""
+        """The results of the op for these inputs, with some params changed."""
         found = apply(self.op, *inputs, **{**self.params, **changed})
         return list(found) if isinstance(found, tuple) else [found]
 
@@ -77,7 +77,7 @@ def lifted(x: Any, size: Any) -> Any:
 
 
 def aligned(x: Any, rank: int, wanted: int) -> Any:
-    """A batched tensor, of `rank` in one lane, as it broadcasts with others of rank `wanted` in one lane."""
+    """A batched tensor, of `rank` in one lane, in a shape that broadcasts with others of rank `wanted` in one lane."""
     return expand_dims(x, list(range(1, 1 + wanted - rank))) if rank < wanted else x
 
 

@@ -1,4 +1,4 @@
-"""Shapes: the axes of one lane come after that of the lanes."""
+"""Shapes: the axes of one lane follow that of the lanes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -94,13 +94,13 @@ def _pad(call: Call) -> Sequence[Any]:
 
 
 def merged(x: Any) -> Any:
-    """A batched tensor with the lanes as part of the first axis of one lane."""
+    """A batched tensor with the lanes merged into the first axis of one lane."""
     first, second, *rest = dims(x)
     return reshape(x, [_times(first, second), *rest])
 
 
 def parted(x: Any, lanes: Any, count: Any) -> Any:
-    """The opposite, where the axis has `count` elements in one lane."""
+    """The inverse of `merged`, where the axis has `count` elements in one lane."""
     return reshape(x, [lanes, count, *dims(x)[1:]])
 
 
