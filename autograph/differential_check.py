@@ -162,12 +162,12 @@ def observe(call: Callable[[], Any], which: str, code: CodeType) -> Run:
 def copied(value: Any, keeps: Callable[[Any], bool] = lambda _: False) -> Any:
     """A deep copy that shares what cannot be copied and the values for which `keeps` is true."""
     memo: dict[int, Any] = {}
-    stack, seen = [value], set[int]()
+    stack, visited = [value], set[int]()
     while stack:
         item = stack.pop()
-        if id(item) in seen:
+        if id(item) in visited:
             continue
-        seen.add(id(item))
+        visited.add(id(item))
         if keeps(item):
             memo[id(item)] = item
         elif isinstance(item, Mapping):

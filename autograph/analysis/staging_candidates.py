@@ -108,11 +108,11 @@ def member_test(node: Any) -> bool:
     used as a key."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
-    held = node.comparators[0]
+    container = node.comparators[0]
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
-        return type(node.left.value) is str or (isinstance(held, (gast.Tuple, gast.List, gast.Set)) and are_texts(
-            held.elts))
-    return not isinstance(held, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
+        return type(node.left.value) is str or (isinstance(container, (gast.Tuple, gast.List, gast.Set)) and are_texts(
+            container.elts))
+    return not isinstance(container, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
 
 
 def are_texts(items: list[Any]) -> bool:

@@ -67,11 +67,11 @@ def store(code: CodeType, options: Any, converted: CodeType, operators: str) -> 
 def _read(directory: Path, name: str) -> Any:
     """The content of an entry; None if there is none that can be used."""
     try:
-        held = cache_entries.read(str(directory), name)
+        content = cache_entries.read(str(directory), name)
     except OSError as error:
         _give_up(directory, error)
         return None
-    return None if held is None else marshal.loads(held)
+    return None if content is None else marshal.loads(content)
 
 
 def _write(directory: Path, name: str, value: Any) -> None:

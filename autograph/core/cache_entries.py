@@ -64,12 +64,12 @@ def read(directory: str, name: str) -> bytes | None:
         header = os.read(file, _HEADER)
         if not header.startswith(_begin(length)):
             return None
-        held = os.read(file, length)
+        content = os.read(file, length)
     except OSError:
         return None
     finally:
         os.close(file)
-    return held if header == _header(name, held) else None
+    return content if header == _header(name, content) else None
 
 
 def write(directory: str, name: str, content: bytes) -> None:

@@ -395,10 +395,10 @@ class _Expressions:
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
         if member_test(node) or within_text(node):
-            held = self.visit(node.comparators[0])
-            if isinstance(held, gast.Set):
-                held = operator_call("members", held.elts, held)
-            test = operator_call("in_", [self.visit(node.left), held], node)
+            container = self.visit(node.comparators[0])
+            if isinstance(container, gast.Set):
+                container = operator_call("members", container.elts, container)
+            test = operator_call("in_", [self.visit(node.left), container], node)
             return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)
         python = len(node.ops) == 1 or never_tensor(node) or self.stays(*node.comparators)
         node.left = self.visit(node.left)

@@ -23,13 +23,13 @@ class Test(Body):
     def _leaves(self) -> list[Any]:
         """The values in the state, at any depth."""
         found: list[Any] = []
-        pending, seen = list(self.state.read()), set()
+        pending, visited = list(self.state.read()), set()
         for value in pending:  # grows meanwhile
             if hasattr(type(value), "__become__"):
                 found += value.__leaves__()
             elif isinstance(value, tuple) or is_container(value):
-                if id(value) not in seen:
-                    seen.add(id(value))
+                if id(value) not in visited:
+                    visited.add(id(value))
                     pending += [part for _, part in parts_in(value)]
             else:
                 found.append(value)

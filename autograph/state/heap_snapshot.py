@@ -32,10 +32,10 @@ class Heap:
         self.others: list[tuple[Reached, Other]] = []
         self.unnamed: Reached | None = None
         """A change that `take_back` found and could not name."""
-        for held in reach.objects:
-            if others and is_other(held.value, held.path in names):
-                self.others.append((held, Other(held.value)))
-            self.records.append((held, self._copy(held.value)))
+        for reached in reach.objects:
+            if others and is_other(reached.value, reached.path in names):
+                self.others.append((reached, Other(reached.value)))
+            self.records.append((reached, self._copy(reached.value)))
 
     def _copy(self, value: Any) -> Any:
         if type(value) is list:
@@ -62,8 +62,8 @@ class Heap:
         state as a whole. `root` makes a variable for an object that no path leads to. `sets_up`: see `becomes_state`.
         """
         found: set[str] = set()
-        for held, before in self.records:
-            path, value, hint = held
+        for reached, before in self.records:
+            path, value, hint = reached
             whole = type(value) is list or hasattr(type(value), "__become__")
             if id(value) in own or (path in known and (whole or type(value) is dict)):
                 continue
@@ -81,19 +81,19 @@ class Heap:
                 old, new = before.get(key, _MISSING), now.get(key, _MISSING)
                 if old is new or not (new is _MISSING or becomes_state(old, new, stages, sets_up)):
                     continue
-                inner = self._name(held, key, root)
+                inner = self._name(reached, key, root)
                 if inner in known:
                     continue
                 if inner is None:
-                    self.unnamed = held
+                    self.unnamed = reached
                 else:
                     found.add(inner)
                 _put(value, key, old)
         return found
 
-    def _name(self, held: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
+    def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
         """The path to the part `key` of an object; None if the key has no text."""
-        path, value, hint = held
+        path, value, hint = reached
         if type(value) is CellType:
             return root(value, hint)
         if type(value) is Globals:
@@ -106,8 +106,8 @@ class Heap:
 
     def restore(self) -> None:
         """Restore all contents."""
-        for held, before in self.records:
-            value = held.value
+        for reached, before in self.records:
+            value = reached.value
             if type(value) is list or hasattr(type(value), "__become__"):
                 _restore(value, before)
                 continue
@@ -121,27 +121,27 @@ class Heap:
     def changes(self) -> Iterator[tuple[Reached, Any, Any]]:
         """The changes as (object, key, new value): the key is None for a list, a cell and a value of a backend, the
         value UNBOUND if it was deleted."""
-        for held, before in self.records:
-            value = held.value
+        for reached, before in self.records:
+            value = reached.value
             if type(value) is list or hasattr(type(value), "__become__"):
                 now = self._copy(value)
                 if len(now) != len(before) or not all(map(operator.is_, now, before)):
                     known = set(map(id, before))
                     new = [item for item in now if id(item) not in known]
-                    yield held, None, new
+                    yield reached, None, new
                 continue
             parts = self._parts(value)
             for key in {**before, **parts}:
                 old, part = before.get(key, _MISSING), parts.get(key, _MISSING)
                 if old is not part:
-                    yield held, key, UNBOUND if part is _MISSING else part
+                    yield reached, key, UNBOUND if part is _MISSING else part
 
     def changed(self) -> tuple[str, Any] | None:
         """A change of an object that cannot be state, with its path or a description; it is undone."""
         found = self.unnamed
-        for held, other in self.others:
+        for reached, other in self.others:
             if other.put_back():
-                found = held
+                found = reached
         return None if found is None else ((found.path or found.hint).removesuffix(".__self__"), found.value)
 
 

@@ -68,15 +68,15 @@ def references(values: Iterable[Any]) -> Counter[int]:
     free: dict[str, int] = {}  # variables of the functions that enclose the frames found
     for frame in _frames():
         code = frame.f_code
-        for name, held in frame.f_locals.items():
-            if id(held) not in wanted:
-                count.meet(held)
+        for name, local in frame.f_locals.items():
+            if id(local) not in wanted:
+                count.meet(local)
                 continue
             if name in code.co_freevars:
-                free[name] = id(held)
+                free[name] = id(local)
             else:
                 free.pop(name, None)
-                found[id(held)] += 1
+                found[id(local)] += 1
             count.known.add(name)
     count.cells(("", cell) for cell in within.variables)
     count.run()

@@ -75,10 +75,10 @@ def duplicate(value: Any) -> Any:
 def containers_in(values: Iterable[Any]) -> dict[int, Any]:
     """By id, the mutable lists, dicts, objects and staged values in `values`, at any depth."""
     found: dict[int, Any] = {}
-    pending, seen = list(values), set[int]()
+    pending, visited = list(values), set[int]()
     for value in pending:  # grows meanwhile
-        if id(value) not in seen:
-            seen.add(id(value))
+        if id(value) not in visited:
+            visited.add(id(value))
             if is_container(value):
                 found[id(value)] = value
             if hasattr(type(value), "__wraps__"):

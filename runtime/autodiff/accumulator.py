@@ -106,11 +106,11 @@ class ForwardAccumulator:
     ) -> None:
         if op.name in CONSTANT or not any(id(x) in self._eager for x in inputs):
             return
-        given = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
+        operands = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
                  for x, array in zip(inputs, arrays, strict=True)]
-        tangents = [self._tangent(x) for x in given]
+        tangents = [self._tangent(x) for x in operands]
         with self._paused():
-            applied = Applied(op.name, given, outputs, params, [x is not None for x in tangents])
+            applied = Applied(op.name, operands, outputs, params, [x is not None for x in tangents])
             found = apply_jvp(applied, tangents, user_position())
         for x, tangent in zip(outputs, found, strict=True):
             if tangent is not None and differentiable(x.type):

@@ -41,13 +41,13 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
     """Add the cotangents of what `nodes` use to `cts`, which has those of their results; of these only those of `keep`
     remain there."""
     for node in reversed(nodes):
-        given = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
-        if all(ct is None for ct in given):
+        out_cts = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
+        if all(ct is None for ct in out_cts):
             continue
         if node.op.name == "read_variable":
             variable = node.params["variable"]
             if id(variable) in activity.variables:
-                cts.add(id(variable), given[0], wrap(node.outputs[0]))
+                cts.add(id(variable), out_cts[0], wrap(node.outputs[0]))
             continue
         graph = current_graph()
         assert graph is not None
@@ -56,12 +56,12 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
             handler = CONTROL.get(node.op.name)
             if handler is None:
                 raise missing(node.op.name, node.position, "vjp")
-            handler(node, given, cts, activity)
+            handler(node, out_cts, cts, activity)
         else:
             wanted = [value in activity for value in node.inputs]
             if any(wanted):
                 inputs, outputs = [*map(wrap, node.inputs)], [*map(wrap, node.outputs)]
-                found = apply_vjp(Applied(node.op.name, inputs, outputs, node.params, wanted), given, node.position)
+                found = apply_vjp(Applied(node.op.name, inputs, outputs, node.params, wanted), out_cts, node.position)
                 for value, x, want, ct in zip(node.inputs, inputs, wanted, found, strict=True):
                     if want:
                         cts.add(value, ct, x)

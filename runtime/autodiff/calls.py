@@ -102,7 +102,7 @@ class _Recorded:
         forward = self.forward
         deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
         outputs = called(forward, leaves) if deeper is None else deeper.outputs
-        given = [*(leaves[i] for i in self.inputs_used), *outputs[self.results:len(forward.types)]]
+        saved = [*(leaves[i] for i in self.inputs_used), *outputs[self.results:len(forward.types)]]
         sources = forward.sources(leaves)
 
         def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
@@ -110,7 +110,7 @@ class _Recorded:
                 entry = forward.record(leaves, self.wanted) if deeper is None else deeper
                 return entry.pull([*cts, *[None] * (len(entry.outputs) - len(cts))], wanted)
             seeds = [zero_for(outputs[k]) if cts[k] is None else cts[k] for k in self.outputs]
-            found = iter(called(self.backward, [*given, *seeds]))
+            found = iter(called(self.backward, [*saved, *seeds]))
             numbers = [None if k is None else next(found) for k in self.found]
             made: list[Any] = [None] * len(sources)
             for i, ct in zip([i for i, want in enumerate(self.wanted) if want], numbers, strict=True):

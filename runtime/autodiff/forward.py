@@ -83,12 +83,12 @@ def _apply(node: Node, tangents: Tangents) -> None:
     if node.op.name == "read_variable":
         tangents.put(node.outputs[0], tangents.get(id(node.params["variable"])))
         return
-    given = [tangents.get(value) for value in node.inputs]
-    if all(x is None for x in given):
+    in_tangents = [tangents.get(value) for value in node.inputs]
+    if all(x is None for x in in_tangents):
         return
     applied = Applied(node.op.name, [*map(wrap, node.inputs)], [*map(wrap, node.outputs)], node.params,
-                      [x is not None for x in given])
-    for value, tangent in zip(node.outputs, apply_jvp(applied, given, node.position), strict=True):
+                      [x is not None for x in in_tangents])
+    for value, tangent in zip(node.outputs, apply_jvp(applied, in_tangents, node.position), strict=True):
         tangents.put(value, None if tangent is None else fit(tangent, value.type))
 
 

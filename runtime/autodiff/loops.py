@@ -98,8 +98,8 @@ class _Loop:
             sums = {key: add_input(back, type) for key, type in self.targets.types.items()}
             for key, x in sums.items():
                 inner.put(inner_keys(body, key)[0], x)
-            given = {k: add_input(back, self.state[k].type) for k in self.useful}
-            for k, x in given.items():
+            seeds = {k: add_input(back, self.state[k].type) for k in self.useful}
+            for k, x in seeds.items():
                 value = body.outputs[k]
                 inner.add(value, x, wrap(value))
             sweep(body.nodes, inner, self.activity)
@@ -110,7 +110,7 @@ class _Loop:
             after = {key: gathered(inner, body, key) for key in sums}
         changed = {key: fit(after[key], self.targets.types[key]) for key, x in sums.items()
                    if after[key].value is not x.value}
-        back.inputs = [self.index.value, *(given[k].value for k in self.useful), *(sums[key].value for key in changed)]
+        back.inputs = [self.index.value, *(seeds[k].value for k in self.useful), *(sums[key].value for key in changed)]
         return results, changed
 
     def _attach(self) -> GraphTensor:

@@ -153,16 +153,16 @@ def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -
     to recompute."""
     needed = list(needed)
     flow = _Flow()
-    seen: set[Value] = set()
+    visited: set[Value] = set()
     pending = [value for value in needed if value not in available]
     for value in pending:
         flow.add((value, 1), _Flow.SINK, _ENDLESS)
     while pending:
         value = pending.pop()
-        if value in seen:
+        if value in visited:
             continue
-        seen.add(value)
-        if len(seen) > MOST_VALUES:
+        visited.add(value)
+        if len(visited) > MOST_VALUES:
             return [value for value in needed if value not in available], set()
         flow.add((value, 0), (value, 1), _cost(value))
         if not _is_cheap(value, source):

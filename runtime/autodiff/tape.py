@@ -82,10 +82,10 @@ class EagerRecord:
                 needed.append(entry)
                 reached.update(id(x) for x in entry.outputs if id(x) in self.tracked)
         for entry in reversed(needed):
-            given = [cts.get(id(x)) if id(x) in wanted else cts.pop(id(x)) for x in entry.outputs]
-            if any(ct is not None for ct in given):
+            out_cts = [cts.get(id(x)) if id(x) in wanted else cts.pop(id(x)) for x in entry.outputs]
+            if any(ct is not None for ct in out_cts):
                 asked = [id(x) in reached for x in entry.inputs]
-                for x, want, ct in zip(entry.inputs, asked, entry.pull(given, asked), strict=True):
+                for x, want, ct in zip(entry.inputs, asked, entry.pull(out_cts, asked), strict=True):
                     if want:
                         cts.add(id(x), ct, x)
 
@@ -149,14 +149,14 @@ class GradientTape:
         tracked = self._eager.tracked
         if op.name in CONSTANT or not any(id(x) in tracked for x in inputs):
             return
-        given = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
+        operands = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
                  for x, array in zip(inputs, arrays, strict=True)]
         place = user_position()
 
         def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-            return apply_vjp(Applied(op.name, given, outputs, params, wanted), cts, place)
+            return apply_vjp(Applied(op.name, operands, outputs, params, wanted), cts, place)
 
-        self._eager.take(Entry(given, outputs, pull))
+        self._eager.take(Entry(operands, outputs, pull))
 
     def read(self, variable: Any, tensor: Any) -> None:
         if self.wants(variable):
@@ -367,11 +367,11 @@ class GradientTape:
             self._eager = EagerRecord()
 
     def _seeds(self, targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-        given = [None] * len(targets) if output_gradients is None else pytree.flatten(output_gradients)
-        if len(given) != len(targets):
-            raise _located(ValueError(f"there are {len(targets)} targets, but {len(given)} output_gradients"))
+        initial = [None] * len(targets) if output_gradients is None else pytree.flatten(output_gradients)
+        if len(initial) != len(targets):
+            raise _located(ValueError(f"there are {len(targets)} targets, but {len(initial)} output_gradients"))
         seeds = []
-        for x, ct in zip(targets, given, strict=True):
+        for x, ct in zip(targets, initial, strict=True):
             if ct is None:
                 seeds.append(ones_like(x))
                 continue

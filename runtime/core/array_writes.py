@@ -185,12 +185,12 @@ def remember(x: Any, memories: Iterable[Memory]) -> Any:
 
 def with_memories(x: Any, values: Iterable[Any]) -> Any:
     """`x`, marked as being one of these values, or having them, or their contents, as elements."""
-    held: dict[Memory, int] = {}
+    versions: dict[Memory, int] = {}
     for value in values:
         for memory, version in value.memory if isinstance(value, (GraphTensor, GraphList)) else ():
-            held[memory] = min(version, held.get(memory, version))
-    if held and isinstance(x, (GraphTensor, GraphList)):
-        x.memory = tuple(held.items())
+            versions[memory] = min(version, versions.get(memory, version))
+    if versions and isinstance(x, (GraphTensor, GraphList)):
+        x.memory = tuple(versions.items())
     return x
 
 
@@ -224,11 +224,11 @@ def written_back(x: Any, index: Any, value: Any) -> Any:
     it; else None."""
     if not isinstance(x, GraphList) or not x.memory:
         return None
-    held = _is_set(x, index, value)
-    if held == x.memory:
+    memory = _is_set(x, index, value)
+    if memory == x.memory:
         return None
     result = GraphList(x.value)
-    result.memory = held
+    result.memory = memory
     return result
 
 
@@ -241,8 +241,8 @@ def memories_of(x: Any) -> frozenset[Memory]:
 
 def origins_of(x: Any) -> frozenset[int]:
     """The leaves of the call's arguments whose own memory `x` may occupy."""
-    held = x.memory if isinstance(x, (GraphTensor, GraphList)) else ()
-    return frozenset(i for memory, _ in held if memory.argument is not None for i in memory.origins)
+    memories = x.memory if isinstance(x, (GraphTensor, GraphList)) else ()
+    return frozenset(i for memory, _ in memories if memory.argument is not None for i in memory.origins)
 
 
 class Leaving:
@@ -326,8 +326,8 @@ class in_body(AbstractContextManager["in_body"]):
             for use in self.uses:
                 self._check_use(use)
         found = {place: x for place, x in _leaves(values, ()) if x.memory}
-        for place, held in self.leaving.left({place: x.memory for place, x in found.items()}).items():
-            found[place].memory = held
+        for place, memories in self.leaving.left({place: x.memory for place, x in found.items()}).items():
+            found[place].memory = memories
 
     def _check_use(self, use: _Use) -> None:
         for memory, _ in use.x.memory:
@@ -396,10 +396,10 @@ def made_by_operator(result: Any, operands: Iterable[Any]) -> Any:
         origins: set[int] = set()
         for x in operands:
             if isinstance(x, Tensor):
-                held = x.memory if isinstance(x, GraphTensor) else ()
-                if not held and x.ndim:
+                memories = x.memory if isinstance(x, GraphTensor) else ()
+                if not memories and x.ndim:
                     return result
-                origins |= set().union(*(memory.origins for memory, _ in held))
+                origins |= set().union(*(memory.origins for memory, _ in memories))
         if origins:
             result.memory = ((Memory(frozenset(origins)), 0),)
     return result
@@ -436,14 +436,14 @@ def _note_write(result: Any, x: GraphTensor) -> None:
 def _is_set(x: GraphTensor | GraphList, index: Any, value: Any) -> Held:
     """The memory of `x` after `x[index] = value`, which is up to date if `value` is the result of a write to
     `x[index]`."""
-    held = []
+    memories = []
     for memory, version in x.memory:
         due, memory.view = memory.view, None
         if due is not None and due[0] is value and _same(due[1], index) and due[2] is x.value and (
                 version == memory.version - 1) and not (isinstance(x, GraphList) and memory.several):
             version = memory.version
-        held.append((memory, version))
-    return tuple(held)
+        memories.append((memory, version))
+    return tuple(memories)
 
 
 def _keeps_memory(part: Any) -> bool:
@@ -483,9 +483,9 @@ def _first(index: Any) -> Value | None:
 def _written(result: Any, x: GraphTensor, index: Value | None = None) -> Any:
     """`result`, marked as the result of a write to `x` at this index."""
     items = [memory.item for memory, _ in x.memory if memory.item is not None and memory.item[0] is x]
-    held = _wrote(x.memory, _first(items[0][1]) if items else index)
+    memories = _wrote(x.memory, _first(items[0][1]) if items else index)
     if isinstance(result, GraphTensor):
-        result.memory = held
+        result.memory = memories
         _note_write(result, x)
     return result
 

@@ -162,10 +162,10 @@ class ConcreteFunction:
         elif isinstance(traced, ObjectSpec) and isinstance(value, traced.kind):
             leaves += [self._fit(path, leaf, next(types)) for leaf in value.__leaves__()]
         elif isinstance(traced, (weakref.ref, ObjectSpec)) or children(traced) is None:
-            held = traced() if isinstance(traced, weakref.ref) else traced
-            if value is not held and not (type(value) is type(held) and bool(value == held)):
+            expected = traced() if isinstance(traced, weakref.ref) else traced
+            if value is not expected and not (type(value) is type(expected) and bool(value == expected)):
                 raise InvalidArgumentsError(
-                    f"argument {path!r} of {self.name} is {value!r}, but this trace was made for {held!r}",
+                    f"argument {path!r} of {self.name} is {value!r}, but this trace was made for {expected!r}",
                     remedy="Leave it out, or call the function itself, which traces for other values.")
         else:
             parts, others = children(value) or [], children(traced) or []

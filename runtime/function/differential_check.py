@@ -39,22 +39,22 @@ def verified_call(
         graph = trace(*args, **kwargs)
     except Exception:
         return traced(*args, **kwargs)  # there is no graph to compare: raises the error
-    held = {id(x): x for x in _stateful(graph)}
-    before = [_state(x) for x in held.values()]
+    stateful = {id(x): x for x in _stateful(graph)}
+    before = [_state(x) for x in stateful.values()]
     code = unwrap(python).__code__
     got = observe(lambda: traced(*args, **kwargs), "converted", code)
-    after = [_state(x) for x in held.values()]
-    _restore(held, before)
+    after = [_state(x) for x in stateful.values()]
+    _restore(stateful, before)
     settings.run_eagerly = True
     try:
         expected = observe(lambda: python(*own_args, **own_kwargs), "python", code)
-        states = [_state(x) for x in held.values()]
+        states = [_state(x) for x in stateful.values()]
     finally:
         settings.run_eagerly = False
-        _restore(held, after)
+        _restore(stateful, after)
     difference = compare(expected, got, code, _same, exact=False)
     if difference is None:
-        for x, want, have in zip(held.values(), states, after):
+        for x, want, have in zip(stateful.values(), states, after):
             if isinstance(x, Variable) and not _same(want, have):
                 what = f"after {code.co_name} the variable '{x.name}' is {want} as Python, but {have} converted"
                 difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
@@ -81,8 +81,8 @@ def _state(x: Variable | Source) -> Any:
     return x.array if isinstance(x, Variable) else x.state
 
 
-def _restore(held: dict[int, Variable | Source], states: list[Any]) -> None:
-    for x, state in zip(held.values(), states):
+def _restore(stateful: dict[int, Variable | Source], states: list[Any]) -> None:
+    for x, state in zip(stateful.values(), states):
         if isinstance(x, Variable):
             x.array = state
         else:

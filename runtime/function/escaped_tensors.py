@@ -28,8 +28,8 @@ def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -
 
     Objects for which `known` is true are not searched, nor are modules.
     """
-    pending, seen = [value], set[int]()
-    while pending and len(seen) < _MOST:
+    pending, visited = [value], set[int]()
+    while pending and len(visited) < _MOST:
         item = pending.pop()
         if isinstance(item, (GraphTensor, GraphList)):
             return item
@@ -38,9 +38,9 @@ def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -
         if isinstance(item, Text):
             value = item.values[0]
             return GraphTensor(value) if isinstance(value.type, TensorType) else GraphList(value)
-        if type(item) in ATOMS or id(item) in seen or isinstance(item, (*_CLOSED, Graph, Node)):
+        if type(item) in ATOMS or id(item) in visited or isinstance(item, (*_CLOSED, Graph, Node)):
             continue
-        seen.add(id(item))
+        visited.add(id(item))
         if item is value or not known(item):
             pending += _parts(item)
     return None

@@ -71,11 +71,11 @@ class PriorState:
     def leaks(self) -> list[tuple[Reached, Any, Any]]:
         """Where objects from before contain values of the graph: the holder, the key, and the value."""
         found = []
-        for held, key, new in self.heap.changes():
-            if id(held.value) not in self.numbers and new is not UNBOUND:
+        for root, key, new in self.heap.changes():
+            if id(root.value) not in self.numbers and new is not UNBOUND:
                 value = graph_value_in(new, self.existed)
                 if value is not None:
-                    found.append((held, key, value))
+                    found.append((root, key, value))
         return found
 
     def check(self, value: Any) -> None:
@@ -85,17 +85,17 @@ class PriorState:
 
     def leave(self) -> None:
         """Replace each value of the graph in objects from before by one that raises an error when it is used."""
-        for held, before in self.heap.records:
-            if id(held.value) not in self.numbers and has_staged_items(held.value):
-                held.value[:] = before
+        for root, before in self.heap.records:
+            if id(root.value) not in self.numbers and has_staged_items(root.value):
+                root.value[:] = before
         leaving = _Leaving(self.existed)
-        for held, key, new in list(self.heap.changes()) if self.leaks else ():
-            if id(held.value) in self.numbers or new is UNBOUND:
+        for root, key, new in list(self.heap.changes()) if self.leaks else ():
+            if id(root.value) in self.numbers or new is UNBOUND:
                 continue
-            if key is None and type(held.value) is list:
-                leaving.within(held.value)
-            elif key is not None or type(held.value) is CellType:
-                put(held.value, key, leaving.of(new))
+            if key is None and type(root.value) is list:
+                leaving.within(root.value)
+            elif key is not None or type(root.value) is CellType:
+                put(root.value, key, leaving.of(new))
 
     def _refuse(self, root: Reached, key: Any, found: Any) -> StagingError:
         value = found.value if isinstance(found, (GraphTensor, GraphList)) else None

@@ -23,7 +23,7 @@ class Values:
     results     the tensors and lists
     made        the objects made so far, by recipe
     containers  the containers among the arguments, or None if they are not known
-    given       the leaves of the arguments, as the caller passed them
+    passed      the leaves of the arguments, as the caller passed them
     """
 
     __slots__ = ("containers", "made", "passed", "results")

@@ -41,13 +41,13 @@ class Pending:
     def wait(self, me: int) -> bool:
         """Wait, as thread `me`, until it is done. False at once if that would be a deadlock."""
         with _lock:
-            seen = {me}
+            visited = {me}
             ahead = list(self.owners)
             while ahead:
                 thread = ahead.pop()
-                if thread in seen:
+                if thread in visited:
                     return False
-                seen.add(thread)
+                visited.add(thread)
                 if thread in _waiting:
                     ahead += _waiting[thread].owners
         try:

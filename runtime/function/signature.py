@@ -89,7 +89,7 @@ class Call:
     shapes        the shapes of the leaves
     objects       the objects that the key knows by identity
     containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
-    given         the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
+    passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     """
 
     __slots__ = ("args", "containers", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types")
@@ -285,20 +285,20 @@ class Signature:
         """The call with these arguments, checked and converted to the specs if there are any."""
         if self.specs is None:
             return Call(*self.canonical(args, kwargs))
-        given = len(args) + len(kwargs)
+        passed = len(args) + len(kwargs)
         try:
             bound = self.parameters.bind(*args, **kwargs)
         except TypeError:
             raise InvalidArgumentsError(
                 f"{self.name} takes {count(len(self.specs), 'argument')} by its input_signature, but "
-                f"{given} {'was' if given == 1 else 'were'} given",
+                f"{passed} {'was' if passed == 1 else 'were'} given",
                 remedy=f"Its input_signature is {self._specs_text()}.") from None
         bound.apply_defaults()
         values = list(bound.args)
-        if given > len(self.specs):
+        if passed > len(self.specs):
             raise InvalidArgumentsError(
                 f"{self.name} takes {count(len(self.specs), 'argument')} by its input_signature, but "
-                f"{given} were given", remedy=f"Its input_signature is {self._specs_text()}.")
+                f"{passed} were given", remedy=f"Its input_signature is {self._specs_text()}.")
         names = self.names(len(values))
         for i, spec in enumerate(self.specs):
             values[i] = self._fit(names[i], values[i], spec)

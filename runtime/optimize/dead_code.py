@@ -80,12 +80,12 @@ def _live_state(node: Node, unused: list[int]) -> list[int]:
         of_test = {value: k for k, value in enumerate(test.inputs)}
         state.update(of_test)
         pending += [*test.outputs, *(v for inner in test.nodes if not is_removable(inner) for v in inner.inputs)]
-    seen: set[Value] = set()
+    visited: set[Value] = set()
     while pending:
         value = pending.pop()
-        if value in seen:
+        if value in visited:
             continue
-        seen.add(value)
+        visited.add(value)
         k = state.get(value)
         if k is not None and k not in live:
             live.add(k)

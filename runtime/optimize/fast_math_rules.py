@@ -23,10 +23,10 @@ def divide_early(b: Builder, node: Node) -> Result:
         return None
     if inner is None or inner.op.name != "multiply" or product.graph is not b.graph:
         return None
-    seen: dict[Value, int] = {}
-    late = _ready(b, divisor, seen)
-    ready = [_ready(b, value, seen) for value in inner.inputs]
-    if len(seen) > _MOST:
+    known: dict[Value, int] = {}
+    late = _ready(b, divisor, known)
+    ready = [_ready(b, value, known) for value in inner.inputs]
+    if len(known) > _MOST:
         return None
     now = max(max(ready) + _CYCLES["multiply"], late) + _CYCLES["divide"]
     early = 0 if ready[0] <= ready[1] else 1

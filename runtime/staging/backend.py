@@ -272,8 +272,8 @@ class Staging:
         except StagingError as conflict:  # no common type, but perhaps only the truth is needed
             error = conflict
             rollback(mark)
-            held, *state = choose(decisive, truth_of_right)
-            return (_Truth(held, lambda: error), *state)
+            bit, *state = choose(decisive, truth_of_right)
+            return (_Truth(bit, lambda: error), *state)
 
     def check(self, value: Any, part: Part, name: str = "") -> None:
         if part == "value":

@@ -79,7 +79,7 @@ class BodyEnd:
         return original
 
     def _more(
-        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], held: Contained,
+        self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], contained: Contained,
         entry: Sequence[Mapping[Place, Any]],
     ) -> Iterator[Contained]:
         """What the variables may have after each further iteration, until the sets repeat or have all been
@@ -96,19 +96,19 @@ class BodyEnd:
                 return value
             return older.setdefault(id(value), _Older(value))
 
-        def after(held: Contained, one: Any, original: Any) -> Iterable[Any]:
+        def after(contained: Contained, one: Any, original: Any) -> Iterable[Any]:
             if id(one) not in begins:
                 return [original]
-            return (grown_old(value) for i, place in begins[id(one)] for value in held[i].get(place, ()))
+            return (grown_old(value) for i, place in begins[id(one)] for value in contained[i].get(place, ()))
 
         known: set[tuple[tuple[int, ...], ...]] = set()
         for _ in range(sum(map(len, found)) if begins else 0):
-            if (ids := _ids(held)) in known:
+            if (ids := _ids(contained)) in known:
                 return
             known.add(ids)
-            held = [{place: _distinct(value for each in candidates for value in after(held, *each))
-                     for place, candidates in parts.items()} for parts in found]
-            yield held
+            contained = [{place: _distinct(value for each in candidates for value in after(contained, *each))
+                          for place, candidates in parts.items()} for parts in found]
+            yield contained
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -122,8 +122,8 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
 
 
-def _ids(held: Contained) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(id, found)) for parts in held for found in parts.values())
+def _ids(contained: Contained) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(id, found)) for parts in contained for found in parts.values())
 
 
 def assigned_values(
@@ -190,7 +190,7 @@ class Point:
     def _before(self, content: Any) -> Any:
         return self._made.get(id(content), (None, content))[1]
 
-    def held(self) -> Contained:
+    def contained(self) -> Contained:
         """What they may be outside of the bodies; or themselves, if made there."""
         return [{place: possible_originals(self._before(content), self.bodies) for place, content in parts.items()}
                 for parts in self.contents]
@@ -231,9 +231,9 @@ def aliases_after_errors(
     surely = [{place: known.get(id(content), content) for place, content in parts.items()} for parts in contents]
     shared: dict[int, list[Any]] = {}
     met: set[tuple[int, int]] = set()
-    for held in (point.held() for point in points):
+    for contained in (point.contained() for point in points):
         holders: dict[int, list[tuple[int, Any]]] = {}
-        for i, parts in enumerate(held):
+        for i, parts in enumerate(contained):
             for place, others in parts.items():
                 if place not in contents[i]:
                     continue
@@ -298,9 +298,9 @@ def _alias_pairs(contents: Sequence[Mapping[Place, Any]], ends: Sequence[BodyEnd
     """Pairs of containers of variables that may be aliases after some iteration, with the number of the first one's
     variable."""
     met: set[tuple[int, int]] = set()
-    for held in (held for end in ends for held in end.iterations):
+    for contained in (held for end in ends for held in end.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}
-        for i, parts in enumerate(held):
+        for i, parts in enumerate(contained):
             for place, others in parts.items():
                 content = contents[i].get(place)
                 for other in others if content is not None else ():

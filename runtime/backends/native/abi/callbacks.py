@@ -219,18 +219,18 @@ class BoxSite(Site):
         self.dtype = dtype
 
     def run(self, call: Call, words: int) -> None:
-        given = words_at(words, 3)
+        described = words_at(words, 3)
         if self.dims is None:
-            call.objects[self.place] = (None,) * given[0]
+            call.objects[self.place] = (None,) * described[0]
         elif None in self.dims:
             width = 1 + len(self.dims)
-            table = words_at(given[1] + 8, given[0] * width)
-            entries = [table[k:k + width] for k in range(0, given[0] * width, width)]
+            table = words_at(described[1] + 8, described[0] * width)
+            entries = [table[k:k + width] for k in range(0, described[0] * width, width)]
             call.objects[self.place] = tuple([
-                None if start < 0 else view(given[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
+                None if start < 0 else view(described[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
                 for start, *shape in entries])
         else:
-            call.objects[self.place] = tuple(view(given[1], self.dtype, [given[0], *self.sizes]).copy())
+            call.objects[self.place] = tuple(view(described[1], self.dtype, [described[0], *self.sizes]).copy())
 
 
 class UnboxSite(Site):
@@ -248,10 +248,10 @@ class UnboxSite(Site):
         items = call.objects[self.place]
         arrays = [self.several(items)] if None not in self.dims else self.table(items)
         call.kept[self] = arrays
-        given = words_at(words, 1 + len(arrays))
-        given[0] = len(items)
+        described = words_at(words, 1 + len(arrays))
+        described[0] = len(items)
         for k, array in enumerate(arrays):
-            given[1 + k] = array.ctypes.data
+            described[1 + k] = array.ctypes.data
 
     def several(self, items: Sequence[Any]) -> Any:
         array = np.zeros((len(items), *self.sizes), self.dtype)

@@ -68,11 +68,11 @@ def shared(roots: Sequence[Array]) -> list[Map]:
 def names(roots: Sequence[Array]) -> list[str]:
     """The ops of expressions, in order."""
     found: list[str] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
 
     def visit(x: Array | Scalar) -> None:
-        if isinstance(x, Map) and x.leaf is None and id(x) not in seen:
-            seen.add(id(x))
+        if isinstance(x, Map) and x.leaf is None and id(x) not in visited:
+            visited.add(id(x))
             for arg in x.args:
                 visit(arg)
             if x.name not in ("splat", "bits"):

@@ -158,13 +158,13 @@ def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[I
     if not dims:
         return 1
     widest = 1
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting: list[Array | Scalar] = [x for pair in stores for x in pair]
     while waiting:
         x = waiting.pop()
-        if id(x) in seen:
+        if id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         widest = max(widest, x.dtype.size)
         if isinstance(x, Map) and x.leaf is None:
             waiting += x.args

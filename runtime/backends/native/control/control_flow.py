@@ -70,10 +70,10 @@ def _last(w: Lowering, node: Node, at: int) -> bool:
 
 def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
     """The variables that graphs may assign."""
-    given = [graph for graph in graphs if graph is not None]
-    if any(changes_any(node) for graph in given for node in graph.walk()):
+    present = [graph for graph in graphs if graph is not None]
+    if any(changes_any(node) for graph in present for node in graph.walk()):
         return list(w.variables)
-    return variables_of(*given, ops=ASSIGN)
+    return variables_of(*present, ops=ASSIGN)
 
 
 def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
@@ -216,21 +216,21 @@ def pack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], resul
 
 
 def unpack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], vals: Sequence[Val]) -> list[Value]:
-    given = iter(vals)
+    packed = iter(vals)
     results: list[Value] = []
     for type, place in zip(types, places, strict=True):
         if place is not None:
             results.append(Boxed(place))
             continue
         if isinstance(type, ListType):
-            results.append(Listed(type.element.dtype, tuple(type.element.shape), next(given), next(given)))
+            results.append(Listed(type.element.dtype, tuple(type.element.shape), next(packed), next(packed)))
             continue
         assert isinstance(type, TensorType)
         if not type.shape:
-            results.append(Scalar(type.dtype, next(given)))
+            results.append(Scalar(type.dtype, next(packed)))
         else:
-            pointer = next(given)
-            results.append(Leaf(type.dtype, [next(given) if d is None else d for d in type.shape], pointer))
+            pointer = next(packed)
+            results.append(Leaf(type.dtype, [next(packed) if d is None else d for d in type.shape], pointer))
     return results
 
 

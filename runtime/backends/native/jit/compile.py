@@ -184,11 +184,11 @@ def _level_of(text: str) -> int:
 
 def has_loops(text: str) -> bool:
     """Whether code may run more than once in a call: there is a back edge, or a named function that others call."""
-    seen: set[str] = set()
+    labels: set[str] = set()
     for line in text.splitlines():
         if line.endswith(":"):
-            seen.add(line[:-1])
-        elif line.startswith("  br ") and not seen.isdisjoint(_TARGET.findall(line)):
+            labels.add(line[:-1])
+        elif line.startswith("  br ") and not labels.isdisjoint(_TARGET.findall(line)):
             return True
     return text.count("define ") > 1
 

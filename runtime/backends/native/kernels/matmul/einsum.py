@@ -65,15 +65,15 @@ def _sizes(w: Lowering, node: Node, terms: Sequence[Term], values: Sequence[Valu
     """The size of each letter; 1 broadcasts, but not within a tensor. The kernel raises where tensors do not agree."""
     b = w.b
     sizes: dict[str, Index] = {}
-    seen: dict[str, list[Index]] = {}
+    sizes_of: dict[str, list[Index]] = {}
     for x, letters in terms:
         for k, letter in enumerate(letters):
             size = x.dims[k]
             first = x.dims[letters.index(letter)]
             if not same(size, first):
                 w.fail_if(b.icmp("ne", b.i64(size), b.i64(first)), node, values)
-            seen.setdefault(letter, []).append(size)
-    for letter, found in seen.items():
+            sizes_of.setdefault(letter, []).append(size)
+    for letter, found in sizes_of.items():
         known = next((size for size in found if isinstance(size, int) and size != 1), None)
         total: Index = found[0] if known is None else known
         if known is None:

@@ -114,24 +114,24 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     if _is_own(w.module, dtype, sizes):
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
-        given = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
+        args = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
                  b.cell(alpha)]
-        w.leave_if_stopped(b.call("i32", own.declare(PRODUCT), Val("ptr", "null") if whole else w.frame, *given))
+        w.leave_if_stopped(b.call("i32", own.declare(PRODUCT), Val("ptr", "null") if whole else w.frame, *args))
         return
     scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))
-    given = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
-    _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, given, whole)
+    args = [*map(b.i64, sizes), scale, *operands, beta, out.pointer]
+    _by_blas(w, _Product(dtype, x_turned, y_turned), sizes, args, whole)
 
 
-def _by_blas(w: Lowering, product: _Product, sizes: Sizes, given: list[Val], whole: bool) -> None:
+def _by_blas(w: Lowering, product: _Product, sizes: Sizes, args: list[Val], whole: bool) -> None:
     """In one call, or in several if it takes long."""
     b, dtype = w.b, product.dtype
     if whole or cut(w, dtype, sizes) is False:
-        product.write(b, *given)
+        product.write(b, *args)
         return
     name = f"gemm.{GEMM[dtype]}.{'nt'[product.x_turned]}{'nt'[product.y_turned]}"
-    w.module.define(name, "i32", ["ptr", *[v.ty for v in given]], product.write_cut, "noinline nounwind")
-    w.leave_if_stopped(b.call("i32", name, w.frame, *given))
+    w.module.define(name, "i32", ["ptr", *[v.ty for v in args]], product.write_cut, "noinline nounwind")
+    w.leave_if_stopped(b.call("i32", name, w.frame, *args))
 
 
 def _is(step: Index, value: int) -> bool:
