@@ -37,9 +37,16 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
     if dtype is None or dtype is found:
         return array, dtype is None and weak
     if weak or (_adapts(value) and not found.is_bool):
-        return adapt(array, dtype), False
+        return adapt(array if weak else _whole(array, dtype), dtype), False
     raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
                      remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
+
+
+def _whole(array: Array, dtype: DType) -> Array:
+    """An array of floats as int64 if an integer `dtype` is wanted and all of them are whole numbers of that range."""
+    if dtype.is_integer and array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**63).all():
+        return array.astype(np.int64)
+    return array
 
 
 def _adapts(value: Any) -> bool:

@@ -34,7 +34,7 @@ from runtime.core.types import (
 )
 
 __all__ = [
-    "add_input", "announce_errors", "apply", "capture", "convert_beside", "convert_to_tensor",
+    "add_input", "announce_errors", "apply", "capture", "constant", "convert_beside", "convert_to_tensor",
     "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
     "tracing", "user_position", "watching", "wrap",
 ]
@@ -217,10 +217,11 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
     graph = _state.graph
     if graph is None:
         return EagerTensor.own(array)
-    return GraphTensor(_constant(graph, array, False, name))
+    return GraphTensor(constant(graph, array, False, name))
 
 
-def _constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
+def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
+    """A constant of `graph`, which owns the array from here on."""
     array.setflags(write=False)
     params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
     value = graph.add_node(CONST, (), params, type_of_array(array, weak), user_position()).outputs[0]
@@ -253,7 +254,7 @@ def capture(graph: Graph, x: Any) -> Value:
     if isinstance(x, (EagerTensor, EagerList)):
         return graph.capture(x, x.type)
     array, weak = constant_array(x)
-    return _constant(graph, array, weak)
+    return constant(graph, array, weak)
 
 
 def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
@@ -319,7 +320,7 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
     operands = [_operand(graph, x) for x in inputs]
     if op.agree is not None:
         _make_agree(graph, op, operands, inputs)
-    resolved = [x if isinstance(x, Value) else _constant(graph, *x) for x in operands]
+    resolved = [x if isinstance(x, Value) else constant(graph, *x) for x in operands]
     types_out = op.rule(*[v.type for v in resolved], **params)
     for param in params.values():
         if isinstance(param, Graph):
@@ -368,9 +369,9 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[
         if not isinstance(x, Value):
             operands[i] = adapted(x[0], dtype, weak and bool(x[1]))
         elif type.dtype is not dtype:
-            constant = x.constant
-            operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if constant is None
-                           else adapted(constant, dtype, weak))
+            known = x.constant
+            operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if known is None
+                           else adapted(known, dtype, weak))
 
 
 def _cast(graph: Graph, x: Value, type: TensorType) -> Value:

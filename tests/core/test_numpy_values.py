@@ -102,6 +102,14 @@ def test_values_that_a_dtype_cannot_hold() -> None:
         rt.add(np.ones(2), np.ones(2, np.float32))
 
 
+def test_whole_floats_of_numpy_become_ints_where_these_are_wanted() -> None:
+    assert rt.constant(np.ones(2), rt.int32).numpy().tolist() == [1, 1]
+    assert rt.Variable([1, 2]).assign(np.array([3.0, 4.0])).numpy().tolist() == [3, 4]
+    for value in (0.5, np.inf, 1e30, np.nan, 2.0**31):
+        with pytest.raises(DTypeError):
+            rt.constant(np.array([value]), rt.int32)
+
+
 def test_gradients_pass_a_cast_of_an_operand() -> None:
     x = rt.constant([1.0, 2.0])
     with rt.GradientTape() as tape:

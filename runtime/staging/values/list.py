@@ -2,16 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from autograph.backend import ListItems, ambient, has_staged_items
 from runtime.core.array_writes import element_of, put_in, with_memories, written_back
+from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import Position, staging_error
 from runtime.core.operations import OPERATIONS
-from runtime.core.tensor import EagerTensor, GraphList, Tensor
+from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
-from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
 from runtime.ops.lists import (
     ListValue,
@@ -177,6 +178,9 @@ class StagedList(StagedSequence):
         `element` is a type that includes them all; without it, their join. StagingError if an item is not a tensor or
         number.
         """
+        numbers = _constant_numbers(items, element)
+        if numbers is not None:
+            return cls(list_from_tensor(numbers))
         tensors = [_element(item) for item in items]
         for x in tensors:
             element = x.type if element is None else join_elements(element, x.type)
@@ -334,6 +338,26 @@ def _element(x: Any) -> Any:
             "Use one list for each part, or a tensor made with rt.stack.")
     graph = current_graph()
     return convert_to_tensor(x) if graph is None else wrap(capture(graph, x))
+
+
+_MANY: Final = 16
+"""Numbers that are a constant each; more are one array, which costs a graph and its compilation as much as one."""
+
+
+def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tensor | None:
+    """Many Python numbers of one type as one constant, with the dtype of `element`; None for what is not that."""
+    graph = current_graph()
+    if graph is None or len(items) <= _MANY or type(items[0]) not in (int, float):
+        return None
+    kind = type(items[0])
+    if not all(type(item) is kind for item in items):
+        return None
+    array, weak = constant_array(list(items))
+    if element is not None:
+        if element.shape:
+            return None
+        array, weak = adapted(array, element.dtype, element.weak)
+    return GraphTensor(constant(graph, array, weak))
 
 
 def to_python(arrays: Sequence[Any]) -> list[EagerTensor]:
