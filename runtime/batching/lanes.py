@@ -42,7 +42,7 @@ def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], 
     found = apply(REDUCE, length, *starts, body=graph)
     columns = []
     for type_, items in zip(types, found, strict=True):
-        x = list_stack(items)
+        x = list_stack(items, lanes=True)
         x.set_shape([size if type(size) is int else None, *type_.shape])
         columns.append(x)
     return columns

@@ -152,11 +152,11 @@ def _written(items: Iterable[Any], element: TensorType) -> list[Any]:
     return found
 
 
-def _same_shape(arrays: list[Any], what: str) -> None:
+def _same_shape(arrays: list[Any], what: str, remedy: str = "") -> None:
     for i, x in enumerate(arrays):
         if x.shape != arrays[0].shape:
             raise ShapeError(f"{what} need one shape, but element 0 has the shape {shape_text(arrays[0].shape)} "
-                             f"and element {i} {shape_text(x.shape)}")
+                             f"and element {i} {shape_text(x.shape)}", remedy=remedy)
 
 
 def _sample(*rows: Any) -> Items:
@@ -438,29 +438,32 @@ def list_slice(list: Any, start: Any = None, stop: Any = None, step: Any = None)
 
 # Lists and tensors: list_stack(list), list_concat(list), list_from_tensor(x), list_split(x, lengths)
 
-def _stack_kernel(items: Any, *, element: TensorType) -> Any:
+def _stack_kernel(items: Any, *, element: TensorType, lanes: bool = False) -> Any:
     arrays = _written(items, element)
     if not arrays:
         return np.zeros((0, *[dim or 0 for dim in element.shape]), element.dtype.np)
     if not element.shape:
         return np.array(arrays, element.dtype.np)
+    if lanes:
+        _same_shape(arrays, "the results of a mapped function", "Pad them to one size, or reduce them in each lane.")
     _same_shape(arrays, "elements to stack")
     return np.stack(arrays)
 
 
-def _stack_rule(list: Type, *, element: TensorType) -> TensorType:
+def _stack_rule(list: Type, *, element: TensorType, lanes: bool = False) -> TensorType:
     found = _known("stack", _list("list_stack", list))
     return TensorType(found.dtype, (None, *found.shape), found.weak)
 
 
 _STACK: Final = Op("list_stack", _stack_kernel, _stack_rule,
                    errors=(InvalidArgumentError, ShapeError),
-                   doc="The elements, which have one shape, as the rows of a tensor.")
+                   doc="The elements, which have one shape, as the rows of a tensor. `lanes`: they are those of a map.")
 
 
-def list_stack(list: Any) -> Any:
-    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ."""
-    return apply(_STACK, list, element=list.type.element)
+def list_stack(list: Any, lanes: bool = False) -> Any:
+    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ, which says so of the `lanes`
+    of a vectorized map."""
+    return apply(_STACK, list, element=list.type.element, **({"lanes": True} if lanes else {}))
 
 
 def _concat_kernel(items: Any, *, element: TensorType) -> Any:

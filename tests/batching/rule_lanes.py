@@ -20,7 +20,7 @@ from runtime.core.types import ListType, TensorType
 from runtime.ops.lists import list_from_tensor, list_stack
 
 LANES = 3
-DTYPES = 3  # of samples of the same shapes
+DTYPES = 2  # of samples of the same shapes
 _INDEX = np.int32
 EXTRA: dict[str, list[tuple[list[tuple[Any, ...]], dict[str, Any]]]] = {
     "getitem": [

@@ -112,7 +112,7 @@ def agree(found: Any, wanted: list[Any], text: str) -> None:
         np.testing.assert_allclose(a.numpy(), b, 1e-9, 1e-9, err_msg=text)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_random_program_is_a_loop_over_lanes(seed: int) -> None:
     f, xs = made(seed), arguments(seed)
     text = Writer(seed).text()
@@ -122,7 +122,7 @@ def test_random_program_is_a_loop_over_lanes(seed: int) -> None:
         agree(rt.function(rt.vmap(f))(*xs), wanted, text)
 
 
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", range(100, 108))
 def test_gradient_of_random_program(seed: int) -> None:
     f, xs = made(seed), arguments(seed)
 

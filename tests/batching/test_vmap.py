@@ -100,7 +100,8 @@ def test_rows_of_a_vectorized_map() -> None:
     (lambda: rt.vectorized_map(lambda a: a, (X, V)), rt.errors.ShapeError, "inconsistent sizes"),
     (lambda: rt.vectorized_map(lambda a: rt.unique(a)[0], X, fallback_to_while_loop=False), ValueError,
      "No pfor vectorization defined for unique"),
-    (lambda: rt.vmap(lambda a: rt.range(rt.cast(a[1], rt.int32)))(X), rt.errors.ShapeError, "need one shape"),
+    (lambda: rt.vmap(lambda a: rt.range(rt.cast(a[1], rt.int32)))(X), rt.errors.ShapeError,
+     "the results of a mapped function need one shape, but element 0 has the shape [1] and element 1 [5]"),
 ])
 def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)) as caught:
