@@ -109,6 +109,16 @@ def test_files_that_documents_name_exist(document):
         assert any(ROOT.glob(name)) or any(fnmatch.fnmatch(path, f"*/{name}") for path in paths), f"{document}: {name}"
 
 
+def test_files_in_a_folders_section_are_in_the_folder():
+    """In docs/architecture.md, a file that a section names without a path is of the folder that the section is about."""
+    sections = re.split(r"^### `([\w/]+)`\n", prose("docs/architecture.md"), flags=re.M)[1:]
+    assert len(sections) >= 60
+    for folder, text in zip(sections[::2], sections[1::2], strict=True):
+        assert (ROOT / folder).is_dir(), folder
+        for name in re.findall(r"`([\w*]+\.py)`", text.partition("\n## ")[0]):
+            assert any((ROOT / folder).glob(name)), f"{folder}: {name}"
+
+
 def test_names_in_the_architecture_exist():
     """An identifier in backticks in docs/architecture.md occurs in the source, or in what a block prints."""
     text = (ROOT / "docs/architecture.md").read_text()
