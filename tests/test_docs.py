@@ -110,7 +110,7 @@ def test_files_that_documents_name_exist(document):
 
 
 def test_files_in_a_folders_section_are_in_the_folder():
-    """In docs/architecture.md, a file that a section names without a path is of the folder that the section is about."""
+    """In docs/architecture.md, a file named without a path in the section of a folder is of that folder."""
     sections = re.split(r"^### `([\w/]+)`\n", prose("docs/architecture.md"), flags=re.M)[1:]
     assert len(sections) >= 60
     for folder, text in zip(sections[::2], sections[1::2], strict=True):
