@@ -1,6 +1,9 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
+import difflib
+from typing import NoReturn
+
 from autograph.backend import hide_package
 from runtime import (
     autodiff,
@@ -363,3 +366,14 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, without the folders that they come from."""
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
+
+
+def __getattr__(name: str) -> NoReturn:
+    nearest = difflib.get_close_matches(name, __all__, 1, 0.7)
+    text = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)

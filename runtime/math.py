@@ -59,7 +59,6 @@ from runtime.ops.math import (
     sign,
     sin,
     sinh,
-    softplus,
     sqrt,
     square,
     squared_difference,
@@ -70,7 +69,7 @@ from runtime.ops.math import (
     xlogy,
 )
 from runtime.ops.math import mod as floormod
-from runtime.ops.nn import log_softmax, softmax
+from runtime.ops.nn import log_softmax, softmax, softplus
 from runtime.ops.reduction import (
     argmax,
     argmin,

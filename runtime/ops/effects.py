@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -438,22 +439,41 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
     return results if single else list(results)
 
 
-def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
+) -> Any:
     """Call a Python function whenever the graph runs here (`tf.py_function`).
+
+    Without `inp` this is a decorator, `@rt.py_function(Tout=rt.float32)`: the function that it makes takes tensors.
 
     `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
     `Tout` is a list; `Tout=[]` or None for no value. `Tout` has the dtype of each, or a `TensorSpec`, which also gives
     the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run time
     otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
     """
-    return _host_call(PY_FUNCTION, func, inp, Tout)
+    return _call_or_decorate(PY_FUNCTION, func, inp, Tout)
 
 
 def numpy_function(
-    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
+    name: str | None = None
 ) -> Any:
     """Call a Python function on NumPy arrays whenever the graph runs here (`tf.numpy_function`).
 
-    As `py_function`, but `func` takes and returns NumPy arrays. It is always an effect.
+    As `py_function`, also as a decorator, but `func` takes and returns NumPy arrays. It is always an effect.
     """
-    return _host_call(NUMPY_FUNCTION, func, inp, Tout)
+    return _call_or_decorate(NUMPY_FUNCTION, func, inp, Tout)
+
+
+def _call_or_decorate(op: Op, func: Callable[..., Any] | None, inp: Any, Tout: Any) -> Any:
+    if func is not None and inp is not None:
+        return _host_call(op, func, inp, Tout)
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            return _host_call(op, function, args, Tout)
+
+        return call
+
+    return decorated if func is None else decorated(func)

@@ -14,7 +14,7 @@ from runtime.ops import math
 from runtime.ops.gather import gather
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import greater, greater_equal, where
-from runtime.ops.math import sigmoid, softplus, tanh
+from runtime.ops.math import sigmoid, tanh
 from runtime.ops.op_makers import FLOATS, REAL, check_dtype, named, unary
 from runtime.ops.random import uniform
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_sum
@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 # Activations.
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """log(1 + exp(features)), without overflow (`tf.nn.softplus`, `tf.math.softplus`)."""
+    return math.softplus(features, name)
+
 
 def _relu_kernel(x: Any) -> Any:
     return np.maximum(x, x.dtype.type(0))
@@ -150,7 +155,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     """
     x = _float("sigmoid_cross_entropy_with_logits", logits)
     z = convert_beside(labels, x.dtype)
-    return math.subtract(softplus(x), math.multiply(x, z), name)
+    return math.subtract(math.softplus(x), math.multiply(x, z), name)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
