@@ -29,9 +29,10 @@ SPECIAL = frozenset(
     [f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")]
     + [f"__{name}__" for name in (
         "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
-        "iter", "get", "set",
+        "iter", "get", "set", "post_init",
     )])
-"""Methods that the interpreter calls implicitly and whose result may be a tensor, besides `__next__`."""
+"""Methods that the interpreter, or the `__init__` of a dataclass, calls implicitly and that tensors may reach, besides
+`__next__`."""
 
 
 class _Met(threading.local):

@@ -57,6 +57,20 @@ class Counter:
         return self.count
 
 
+@dataclass
+class Interval:
+    """Of which the generated `__init__` calls a method."""
+
+    low: int
+    high: int
+
+    def __post_init__(self):
+        if self.low > self.high:
+            self.low, self.high = self.high, self.low
+        for _ in range(self.high - self.low - 10):
+            self.high -= 1
+
+
 class Doubling(Counter):
     step = 4
 
@@ -168,6 +182,12 @@ def bound_method_as_value(x):
     f(x)
     f(2)
     return c.count
+
+
+@program((3, 5), (5, 3), (0, 20))
+def post_init(a, b):
+    interval = Interval(a, b)
+    return interval.low, interval.high
 
 
 @program((3,), (0,))
