@@ -12,7 +12,7 @@ from runtime.backends.native.codegen.variables import Variable
 from runtime.backends.native.kernels.elementwise import misfit, spread
 from runtime.backends.native.kernels.gemm_accumulate import assigned_next
 from runtime.backends.native.kernels.shapes import check_sizes, integer, numbers, reshaped, result_type, splat
-from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import MAX_BYTES
@@ -66,13 +66,7 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
            ) -> Axis:
     """The selection of a slice. `entry`: its start, stop and step, where "?" stands for the next operand."""
     b = w.b
-    parts: list[Index | None] = []
-    for part in entry:
-        value: Index | None = integer(w, next(operands)) if part == "?" else part
-        if isinstance(value, Val) and value.ref.lstrip("-").isdigit():
-            value = int(value.ref)
-        parts.append(None if value is None else _within(value))
-    start, stop, step = parts
+    start, stop, step = (_slice_part(w, part, operands) for part in entry)
     if step is None:
         step = 1
     if isinstance(step, int):
@@ -82,16 +76,28 @@ def sliced(w: Lowering, node: Node, size: Index, entry: Any, operands: Iterator[
         if isinstance(size, int) and not isinstance(start, Val) and not isinstance(stop, Val):
             chosen = range(size)[start:stop:step]
             return Axis(chosen.start if len(chosen) else 0, step, len(chosen))
-        forward: Val | bool = step > 0
     else:
         w.fail_if(b.icmp("eq", step, const("i64", 0)), node, values)
-        forward = b.icmp("sgt", step, const("i64", 0))
-    length = b.i64(size)
+    return _computed_slice(b, b.i64(size), start, stop, step)
+
+
+def _slice_part(w: Lowering, part: Any, operands: Iterator[Value]) -> Index | None:
+    """The start, stop or step of a slice."""
+    value: Index | None = integer(w, next(operands)) if part == "?" else part
+    if isinstance(value, Val) and value.ref.lstrip("-").isdigit():
+        value = int(value.ref)
+    return None if value is None else _within(value)
+
+
+def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | None, step: Index) -> Axis:
+    """The selection of a slice of which something is known only at run time. `step` is not 0."""
+    forward: Val | bool = step > 0 if isinstance(step, int) else b.icmp("sgt", step, const("i64", 0))
     zero, minus = const("i64", 0), const("i64", -1)
     last = b.op("i64", f"sub {length}, 1")
 
-    def choose(yes: Val, no: Val) -> Val:
-        return (yes if forward else no) if isinstance(forward, bool) else b.select(forward, yes, no)
+    def choose(ahead: Val, back: Val) -> Val:
+        """By the direction of the slice."""
+        return (ahead if forward else back) if isinstance(forward, bool) else b.select(forward, ahead, back)
 
     low, high = choose(zero, minus), choose(length, last)
 

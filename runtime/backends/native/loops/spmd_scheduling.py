@@ -95,34 +95,48 @@ class Stream:
         self.parts = parts
         self.outside = outside
         self.function: str | None = None  # runs one lane
-        node, body = self.only.node, plan.body
-        later: set[GraphValue] = set(node.outputs)
-        self.before: list[Node] = []
-        self.after: list[Node] = []
-        for n in body.nodes:
-            if n is not node:
-                afterwards = any(v in later for v in n.inputs)
-                (self.after if afterwards else self.before).append(n)
-                if afterwards:
-                    later.update(n.outputs)
-        # computed before the loop and used in it or after it
-        carried = {node.inputs[self.only.counted + k] for k in self.only.carried}
+        self.before, self.after = self._split()
+        self.constants = [n for n in self.before if n.op.name == "const"]
+        self.live = self._live_across()
+        self.through = self._carried_parts()
+
+    def _split(self) -> tuple[list[Node], list[Node]]:
+        """The nodes of the body that do not depend on its loop, and those that do."""
+        later: set[GraphValue] = set(self.only.node.outputs)
+        before: list[Node] = []
+        after: list[Node] = []
+        for node in self.plan.body.nodes:
+            if node is self.only.node:
+                continue
+            if later.isdisjoint(node.inputs):
+                before.append(node)
+            else:
+                after.append(node)
+                later.update(node.outputs)
+        return before, after
+
+    def _live_across(self) -> list[GraphValue]:
+        """The values that are computed before the loop, and used in it or after it."""
+        node, plan = self.only.node, self.plan
         used = [v for n in self.after for v in n.inputs]
         used += [v for k, v in enumerate(node.inputs) if k - self.only.counted not in self.only.carried]
-        used += [*body.outputs, *[c.condition for c in plan.choices if c.condition is not None]]
+        used += [*plan.body.outputs, *[c.condition for c in plan.choices if c.condition is not None]]
         guard = plan.guards.get(node)
         used += [] if guard is None else [guard]
         made = {v for n in self.before if n.op.name != "const" for v in n.outputs}
-        self.constants = [n for n in self.before if n.op.name == "const"]
-        self.live = [v for v in dict.fromkeys(used) if v in made]
-        # parts that are loop-carried in the body's loop: their places in its state
+        return [v for v in dict.fromkeys(used) if v in made]
+
+    def _carried_parts(self) -> dict[int, int]:
+        """The parts that are loop-carried in the body's loop, with their places in its state."""
+        node, body = self.only.node, self.plan.body
+        carried = {node.inputs[self.only.counted + k] for k in self.only.carried}
         uses = [v for n in body.nodes for v in n.inputs] + list(body.outputs)
-        self.through: dict[int, int] = {}
-        for k, place in enumerate(parts.places[:len(plan.kinds)]):
+        through: dict[int, int] = {}
+        for k, place in enumerate(self.parts.places[:len(self.plan.kinds)]):
             value = body.inputs[1 + place]
             if value in carried and uses.count(value) == 1:
-                at = node.inputs.index(value) - self.only.counted
-                self.through[k] = self.only.carried.index(at)
+                through[k] = self.only.carried.index(node.inputs.index(value) - self.only.counted)
+        return through
 
     def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> LanePosition:
         """The position of a lane that begins with iteration `i`, if that is before `stop`, with these parts."""

@@ -115,7 +115,7 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
         args = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
-                 b.cell(alpha)]
+                b.cell(alpha)]
         w.leave_if_stopped(b.call("i32", own.declare(PRODUCT), Val("ptr", "null") if whole else w.frame, *args))
         return
     scale, beta = (literal(dtype, 1), literal(dtype, 0)) if alpha is None else (alpha, literal(dtype, 1))

@@ -47,15 +47,9 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     if not lead and not w.inside and gemm.by_sums(w.module, x.dtype, (rows, inner, columns)):
         return _by_sums(w, x, y, dims)
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
-        update = update_of(w, node, dims)
-        strips: PackedMatrix | None = w.packed_operands.get(node)
-        if strips is not None and strips.takes(w, x) and (update is None or update.variable is None):
-            return _by_packed(w, node, strips, x, dims, update)
-        uncut = update is not None and update.variable is not None  # no variable half written
-        if update is not None and not (uncut and gemm.cut(w, x.dtype, (rows, inner, columns))):
-            left, right = x, y
-            w.added.append(node)
-            return update.write(w, lambda out, alpha: gemm.call(w, left, right, out, alpha, uncut))
+        fused = _fused(w, node, x, y, (rows, inner, columns), dims)
+        if fused is not None:
+            return fused
     whole = x.dtype is result_type(node).dtype
     target = w.result(node.outputs[0], dims) if whole else w.memory(x.dtype, dims)
     xs, ys = (steps_of(w, m, lead) for m in (x, y))
@@ -70,6 +64,21 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
 
     fusion.nest(b, lead, product, parallel=False)
     return target
+
+
+def _fused(w: Lowering, node: Node, x: Leaf, y: Leaf, sizes: tuple[Index, Index, Index], dims: Sequence[Index]
+           ) -> Value | None:
+    """The product by a matrix that was packed before the loop, or added to its accumulator; None if there is
+    neither."""
+    update = update_of(w, node, dims)
+    is_variable = update is not None and update.variable is not None
+    packed: PackedMatrix | None = w.packed_operands.get(node)
+    if packed is not None and packed.takes(w, x) and not is_variable:
+        return _by_packed(w, node, packed, x, dims, update)
+    if update is None or (is_variable and gemm.cut(w, x.dtype, sizes)):  # no variable is left half written
+        return None
+    w.added.append(node)
+    return update.write(w, lambda out, alpha: gemm.call(w, x, y, out, alpha, is_variable))
 
 
 def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
