@@ -353,8 +353,9 @@ def set_loop_options(
     `shape_invariants`: pairs of a loop variable and the shape that it keeps, `[(x, rt.TensorShape([None]))]`, or a
     mapping from names. `maximum_iterations`: an upper bound of the number of iterations, a Python int or a scalar
     tensor. `checkpoint`: derivatives save the state of every k-th iteration and recompute the others; an int k, or
-    "sqrt" for the k that needs the least memory. `parallel_iterations` and `swap_memory` are accepted for compatibility
-    with TF2 and have no effect.
+    "sqrt" for the k that needs the least memory; or they keep a few states at a time: ("binomial", n) n of them,
+    "binomial" the logarithm of the number of iterations. `parallel_iterations` and `swap_memory` are accepted for
+    compatibility with TF2 and have no effect.
     """
 
 

@@ -5,30 +5,133 @@ through a segment. The backward pass first runs a copy of the inner loop, which 
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from runtime.autodiff.activity import Activity
-from runtime.autodiff.cotangents import Cotangents
-from runtime.autodiff.saving import define, inserted
+from runtime.autodiff.activity import Activity, state_of
+from runtime.autodiff.cotangents import Cotangents, fit
+from runtime.autodiff.saving import add_state, define, inserted, recaptured
+from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied_node, copied_subgraph
 from runtime.core.op import CAST
-from runtime.core.trace import add_input, apply, capture, current_graph, tracing, wrap
+from runtime.core.trace import add_input, apply, capture, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType, float64, int64
+from runtime.ops.control import REDUCE
+from runtime.ops.lists import list_append, list_get, list_length, list_new
 from runtime.ops.math import add as plus
 from runtime.ops.math import cast, ceil, floordiv, maximum, minimum, multiply, sqrt, subtract
 
-__all__ = ["copied_here", "segmented"]
+__all__ = ["copied_here", "prepare", "segmented"]
+
+_CHANGING: Final = {
+    "random": "draws random numbers", "random_int": "draws random numbers", "assign_variable": "assigns a variable",
+    "accumulate_variable": "assigns a variable", "py_function": "calls a Python function",
+    "numpy_function": "calls a Python function", "iterator_next": "takes elements of a dataset",
+}
+
+
+def prepare(loop: Node, activity: Activity) -> dict[int, Value]:
+    """Let iterations of a loop with the param `checkpoint` be such that they can run again, in place: it reads
+    variables before it, and elements of a dataset from lists. Gives what was read of variables, by id, that have a
+    cotangent. UnimplementedError for other effects."""
+    nodes = [node for sub in loop.subgraphs.values() for node in sub.walk()]
+    for node in nodes:
+        if node.op.name in _CHANGING:
+            error = UnimplementedError(
+                f"a loop with `checkpoint` runs iterations again for its derivative, but this one "
+                f"{_CHANGING[node.op.name]}",
+                remedy="Draw with rt.random.stateless_uniform or stateless_normal, assign after the loop, or leave "
+                       "`checkpoint` away.")
+            locate(error, node.position or loop.position)
+            raise error
+    reads = _read_before(loop) if any(node.op.name == "read_variable" for node in nodes) else {}
+    active = {key: value for key, value in reads.items() if key in activity.variables}
+    for value in active.values():
+        activity.add(value)
+    if loop.params.get("stream") is not None:
+        _over_lists(loop)
+    activity.visit([loop])
+    return active
+
+
+def _read_before(loop: Node) -> dict[int, Value]:
+    graph: Graph | None = loop.params["body"].parent
+    assert graph is not None
+    reads: dict[int, Value] = {}
+
+    def replace(holder: Node) -> None:
+        operands = holder.operands
+        for sub in holder.subgraphs.values():
+            for node in sub.nodes:
+                if node.op.name == "read_variable":
+                    value = reads.get(id(node.params["variable"]))
+                    if value is None:
+                        with inserted(graph, loop):
+                            made = graph.add_node(node.op, (), node.params, node.outputs[0].type, node.position)
+                        value = made.outputs[0]
+                        reads[id(node.params["variable"])] = value
+                    node.inputs = [capture(sub, wrap(value))]
+                    node.op, node.params = CAST, {"dtype": node.params["variable"].dtype}
+                elif node.subgraphs:
+                    replace(node)
+        recaptured(holder, operands)
+
+    replace(loop)
+    return reads
+
+
+def _over_lists(loop: Node) -> None:
+    """Let a loop over a dataset be one over lists of its elements, which another loop before it collects; where a test
+    ends it, that is a copy of it, as only that tells how many elements it takes."""
+    body: Graph = loop.params["body"]
+    graph = body.parent
+    assert graph is not None
+    state = state_of(loop, body)
+    elements = body.inputs[:len(body.inputs) - len(state)]
+    with tracing(graph), inserted(graph, loop):
+        starts = [list_new([], value.type) for value in elements]  # type: ignore[arg-type]  # no lists
+        if loop.params.get("test") is None:
+            collecting = Graph("body", graph)
+            with tracing(collecting):
+                given = [add_input(collecting, value.type) for value in elements]
+                lists = [add_input(collecting, start.type) for start in starts]
+                set_outputs(collecting, [list_append(items, x) for items, x in zip(lists, given, strict=True)])
+            params = {name: param for name, param in loop.params.items() if name not in ("checkpoint", "body")}
+            sources = loop.operands[:len(loop.operands) - len(state)]
+            found = list(apply(REDUCE, *map(wrap, sources), *starts, body=collecting, **params))
+        else:
+            copy = copied_node(loop, graph, {value: value for value in loop.inputs})
+            copy.params.pop("checkpoint")
+            found = [wrap(_collected(copy, k, start.value)) for k, start in enumerate(starts)]
+        length = capture(graph, cast(list_length(found[0]), int64))
+    loop.inputs = [length, *loop.inputs[len(loop.operands) - len(state):]]
+    for name in ("stream", "sources", "test"):
+        loop.params.pop(name, None)
+    index = Value(body, length.type, hint="i")
+    body.inputs = [index, *state]
+    operands = loop.operands
+    with tracing(body), inserted(body):
+        for items, value in zip(found, elements, strict=True):
+            define(value, fit(list_get(items, wrap(index)), value.type).value)
+    body.executable = None
+    recaptured(loop, operands)
+
+
+def _collected(loop: Node, k: int, start: Value) -> Value:
+    """The list of all that the element with number `k` is in a loop over a dataset."""
+    body: Graph = loop.params["body"]
+    with tracing(body):
+        items = wrap(body.add_input(start.type, "elements"))
+        after = list_append(items, wrap(body.inputs[k]))
+    return add_state(loop, start, after.value)
 
 
 def segmented(loop: Node, activity: Activity) -> None:
-    """Split a loop with the param `checkpoint` into two, in place. A loop over a stream, or with a limited number of
-    iterations, is not changed."""
+    """Make a loop with the param `checkpoint` two, in place."""
     every = loop.params.pop("checkpoint")
-    if loop.params.get("stream") is not None or loop.params.get("limited"):
-        return
+    limited = loop.params.get("limited", False)
     body: Graph = loop.params["body"]
     graph = body.parent
     assert graph is not None
@@ -36,7 +139,7 @@ def segmented(loop: Node, activity: Activity) -> None:
     operands = loop.operands
     state = body.inputs[1:] if counted else body.inputs
     with tracing(graph), inserted(graph, loop):
-        if counted:
+        if counted or limited:
             length = cast(wrap(operands[0]), int64)
             size = _size(every, length)
             segments = floordiv(subtract(plus(length, size), np.int64(1)), size)
@@ -49,6 +152,9 @@ def segmented(loop: Node, activity: Activity) -> None:
         if counted:
             first = multiply(add_input(outer, TensorType(int64), "segment"), size)
             lead = [capture(outer, minimum(size, subtract(length, first)))]
+        elif limited:
+            done = add_input(outer, TensorType(int64), "done")
+            lead = [capture(outer, minimum(size, subtract(length, done)))]
         else:
             lead = [capture(outer, size)]
         given = [outer.add_input(value.type, value.hint) for value in state]
@@ -63,8 +169,13 @@ def segmented(loop: Node, activity: Activity) -> None:
     outer.outputs = list(inner.outputs)
     loop.params = params
     starts = operands[len(operands) - len(state):]
-    loop.inputs = [*([capture(graph, segments)] if counted else []), *starts,
-                   *(value for sub in loop.subgraphs.values() for value, _ in sub.captures)]
+    recaptured(loop, [*([capture(graph, segments)] if counted or limited else []), *starts])
+    if limited:
+        outer.inputs.append(outer.inputs.pop(0))
+        with tracing(graph), inserted(graph, loop):
+            zero = capture(graph, np.int64(0))
+        with tracing(outer):
+            add_state(loop, zero, capture(outer, plus(done, size)))
     activity.visit([loop])
 
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from runtime.autodiff.activity import Activity, state_of, useful_state
 from runtime.autodiff.backward import handles, sweep
+from runtime.autodiff.binomial import revolve
 from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys, note_stack
-from runtime.autodiff.checkpoints import copied_here, segmented
+from runtime.autodiff.checkpoints import copied_here, prepare, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
-from runtime.autodiff.saving import define, drop_dead, inserted, plan_saved, recaptured
+from runtime.autodiff.saving import add_state, define, drop_dead, inserted, plan_saved, recaptured
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST
@@ -27,15 +28,24 @@ from runtime.ops.control import REDUCE, SAVED
 from runtime.ops.lists import list_append, list_get, list_length, list_new
 from runtime.ops.math import add, cast, subtract
 
-__all__ = ["add_state"]
+__all__: list[str] = []
 
 _COUNT = TensorType(int64)
 
 
 @handles("while_loop", "reduce")
 def _loop(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    if node.params.get("checkpoint") is not None:
-        segmented(node, activity)
+    checkpoint = node.params.get("checkpoint")
+    if checkpoint is not None:
+        reads = prepare(node, activity)
+        if isinstance(checkpoint, tuple):
+            revolve(node, _count(node), out_cts, cts, activity)
+        else:
+            segmented(node, activity)
+            _pull(node, out_cts, cts, activity)
+        for key, value in reads.items():
+            cts.add(key, cts.pop(value), None)
+        return
     if not node.params.get("again"):
         _pull(node, out_cts, cts, activity)
         return
@@ -118,7 +128,7 @@ class _Loop:
         node, body, back = self.node, self.body, self.back
         stable = _stable_reads(node)
         available: dict[Value, Any] = {inner: wrap(outer) for outer, inner in body.captures}
-        count = self._count()
+        count = _count(self.node)
         index = body.inputs[0] if node.op.name == "reduce" and node.params.get("stream") is None else None
         plan_saved(back, body, {*available, *stable, *([] if index is None else [index])})
         needed = back.captures
@@ -152,14 +162,6 @@ class _Loop:
                     define(inner, list_get(wrap(stack), at).value)
         return count
 
-    def _count(self) -> GraphTensor:
-        """The number of iterations that the loop has made."""
-        node = self.node
-        if node.op.name == "reduce" and node.params.get("stream") is None and node.params.get("test") is None:
-            counted: GraphTensor = _as(wrap(node.operands[0]), _COUNT)
-            return counted
-        return _scalar(_counter(node))
-
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
         """The list to which the loop appends `value` in each iteration, and the offset at which that starts; None:
         0."""
@@ -184,21 +186,12 @@ class _Loop:
         return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
 
 
-def add_state(loop: Node, start: Value, after: Value) -> Value:
-    """Add a state to a loop, whose body has an input for it and computes `after` from it in each iteration; returns the
-    result."""
-    body: Graph = loop.params["body"]
-    test: Graph | None = loop.params.get("test")
-    operands = loop.operands
-    state = body.inputs[-1]
-    body.outputs.append(after)
-    body.executable = None
-    if test is not None:
-        test.add_input(state.type, state.hint)
-    assert body.parent is not None
-    loop.outputs = (*loop.outputs, Value(body.parent, state.type, loop, state.hint))
-    recaptured(loop, [*operands, start])
-    return loop.outputs[-1]
+def _count(loop: Node) -> GraphTensor:
+    """How many iterations the loop has made."""
+    if loop.op.name == "reduce" and loop.params.get("stream") is None and loop.params.get("test") is None:
+        counted: GraphTensor = _as(wrap(loop.operands[0]), _COUNT)
+        return counted
+    return _scalar(_counter(loop))
 
 
 def _as(x: Any, type: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType
 
-__all__ = ["define", "drop_dead", "inserted", "plan_saved", "recaptured"]
+__all__ = ["add_state", "define", "drop_dead", "inserted", "plan_saved", "recaptured"]
 
 CHEAP: Final = frozenset((
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "concat", "conj",
@@ -50,6 +50,23 @@ def drop_dead(graph: Graph) -> None:
 def recaptured(node: Node, operands: Sequence[Value]) -> None:
     """Set the inputs of a node to these operands and the current captures of its sub-graphs."""
     node.inputs = [*operands, *(outer for graph in node.subgraphs.values() for outer, _ in graph.captures)]
+
+
+def add_state(loop: Node, start: Value, after: Value) -> Value:
+    """Add a state to a loop, whose body has an input for it and makes `after` of it in each iteration; gives the
+    result."""
+    body: Graph = loop.params["body"]
+    test: Graph | None = loop.params.get("test")
+    operands = loop.operands
+    state = body.inputs[-1]
+    body.outputs.append(after)
+    body.executable = None
+    if test is not None:
+        test.add_input(state.type, state.hint)
+    assert body.parent is not None
+    loop.outputs = (*loop.outputs, Value(body.parent, state.type, loop, state.hint))
+    recaptured(loop, [*operands, start])
+    return loop.outputs[-1]
 
 
 def define(value: Value, made: Value) -> None:

@@ -69,9 +69,10 @@ SAVED: Final = "saved"
 """Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
 LANE_BY_LANE: Final = "lane by lane: "
 """Prefix of the names of bodies that run what has no batching rule, lane by lane (`runtime.batching`)."""
-Checkpoint = int | str | None
+Checkpoint = int | str | tuple[str, int | None] | None
 """Derivatives save the state of every k-th iteration of a loop, for an int k, or "sqrt" for the square root of their
-number. The flag `again` marks a loop that they recompute instead of saving anything of it."""
+number; or of n iterations at a time, for ("binomial", n), where None is the logarithm of their number. The flag `again`
+marks a loop that they recompute instead of saving anything of it."""
 
 
 def _while_kernel(

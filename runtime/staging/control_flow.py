@@ -14,6 +14,7 @@ from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, tracing, user_position
 from runtime.core.types import TensorType, int32
+from runtime.ops.control import Checkpoint
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal
@@ -107,14 +108,15 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
 def while_loop(
     cond: Function, body: Function, loop_vars: Any, shape_invariants: Any = None, parallel_iterations: int = 10,
     back_prop: bool = True, swap_memory: bool = False, maximum_iterations: Any = None, name: str | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: Checkpoint = None,
 ) -> Any:
     """`while cond(*loop_vars): loop_vars = body(*loop_vars)` (`tf.while_loop`).
 
     `loop_vars` is a sequence of tensors or structures of them; numbers become tensors. Dimensions that the body changes
     become unknown; `shape_invariants`, in the structure of `loop_vars`, fixes them. At most `maximum_iterations`
-    iterations. `checkpoint_every`: derivatives save only the state of every k-th iteration, and recompute the others.
-    `parallel_iterations`, `back_prop` and `swap_memory` have no effect.
+    iterations. `checkpoint_every`: derivatives save only the state of every k-th iteration, and recompute the others,
+    or as `checkpoint` of `rt.autograph.set_loop_options` says. `parallel_iterations`, `back_prop` and `swap_memory`
+    have no effect.
     """
     if not callable(cond) or not callable(body):
         raise TypeError(f"'{'body' if callable(cond) else 'cond'}' must be callable.")

@@ -33,6 +33,7 @@ from runtime.core.trace import (
 from runtime.core.types import TensorShape, TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
+from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
@@ -483,7 +484,7 @@ def stage_while(
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
     loop = _Loop(body_fn, init, names, options)
     params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
-              **_checkpoint(options, False)}
+              **checkpoint_param(options, False)}
     loop.finish()
     limit = options.get("maximum_iterations")
     if limit is None:
@@ -537,18 +538,6 @@ def stage_reduce(
     else:
         test = loop.settle_with_test(make_items, test_fn, truth)
         params |= {"body": loop.graph, "test": test}
-    params |= _checkpoint(options, isinstance(items, Counted))
+    params |= checkpoint_param(options, isinstance(items, Counted))
     loop.finish()
     return loop.apply(REDUCE, operands, runs, **params)
-
-
-def _checkpoint(options: Mapping[str, Any], counted: bool) -> dict[str, Any]:
-    """The option `checkpoint` as a param of the op. StagingError for an invalid value."""
-    every = options.get("checkpoint")
-    if every is None or (type(every) is int and every > 0) or (every == "sqrt" and counted):
-        return {} if every is None else {"checkpoint": every}
-    if every == "sqrt":
-        raise staging_error('checkpoint="sqrt" is given for a loop whose number of iterations is not known before',
-                            "Give a number of iterations, such as checkpoint=100.")
-    raise staging_error(f'checkpoint is a number of iterations, at least 1, or "sqrt", not {every!r}',
-                        "Give, for example, checkpoint=100.")
