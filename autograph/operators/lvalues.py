@@ -59,7 +59,7 @@ _KINDS = frozenset({list, *keyed})
 
 
 class _Place:
-    """Proxy for the place where `holder` has the value `held`, which a backend handles. It is read once, as in Python,
+    """Proxy for the place where `holder` has the value `value`, which a backend handles. It is read once, as in Python,
     unless an item was set through a proxy since: the key, or the right side of `+=`, may have done so."""
 
     last = object()
