@@ -42,6 +42,47 @@ INFINITE_CARDINALITY: Final = -1
 UNKNOWN_CARDINALITY: Final = -2
 
 
+
+def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: Any) -> Any:
+    """The specs of the elements of a generator by its first one; the dtypes are `output_types` if these are given."""
+    iterator = iter(generator(*[np.asarray(convert_to_tensor(x)) for x in args]))
+    missing = object()
+    first = next(iterator, missing)
+    if hasattr(iterator, "close"):
+        iterator.close()
+    if first is missing:
+        raise ValueError("the generator of from_generator has no element from which shapes could be inferred: give "
+                         "output_signature, a structure of TensorSpecs")
+    if output_types is None:
+        return _spec_of(first)
+    dtypes = flatten(output_types)
+    leaves = [first] if len(dtypes) == 1 and output_types is dtypes[0] else _parts(first)
+    if len(leaves) != len(dtypes):
+        raise TypeError(
+            f"the first element of the generator has {len(leaves)} parts, but output_types has {len(dtypes)}")
+    return pack_sequence_as(output_types, [
+        _any_size(convert_to_tensor(x, dtype)) for x, dtype in zip(leaves, dtypes, strict=True)])
+
+
+def _spec_of(element: Any) -> Any:
+    """The spec of an element, in which tuples and dicts are structure, and lists are tensors."""
+    if isinstance(element, dict):
+        return {key: _spec_of(part) for key, part in element.items()}
+    if isinstance(element, tuple):
+        parts = [_spec_of(part) for part in element]
+        return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
+    return _any_size(convert_to_tensor(element))
+
+
+def _parts(element: Any) -> list[Any]:
+    if isinstance(element, dict):
+        return [leaf for key in sorted(element) for leaf in _parts(element[key])]
+    return [leaf for part in element for leaf in _parts(part)] if isinstance(element, tuple) else [element]
+
+
+def _any_size(x: Tensor) -> TensorSpec:
+    return TensorSpec([None] * x.ndim, x.dtype)
+
 class Dataset(Staged):
     """A sequence of elements, each a structure of tensors (`tf.data.Dataset`).
 
@@ -116,18 +157,19 @@ class Dataset(Staged):
         dataset (`tf.data.Dataset.from_generator`).
 
         `output_signature` is a structure of TensorSpecs; or `output_types` and `output_shapes` are structures of dtypes
-        and shapes. An element that does not fit raises DTypeError or ShapeError when it is reached.
+        and shapes. What of these is not given is inferred from a first element, for which the generator is called here
+        once more: the dtypes, and the ranks, with unknown dimensions. An element that does not fit raises DTypeError or
+        ShapeError when it is reached.
         """
         if not callable(generator):
             raise TypeError(f"generator must be callable, not {generator!r}: pass the function, not its result")
         if output_signature is None:
-            if output_types is None:
-                raise TypeError("from_generator needs output_signature, or output_types")
-            if output_shapes is None:
-                raise TypeError("from_generator needs output_shapes with output_types: a graph must know every rank")
-            output_signature = pack_sequence_as(output_types, [
-                TensorSpec(shape, dtype) for dtype, shape in
-                zip(flatten(output_types), shapes_like(output_types, output_shapes), strict=True)])
+            if output_shapes is not None and output_types is not None:
+                output_signature = pack_sequence_as(output_types, [
+                    TensorSpec(shape, dtype) for dtype, shape in
+                    zip(flatten(output_types), shapes_like(output_types, output_shapes), strict=True)])
+            else:
+                output_signature = _inferred(generator, args, output_types)
         spec = map_structure(checked_spec, output_signature)
         types = [leaf.type for leaf in flatten(spec)]
         sources = [convert_to_tensor(x) for x in args]

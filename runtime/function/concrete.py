@@ -119,7 +119,8 @@ class ConcreteFunction:
         return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the trace. Python arguments may be omitted; given ones must equal those that were traced.
+        """Call the trace. Python arguments may be omitted; given ones must equal those that were traced. As in TF 2,
+        the tensors of the arguments may also be given alone, in order.
 
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
@@ -133,6 +134,15 @@ class ConcreteFunction:
             raise
 
     def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        try:
+            return self._structured(args, kwargs)
+        except InvalidArgumentsError:
+            if kwargs or len(args) != len(self.types) or len(args) == len(self._arguments()):
+                raise
+            return [self._fit(f"args[{i}]", x, type) for i, (x, type) in enumerate(zip(args, self.types, strict=True))]
+
+    def _structured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The leaves of arguments that are given as to the function itself."""
         try:
             bound = self._signature.parameters.bind_partial(*args, **kwargs)
         except TypeError as exc:

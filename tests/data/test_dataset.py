@@ -77,11 +77,31 @@ def test_a_generator_that_yields_what_it_should_not(element, error, what):
         d.reduce(0, lambda n, x: n + 1)
 
 
+def test_shapes_of_a_generator_are_those_of_its_first_element():
+    calls = []
+
+    def generate(n):
+        calls.append(int(n))
+        for i in range(int(n)):
+            yield {"x": [float(i)] * (i + 1), "y": i}
+
+    d = Dataset.from_generator(generate, args=(2,))
+    assert calls == [2]
+    assert d.element_spec == {"x": rt.TensorSpec([None], rt.float32), "y": rt.TensorSpec([], rt.int32)}
+    assert values(d) == [{"x": [0.0], "y": 0}, {"x": [1.0, 1.0], "y": 1}]
+    numbers = Dataset.from_generator(lambda: iter([1, 2]), output_types=rt.int64)
+    assert numbers.element_spec == rt.TensorSpec([], rt.int64) and values(numbers) == [1, 2]
+    rows = Dataset.from_generator(lambda: iter([[1, 2], [3]]), rt.float32)
+    assert values(rows) == [[1.0, 2.0], [3.0]]
+
+
 def test_arguments_of_from_generator():
     with pytest.raises(TypeError, match="generator must be callable"):
         Dataset.from_generator([1], output_signature=rt.TensorSpec([], rt.int32))
-    with pytest.raises(TypeError, match="from_generator needs output_signature, or output_types"):
-        Dataset.from_generator(lambda: [1])
+    with pytest.raises(ValueError, match="has no element from which shapes could be inferred"):
+        Dataset.from_generator(lambda: [])
+    with pytest.raises(TypeError, match="the first element of the generator has 1 parts, but output_types has 2"):
+        Dataset.from_generator(lambda: [1], (rt.int32, rt.int32))
     with pytest.raises(TypeError, match="output_signature must hold rt.TensorSpec objects"):
         Dataset.from_generator(lambda: [1], output_signature=rt.int32)
     with pytest.raises(ValueError, match="has no rank"):

@@ -1064,3 +1064,20 @@ def test_what_may_raise_is_kept_though_nobody_uses_it():
     assert "getitem" not in ops(lambda xs, ys: [1 for x, y in zip(xs, ys)], spec, spec), "the rows of a loop are there"
     assert "floordiv" in ops(lambda x, y: [x // y] and x, rt.constant(1), rt.constant(2))
     assert "floordiv" not in ops(lambda x: [x // 2] and x, rt.constant(1)), "which cannot raise"
+
+
+def test_a_concrete_function_keeps_its_python_arguments() -> None:
+    """As in TF 2: the tensors alone are enough."""
+    @rt.function
+    def f(options, x, y):
+        return options["k"] * x - y
+
+    traced = f.get_concrete_function({"k": 2.0}, rt.TensorSpec([]), rt.TensorSpec([]))
+    x, y = rt.constant(3.0), rt.constant(1.0)
+    assert float(traced(x, y)) == float(traced({"k": 2.0}, x, y)) == float(traced(x=x, y=y)) == 5.0
+    with pytest.raises(rt.errors.DTypeError):
+        traced(x, rt.constant(1))
+    with pytest.raises(TypeError):
+        traced(x)
+    with pytest.raises(TypeError, match="this trace was made for"):
+        traced({"k": 3.0}, x, y)
