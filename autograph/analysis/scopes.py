@@ -141,7 +141,7 @@ def _scan_name(node: Any, names: Names, _: list[Any]) -> None:
 
 
 def _scan_place(node: Any, names: Names, stack: list[Any]) -> None:
-    """An attribute or item, which may be assigned."""
+    """Scan an attribute or item, which may be a target."""
     if not isinstance(node.ctx, gast.Load):
         _record(node, names)
     stack += children(node)
@@ -173,7 +173,7 @@ def _scan_annotated(node: Any, names: Names, stack: list[Any]) -> None:
 
 
 def _scan_capture(node: Any, names: Names, stack: list[Any]) -> None:
-    """A pattern that binds a name: `x`, `*x` or `**x`."""
+    """Scan a pattern that binds a name: `x`, `*x` or `**x`."""
     name = node.rest if isinstance(node, gast.MatchMapping) else node.name
     if name:
         names.binds.add(name)
@@ -262,7 +262,8 @@ _VISITORS: Final[Mapping[type, Callable[[Any, Names, list[Any]], None]]] = {
     gast.alias: _scan_import,
     gast.ExceptHandler: _scan_handler,
 }
-"""What notes the names of a node, and puts what is to be scanned of it on the stack; else all its children are."""
+"""By node class, a function that records the names of a node and pushes those children that have to be scanned; for
+other classes all children are."""
 
 
 def _declared(node: Any, kind: Any) -> set[str]:

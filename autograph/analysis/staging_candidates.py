@@ -213,7 +213,7 @@ def takes_item(node: Any) -> bool:
 
 
 def _parts(index: Any) -> list[Any]:
-    """What is evaluated of an index."""
+    """The expressions that are evaluated in an index."""
     if not isinstance(index, gast.Slice):
         return [index]
     return [part for part in (index.lower, index.upper, index.step) if part is not None]

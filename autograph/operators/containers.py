@@ -71,7 +71,7 @@ def item(container: Any, index: Any, /) -> Any:
 
 
 def _bounds(index: Any) -> Iterator[Any]:
-    """The values that an index consists of: the items of a tuple, which an array may be given, and bounds of slices."""
+    """The values in an index: the items of a tuple, as for arrays, and the bounds of slices."""
     for part in index if type(index) is tuple else (index,):
         yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
 

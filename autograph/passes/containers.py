@@ -74,7 +74,7 @@ class _Containers:
         return made
 
     def key(self, index: Any) -> Any:
-        """An index, slice, or several of these, as an argument."""
+        """An index or slice, or a tuple of them, as an argument."""
         if isinstance(index, gast.Tuple) and any(isinstance(each, gast.Slice) for each in index.elts):
             return at(gast.Tuple([self.key(each) for each in index.elts], gast.Load()), index)
         if not isinstance(index, gast.Slice):

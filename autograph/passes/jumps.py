@@ -57,7 +57,8 @@ class _Context(NamedTuple):
     """The flags of the jumps that a `break` or `continue` cancels."""
 
     def within(self, node: Any) -> _Context:
-        """What a jump sees in a statement that is no loop: in one that converts, Python cannot make the jump."""
+        """The context of a jump inside a statement that is not a loop: if that converts, Python cannot make the
+        jump."""
         return self if node.python is not None else self._replace(native_return=False, native_loop=False)
 
 
@@ -319,7 +320,7 @@ class _Lowering:
         return break_, end.pending
 
     def leave_by(self, flags: frozenset[str], node: Any) -> None:
-        """Let a loop go on only while none of the flags is set."""
+        """Make a loop go on only while none of the flags is set."""
         self.tested |= flags
         place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
         going = at(gast.UnaryOp(gast.Not(), self.any_of(flags, place)), place)

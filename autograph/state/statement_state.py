@@ -394,8 +394,9 @@ class Body:
         return left.values({id(held.value) for held in heap.reach.objects})
 
     def refuse_changes(self, changed: tuple[str, Any] | None, functions: tuple[Any, ...]) -> None:
-        """Raise what stages the statement again, as its bodies change more than is state, or the error for what changes
-        and cannot be state: iterators that the functions advance, and the object `changed` with its name."""
+        """Raise what makes the statement be staged again, because its bodies change more than the state, or the error
+        for a change of something that cannot be state: iterators that the functions advance, and the object `changed`
+        with its name."""
         if functions:
             _refuse_advanced(self.state.iterators, functions)
         if self.state.discovered:  # at once: a result that is made of it would be in other variables, too
@@ -416,7 +417,7 @@ class Body:
 
 
 class _Cells:
-    """The cells of a body's functions and of the callees of these, with what is in them before the body runs."""
+    """The cells of a body's functions and of their callees, with their contents before the body runs."""
 
     def __init__(self, functions: tuple[Any, ...], state: State) -> None:
         self.state = state
@@ -427,8 +428,7 @@ class _Cells:
         self.beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in known]
 
     def changed(self, sets_up: bool) -> set[str]:
-        """The variables that are no state yet, and are to become it. What the body assigns is state by its text, or
-        nothing reads it any more."""
+        """The variables that are to become state. Those that the body assigns are state by its text, or dead."""
         state = self.state
         unassigned = [entry for entry in self.closure if entry[0] not in self.assigned]
         return {name for name, cell, value in (*unassigned, *self.beyond)
@@ -436,7 +436,7 @@ class _Cells:
                 and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, sets_up))}
 
     def restore(self) -> None:
-        """Let the cells have again what they had, but for callees' variables that are state."""
+        """Restore the cells, except those of callees' variables that are state."""
         for _, cell, value in self.closure + [entry for entry in self.beyond if entry[0] not in self.state.names]:
             if value is not UNBOUND:
                 cell.cell_contents = value

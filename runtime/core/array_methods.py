@@ -1,4 +1,4 @@
-"""Attributes and methods that tensors have as NumPy's arrays have them, and NumPy's protocols.
+"""Attributes and methods that tensors share with NumPy's arrays, and NumPy's protocols.
 
 Methods are functions of `runtime.numpy` with the tensor as the first argument.
 """
@@ -22,7 +22,8 @@ def _call(name: str, *args: Any) -> Tensor:
 
 
 class ArrayMethods:
-    """What `Tensor` has of `numpy.ndarray`. Methods that would change the tensor in place are not there."""
+    """The part of `Tensor` that is compatible with `numpy.ndarray`. Methods that would change the tensor in place are
+    missing."""
 
     __slots__ = ()
 
@@ -53,7 +54,7 @@ class ArrayMethods:
 
     @property
     def size(self) -> Any:
-        """The number of elements: an int, or in a graph a scalar where that is known when it runs."""
+        """The number of elements: an int, or, where only the run of a graph knows it, a scalar tensor."""
         return _call("size", self)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -99,7 +100,8 @@ class ArrayMethods:
         return _call("cumprod", self, axis, dtype)
 
     def copy(self) -> Tensor:
-        """The tensor itself, as it does not change; of an array that a function is given, one that can be changed."""
+        """The tensor itself, as it is immutable; for an array argument of a traced function, a copy that can be
+        changed."""
         same: Any = self
         result: Tensor = OPERATIONS.copied(same) if getattr(same, "memory", ()) else same
         return result

@@ -1,4 +1,4 @@
-"""Python values as arrays, and the dtypes that they take where they meet tensors."""
+"""Python values as arrays, and the dtypes that they adapt to beside tensors."""
 from __future__ import annotations
 
 from typing import Any, Final
@@ -16,8 +16,9 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
     Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
-    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. With
-    `dtype` all but tensors take that. ValueError for what is not an array, DTypeError for what does not fit `dtype`.
+    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. All but
+    tensors adapt to `dtype` if it is given. ValueError for what is not an array, DTypeError for what does not fit
+    `dtype`.
     """
     weak: Weak = False
     if isinstance(value, EagerTensor):
@@ -43,19 +44,19 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
 
 
 def _whole(array: Array, dtype: DType) -> Array:
-    """An array of floats as int64 if an integer `dtype` is wanted and all of them are whole numbers of that range."""
+    """An array of floats as int64, if an integer `dtype` is wanted and all of them are integers in its range."""
     if dtype.is_integer and array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**63).all():
         return array.astype(np.int64)
     return array
 
 
 def _adapts(value: Any) -> bool:
-    """Whether no tensor is in a value, whose dtype would count."""
+    """Whether a value contains no tensor, whose dtype would be binding."""
     return all(map(_adapts, value)) if isinstance(value, (list, tuple)) else not isinstance(value, Tensor)
 
 
 def is_numpy_number(x: Any) -> bool:
-    """Whether it is a NumPy array or scalar of numbers, which takes the dtype of a tensor beside it."""
+    """Whether it is a NumPy array or scalar of numbers, which adapts to the dtype of a tensor beside it."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iufc"
 
 
@@ -123,7 +124,7 @@ def _unsupported(value: Any) -> ValueError:
 
 
 def _short(value: Any) -> str:
-    """The repr of a value, cut if it is long."""
+    """The repr of a value, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

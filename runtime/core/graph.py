@@ -406,7 +406,7 @@ def verify(graph: Graph) -> None:
 
 
 class _Verifier:
-    """Checks a graph: what is defined before it is used, the types by the rules of the ops, and what is captured."""
+    """Checks a graph: definitions before uses, types against the rules of the ops, and captures."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -446,7 +446,7 @@ class _Verifier:
             self.fail(node, f"{value!r} is not defined before it is used")
 
     def check_types(self, node: Node) -> None:
-        """Compare the types of a node's results with those that its rule gives."""
+        """Compare the types of a node's results with those of its rule."""
         try:
             types = node.infer()
         except (TypeError, ValueError) as exc:
@@ -463,7 +463,7 @@ class _Verifier:
                 self.fail(node, f"its rule gives {want}, but the value is {have}")
 
     def check_captures(self, node: Node) -> None:
-        """Compare what a node's graphs capture with the inputs that it has for that."""
+        """Compare the captures of a node's graphs with the node's inputs for them."""
         feeds = iter(node.inputs[len(node.operands):])
         for name, sub in node.subgraphs.items():
             if sub.parent is not self.graph:

@@ -66,9 +66,9 @@ class Operations(Late):
 
     # runtime.numpy.dispatch
     array_ufunc: Callable[..., Any]
-    """What a universal function of NumPy does, one of whose operands is a tensor: ufunc, method, inputs, kwargs."""
+    """A universal function of NumPy with a tensor among its operands: ufunc, method, inputs, kwargs."""
     array_function: Callable[..., Any]
-    """What another function of NumPy does, one of whose arguments is a tensor: function, args, kwargs."""
+    """Another function of NumPy with a tensor among its arguments: function, args, kwargs."""
     array_method: Callable[[str], Callable[..., Any]]
     """NumPy's function by name, for tensors."""
     array_namespace: Callable[[], ModuleType]

@@ -140,7 +140,7 @@ _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
 def _may_broadcast(x: Tensor, y: object) -> bool:
-    """Whether two shapes can be brought to one; what is no tensor or array is taken to."""
+    """Whether two shapes may broadcast; true for what is not a tensor or array."""
     if not isinstance(y, (Tensor, np.ndarray)):
         return True
     return all(a is None or b is None or a == b or a == 1 or b == 1
@@ -246,11 +246,11 @@ class Tensor(ArrayMethods):
     __ge__ = _numeric("greater_equal")
 
     def __eq__(self, other: object) -> Any:
-        """Element-wise equality; False for None, and for what does not broadcast, as in TF 2."""
+        """Element-wise equality; False for None, and for shapes that do not broadcast, as in TF 2."""
         return _equal(self, other) if _may_broadcast(self, other) else False
 
     def __ne__(self, other: object) -> Any:
-        """Element-wise inequality; True for None, and for what does not broadcast, as in TF 2."""
+        """Element-wise inequality; True for None, and for shapes that do not broadcast, as in TF 2."""
         return _not_equal(self, other) if _may_broadcast(self, other) else True
 
     def __divmod__(self, other: Any) -> Any:
@@ -315,8 +315,8 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value: a copy, which can be changed, or for a scalar a NumPy scalar (`tf.Tensor.numpy`). `np.asarray`
-        gives an array that is not copied and cannot be changed."""
+        """The value: a copy that can be changed, or for a scalar a NumPy scalar (`tf.Tensor.numpy`). `np.asarray` gives
+        a read-only array without a copy."""
         return self._array.copy() if self._array.ndim else self._array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

@@ -176,7 +176,7 @@ def _holds_tensor(value: Sequence[Any]) -> bool:
 
 
 def convert_beside(value: Any, dtype: DType) -> Tensor:
-    """A tensor for `value` beside one of that dtype, which numbers of NumPy take, and of Python if they can."""
+    """A tensor for `value` beside one of that dtype, to which NumPy numbers adapt, and Python numbers if they can."""
     return convert_to_tensor(value, dtype if is_numpy_number(value) else None, dtype)
 
 
@@ -221,7 +221,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
 
 
 def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
-    """A constant of `graph`, which owns the array from here on."""
+    """A constant of `graph`, which takes over the array."""
     array.setflags(write=False)
     params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
     value = graph.add_node(CONST, (), params, type_of_array(array, weak), user_position()).outputs[0]
@@ -347,8 +347,8 @@ def _operand(graph: Graph, x: Any) -> Operand:
 
 
 def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> None:
-    """Convert the operands that must agree to their common dtype: weak ones, numbers of NumPy beside a tensor, and
-    those that `op.widens`."""
+    """Convert the operands that must agree to their common dtype: weak ones, NumPy numbers beside a tensor, and, if
+    `op.widens`, those of a narrower kind."""
     positions = range(len(operands))[op.agree]  # type: ignore[index]
     types: list[TensorType] = []
     for i in positions:
@@ -405,7 +405,8 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, ListType], dict[int, Weak]]:
-    """The arrays of an op's inputs, of a list a tuple of arrays; by place, the types of lists, and what is weak."""
+    """The arrays of an op's inputs (for a list, a tuple of arrays); by position, the types of lists, and which are
+    weak."""
     arrays: list[Any] = []
     lists: dict[int, ListType] = {}
     weak: dict[int, Weak] = {}
@@ -440,8 +441,8 @@ def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, List
 
 
 def _adapt_weak(op: Op, arrays: list[Any], weak: Mapping[int, Weak], inputs: Sequence[Any]) -> Sequence[Any]:
-    """Give the weak arrays the dtype of the operands that they must agree with, or their own. Gives the inputs, of
-    which those are cast that `op.widens`."""
+    """Convert the weak arrays to the dtype of the operands that they must agree with, or to their own. Returns the
+    inputs, with casts of those that `op.widens`."""
     wanted = {i: type_of_array(arrays[i], kind).dtype for i, kind in weak.items()}
     if op.agree is not None:
         positions = range(len(arrays))[op.agree]

@@ -102,8 +102,9 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def widened(self, kind: int) -> DType:
-        """The dtype that numbers of this one take beside a Python number of a greater `kind`: as in `/`, ints become
-        float32 if they have 8 or 16 bits, else float64; floats and these become complex numbers of as many bits."""
+        """The dtype to which numbers of this one are widened beside a Python number of a greater `kind`: as in `/`,
+        ints become float32 if they have 8 or 16 bits, else float64; floats and these become complex numbers of as many
+        bits."""
         real = self if self.kind >= 2 else float32 if self.size <= 2 else float64
         return real if kind == 2 else complex128 if real is float64 else complex64
 
@@ -268,11 +269,11 @@ def type_of_array(array: Any, weak: Weak = False) -> TensorType:
 
 
 def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = False) -> tuple[DType, bool]:
-    """The dtype that all of `types` take, and whether it is weak.
+    """The common dtype of `types`, and whether it is weak.
 
-    Strong dtypes must be the same; a weak one adapts to a strong one of its kind or a wider kind (int, float,
-    complex; bool never changes); weak ones among themselves take the widest. If it `widens`, a strong one of a lesser
-    kind becomes what `DType.widened` says. DTypeError otherwise.
+    Strong dtypes must be equal; a weak one adapts to a strong one of its kind or a wider kind (int, float, complex;
+    bool never adapts); weak ones among themselves take the widest. If it `widens`, a strong one of a lesser kind is
+    converted by `DType.widened`. DTypeError otherwise.
     """
     strong: DType | None = None
     weak: DType | None = None

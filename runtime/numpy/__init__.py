@@ -1,7 +1,7 @@
 """NumPy's functions on tensors (`import runtime.numpy as rnp`), eagerly and in graphs.
 
-They are what NumPy's own functions do where one of their arguments is a tensor, and the namespace of Python's array API
-(`x.__array_namespace__()`). docs/numpy.md lists them.
+NumPy's own functions call them if one of their arguments is a tensor, and they are the namespace of Python's array API
+(`x.__array_namespace__()`). docs/numpy.md describes them.
 """
 from __future__ import annotations
 

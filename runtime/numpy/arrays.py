@@ -1,4 +1,4 @@
-"""NumPy's functions that make arrays, or others of the same elements: shapes, joining, taking apart."""
+"""NumPy's functions that create, reshape, join and split arrays."""
 from __future__ import annotations
 
 import itertools
@@ -36,12 +36,12 @@ array = asanyarray = ascontiguousarray = asarray
 
 
 def numpy_dtype(dtype: Any) -> DType:
-    """A dtype by any of its names; Python's types are those of 64 bits, as in NumPy."""
+    """A dtype by any of its names; Python's types have 64 bits, as in NumPy."""
     return as_dtype(np.dtype(dtype) if isinstance(dtype, type) and dtype in (int, float, complex) else dtype)
 
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
-    """The numbers of another dtype: floats are cut, complex numbers keep their real part."""
+    """The tensor in another dtype: floats are truncated, complex numbers keep their real part."""
     given, wanted = convert_to_tensor(x), numpy_dtype(dtype)
     if given.dtype is wanted:
         return given

@@ -1,8 +1,8 @@
-"""What NumPy's functions do when they are given tensors: `__array_ufunc__` and `__array_function__`.
+"""Dispatch of NumPy's functions for tensors: `__array_ufunc__` and `__array_function__`.
 
-NumPy hands a call to the class of an argument. What has a counterpart here is done with tensors, eagerly and in graphs.
-What has none, and where arrays are asked for (`out=`), is done by NumPy with the values of eager tensors; in a graph it
-is an error that says so.
+NumPy passes a call to the class of an argument. Functions with a counterpart here run on tensors, eagerly and in
+graphs. Others, and calls that need arrays (`out=`), are run by NumPy on the values of eager tensors; in a graph they
+raise an error.
 """
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ CREATION: Final[Mapping[Any, Function]] = {
     getattr(np, name): getattr(arrays, name) for name in (
         "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
         "ones", "zeros")}
-"""Those that NumPy does not hand to the class of an argument: converted code does, if one is a tensor of the graph."""
+"""Functions that NumPy does not dispatch by the class of an argument: converted code does, if one is a tensor of the
+graph."""
 
 _REDUCTIONS: Final[dict[str, Function]] = {
     "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
@@ -89,7 +90,7 @@ def _takes(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _by_numpy(call: Function, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], how: str) -> Any:
-    """What NumPy does with the values of the tensors. UnimplementedError if one has none yet."""
+    """The result of NumPy for the values of the tensors. UnimplementedError for tensors of a graph."""
     found = pytree.flatten([args, dict(kwargs)])
     if any(isinstance(value, GraphTensor) for value in found):
         error = UnimplementedError(

@@ -1,7 +1,7 @@
-"""NumPy's functions that compute, on tensors, with NumPy's names and arguments: reductions, choice, order, products.
+"""NumPy's computing functions on tensors, with NumPy's names and arguments: reductions, selection, sorting, products.
 
-Results are tensors and keep the dtypes of their operands: what NumPy would make of arrays, but that sums of int32 are
-int32. Sizes may be known only when a graph runs, ranks and axes are known while it is traced.
+Results are tensors with NumPy's result dtypes, except that sums of int32 stay int32. Sizes may be known only when a
+graph runs; ranks and axes must be known at trace time.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Axis = Any  # None, an int, or a tuple of ints
 
 
 def _number(x: Any) -> Tensor:
-    """Bools as ints, which sums are made of."""
+    """Bools as ints, for sums."""
     x = convert_to_tensor(x)
     return astype(x, int64) if x.dtype.is_bool else x
 
@@ -78,7 +78,7 @@ def std(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: b
 
 
 def _count(x: Tensor, axis: Axis) -> Any:
-    """How many elements are reduced to one."""
+    """The number of elements per reduction."""
     axes = range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim)
     return convert_to_tensor(python_math.prod([shapes.dim(x, i, int64) for i in axes]))
 
@@ -238,7 +238,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
 
 
 def unique(ar: Any, return_counts: bool = False) -> Any:
-    """The distinct elements in order, and with `return_counts` how often there is each."""
+    """The distinct elements in sorted order, and with `return_counts` their counts."""
     found = sorting.unique_with_counts(sorting.sort(ravel(ar)), int64)
     return (found.y, found.count) if return_counts else found.y
 
@@ -263,7 +263,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Tensor:
-    """Linear interpolation between points, constant outside of them."""
+    """Linear interpolation between points, constant outside of them (`numpy.interp`)."""
     x, xp, fp = inexact(x), inexact(xp), inexact(fp)
     flat = ravel(x)
     last = shapes.dim(xp, 0, int64) - 1
@@ -345,13 +345,13 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Tensor:
 
 
 def cross(a: Any, b: Any) -> Tensor:
-    """Of vectors of three along the last axis."""
+    """The cross product of vectors of length 3 along the last axis (`numpy.cross`)."""
     x, y = convert_to_tensor(a), convert_to_tensor(b)
     return roll(x, -1, -1) * roll(y, -2, -1) - roll(x, -2, -1) * roll(y, -1, -1)
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """Of two matrices, or two vectors."""
+    """The Kronecker product of two matrices, or two vectors (`numpy.kron`)."""
     x, y = convert_to_tensor(a), convert_to_tensor(b)
     if x.ndim == y.ndim == 1:
         return ravel(outer(x, y))

@@ -55,7 +55,7 @@ def qr(a: Any) -> Any:
 
 
 def matrix_power(a: Any, n: int) -> Tensor:
-    """The power by squaring; of a negative number, of the inverse."""
+    """The power by repeated squaring; for a negative exponent, of the inverse (`numpy.linalg.matrix_power`)."""
     x = inv(a) if n < 0 else convert_to_tensor(a)
     result = creation.eye(shapes.dim(x, -1), dtype=x.dtype) if not n else None
     n = abs(n)

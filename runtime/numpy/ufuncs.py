@@ -1,4 +1,4 @@
-"""NumPy's universal functions on tensors, by NumPy's names. What takes floats takes ints, too, as float64."""
+"""NumPy's universal functions on tensors, by NumPy's names. Those on floats accept ints, too, as float64."""
 from __future__ import annotations
 
 import operator
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def inexact(x: Any) -> Tensor:
-    """A tensor of floats or complex numbers: ints become what they are in `/`, bools float64."""
+    """A tensor of floats or complex numbers: ints are converted as in `/`, bools to float64."""
     given = convert_to_tensor(x)
     if given.dtype.kind >= 2:
         return given
@@ -41,7 +41,7 @@ def _both_floats(function: Function) -> Function:
 
 
 def _beside(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands, of which those that are no tensors take the dtype of the other."""
+    """Two operands, of which those that are not tensors adapt to the dtype of the other."""
     if isinstance(x, Tensor) and not isinstance(y, Tensor):
         return x, convert_beside(y, x.dtype) if x.dtype.kind >= 2 else y
     if isinstance(y, Tensor) and not isinstance(x, Tensor):
@@ -50,7 +50,7 @@ def _beside(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _operator(name: str, reflected: str = "") -> Function:
-    """An operator of tensors, which also knows arrays that a function is given (`runtime.core.array_writes`)."""
+    """An operator of tensors that also handles array arguments (`runtime.core.array_writes`)."""
     forward, backward = f"__{name}__", reflected or f"__r{name}__"
 
     def operate(x: Any, y: Any) -> Any:
@@ -62,7 +62,7 @@ def _operator(name: str, reflected: str = "") -> Function:
 
 
 def _whole(function: Function) -> Function:
-    """Rounding, which leaves ints as they are."""
+    """A rounding function, which returns ints unchanged."""
     def rounded(x: Any) -> Any:
         x = convert_to_tensor(x)
         return x if x.dtype.kind < 2 else function(x)
@@ -71,7 +71,7 @@ def _whole(function: Function) -> Function:
 
 
 def _truth(function: Function, of_ints: bool) -> Function:
-    """A question about floats, to which all ints have one answer."""
+    """A predicate of floats, which has the same answer for all ints."""
     def asked(x: Any) -> Any:
         x = convert_to_tensor(x)
         return function(x) if x.dtype.kind >= 2 else logic.equal(x, x) if of_ints else logic.not_equal(x, x)
@@ -162,4 +162,4 @@ UFUNCS: Final[dict[str, Function]] = {
     "matmul": lambda x, y: matmul(*_beside(x, y)) if convert_to_tensor(x).ndim > 1 < convert_to_tensor(y).ndim
     else _operator("matmul")(x, y),
 }
-"""By the name of a ufunc of NumPy (and of the Array API): what it does with tensors."""
+"""By the name of a ufunc of NumPy (and of the array API): its implementation for tensors."""

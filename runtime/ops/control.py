@@ -68,7 +68,7 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 SAVED: Final = "saved"
 """Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
 LANE_BY_LANE: Final = "lane by lane: "
-"""Prefix of the names of bodies that run what has no batching rule, lane by lane (`runtime.batching`)."""
+"""Prefix of the names of bodies that run lane by lane, as they have no batching rule (`runtime.batching`)."""
 Checkpoint = int | str | tuple[str, int | None] | None
 """Derivatives save the state of every k-th iteration of a loop, for an int k, or "sqrt" for the square root of their
 number; or of n iterations at a time, for ("binomial", n), where None is the logarithm of their number. The flag `again`

@@ -205,10 +205,8 @@ def _range_length(bounds: list[Any]) -> int | None:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
-    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`).
-
-    Of the dtype of the bound that is a tensor; float32 if none is.
-    """
+    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
+    of the bound that is a tensor; float32 if none is."""
     hint = next((x.dtype for x in (start, stop) if isinstance(x, Tensor) and not x.dtype.is_integer), t.float32)
     first, last = convert_to_tensor(start, dtype_hint=hint), convert_to_tensor(stop, dtype_hint=hint)
     place = axis_of("linspace", axis, first.ndim + 1)

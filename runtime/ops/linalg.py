@@ -80,7 +80,8 @@ def _at(x: Any, y: Any) -> Tensor:
 
 
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors: Python lists take the dtype of the other, and NumPy's arrays that of a tensor."""
+    """Both as tensors: a Python list adapts to the dtype of the other operand, and a NumPy array to that of a
+    tensor."""
     if isinstance(x, Tensor):
         return x, convert_beside(y, x.dtype)
     if isinstance(y, Tensor):

@@ -461,8 +461,8 @@ _STACK: Final = Op("list_stack", _stack_kernel, _stack_rule,
 
 
 def list_stack(list: Any, lanes: bool = False) -> Any:
-    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ, which says so of the `lanes`
-    of a vectorized map."""
+    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ; with `lanes`, its message is
+    about the lanes of a vectorized map."""
     return apply(_STACK, list, element=list.type.element, **({"lanes": True} if lanes else {}))
 
 

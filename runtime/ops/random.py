@@ -339,11 +339,9 @@ def _truncated(draw: Floats) -> Tensor:
 
 def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                       name: str | None = None) -> Tensor:
-    """Uniform from `minval` to below `maxval`, which depend on `seed`, two ints, alone: floats (by default below 1), or
-    ints (`tf.random.stateless_uniform`).
-
-    ValueError for ints without `maxval`; InvalidArgumentError if that is not greater than `minval`.
-    """
+    """Uniform numbers from `minval` to below `maxval` that depend only on `seed`, two ints: floats (by default below
+    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if that is
+    not greater than `minval`."""
     want = as_dtype(dtype)
     if not want.is_integer:
         return named(_between(_stateless(seed, shape, want), minval, 1 if maxval is None else maxval), name)

@@ -140,8 +140,7 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
 
 
 def _without_choice(b: Builder, old: Node, pred: Value, outputs: Sequence[Sequence[Value]]) -> dict[int, Value]:
-    """By place, the results for which nothing is to be chosen: both branches give the same, or the truth of the
-    predicate."""
+    """By position, the results that need no select: both branches give the same, or the truth of the predicate."""
     enabled, fired = b.context.enabled, b.context.fired
     results: dict[int, Value] = {}
     for i, (value, x, y) in enumerate(zip(old.outputs, *outputs, strict=True)):
@@ -165,7 +164,7 @@ def _selected(b: Builder, old: Node, pred: Value, graphs: Sequence[Graph]) -> li
 def _branched(
     b: Builder, old: Node, pred: Value, graphs: Sequence[Graph], places: Sequence[int]
 ) -> Sequence[Value]:
-    """A `cond` of these branches. Where one always raises, the other has run after it."""
+    """A `cond` of these branches. If one always raises, the other is inlined after it."""
     outputs = [old.outputs[i] for i in places]
     node = _add(b, old, [pred], dict(zip(("true", "false"), graphs)), tuple([v.type for v in outputs]), outputs)
     for graph, truth in zip(graphs, (True, False)):
@@ -319,8 +318,8 @@ class _Loop:
     def _inputs(
         self, sub: Builder, graph: Graph, name: str, before: Sequence[int]
     ) -> tuple[list[Value], dict[int, Value]]:
-        """What a test or body is inlined with: new inputs, or what the state at their place is fixed to or is twin of.
-        And by place, the state among it."""
+        """The inputs with which a test or body is inlined: new inputs, or the home or twin of fixed state; and, by
+        position, the state among them."""
         own = len(graph.inputs) - len(before)  # inputs that are not state
         operands = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
         if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:

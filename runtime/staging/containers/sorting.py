@@ -188,7 +188,7 @@ class _Extreme(NamedTuple):
     better: Callable[[Any, Any], Any]
 
     def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
-        """Of a known number of items, which are compared one after another."""
+        """For a known number of items, which are compared one by one."""
         keys = _keys(items, key)
         if not keys or not stages_within(keys):
             if not keys:
@@ -202,7 +202,7 @@ class _Extreme(NamedTuple):
         return result
 
     def of_numbers(self, x: Tensor, *default: Any) -> Any:
-        """Of the items of a vector."""
+        """For the items of a vector."""
         size = dim(x, 0)
         if isinstance(size, int):
             return self.reduction(x) if size else self.python((), **({"default": default[0]} if default else {}))
@@ -212,7 +212,7 @@ class _Extreme(NamedTuple):
         return branch(not_equal(size, 0), lambda _: (self.reduction(x),), default, (self.name,))[0]
 
     def of_staged(self, items: Any, key: Any, *default: Any) -> Any:
-        """Of items that a loop takes."""
+        """For items over which a loop is staged."""
         name, better = self.name, self.better
         ag__key = None if key is None else operators.call(key)
         ag__found: Any = False

@@ -1,5 +1,5 @@
-"""Lists and dicts that a loop changes, and that have several names in one iteration and not in another: an error, since
-the body has one container for each name."""
+"""Lists and dicts that a loop changes and that are aliased in one iteration and not in another: an error, since the
+body has one container for each name."""
 from __future__ import annotations
 
 import itertools
@@ -24,26 +24,25 @@ class LoopAliases:
 
     names: Sequence[str]
     init: Sequence[Any]
-    """What the variables have before the loop."""
+    """The values before the loop."""
     began: Sequence[dict[Any, Any]]
-    """By path, the containers that the body begins with."""
+    """By path, the containers with which the body begins."""
     end: BodyEnd
-    """What the iterations leave."""
+    """The end of the iterations."""
     changed: Sequence[bool]
     """Whether the body changes the containers of a variable."""
     read: Sequence[bool]
-    """Whether the body or the test may read what a variable begins an iteration with."""
+    """Whether the body or the test may read the initial value of a variable in an iteration."""
 
     def check(self) -> None:
-        """StagingError if an iteration changes a container that in one iteration has several names, and in another has
-        not."""
+        """StagingError if an iteration changes a container that is aliased in one iteration and not in another."""
         self.check_start()
         self.check_iterations()
         self.check_other_holders()
 
     @cached_property
     def own(self) -> list[int]:
-        """The variables that are the user's."""
+        """The user's variables."""
         return [i for i, name in enumerate(self.names) if not alias_tracking.is_returned(name)]
 
     @cached_property
@@ -56,14 +55,14 @@ class LoopAliases:
         return holders_of(self.names, self.init, self.began)
 
     def check_start(self) -> None:
-        """One container before the loop that the body has as several."""
+        """Check containers from before the loop that the body has as several."""
         for several in self.holders.values():
             for (i, one), (j, other) in itertools.combinations(several, 2):
                 if one is not other and self.conflict(i, j):
                     self.refuse(i, self.init[i])
 
     def check_iterations(self) -> None:
-        """One container that an iteration leaves in two variables."""
+        """Check containers that an iteration leaves in two variables."""
         for after in self.end.iterations:
             for i, j in itertools.permutations(self.own, 2):
                 if not self.conflict(i, j):
@@ -75,7 +74,7 @@ class LoopAliases:
                             self.refuse(i, other)
 
     def check_other_holders(self) -> None:
-        """A container that comes into a variable which the body changes, and that something else refers to."""
+        """Check containers that enter a variable which the body changes, and that something else refers to."""
         changed = [i for i in self.own if self.changed[i]]
         counts = references(other for i in changed for others in self.end.contained[i].values() for other in others)
         for i in changed:
@@ -94,7 +93,7 @@ class LoopAliases:
 
 
 def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[Any, Any]]) -> Holders:
-    """By id, the containers that are in `init`, with the variables that have them and what these begin with."""
+    """By id, the containers in `init`, with the variables that have them and their initial values in the body."""
     holders: Holders = {}
     for i, (before, found) in enumerate(zip(init, began, strict=True)):
         if not alias_tracking.is_returned(names[i]):

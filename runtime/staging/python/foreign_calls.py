@@ -283,7 +283,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
 
 
 _CREATES: Final = frozenset(map(type, CREATION))
-"""The types of NumPy's functions that make arrays, which tensors of the graph may be a size or element of."""
+"""NumPy types whose functions make arrays, of which tensors of the graph may be a size or element."""
 
 
 def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:

@@ -323,7 +323,7 @@ def _join_nested(a: Nested, b: Nested) -> Spec:
 
 
 def _join_leaves(a: Spec, b: Spec) -> Spec:
-    """The join of two tensors, or of what becomes one; of two objects, a choice between them."""
+    """The join of two tensors, or of values that become tensors; of two objects, a select between them."""
     left, right = _leaf_type(a), _leaf_type(b)
     if left is None or right is None:
         chosen = one_of_both(_value(a), _value(b))

@@ -341,11 +341,11 @@ def _element(x: Any) -> Any:
 
 
 _MANY: Final = 16
-"""Numbers that are a constant each; more are one array, which costs a graph and its compilation as much as one."""
+"""Up to this number Python numbers become one constant each; more become one array, which costs no more than one."""
 
 
 def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tensor | None:
-    """Many Python numbers of one type as one constant, with the dtype of `element`; None for what is not that."""
+    """Many Python numbers of one type as one constant, with the dtype of `element`; None for other items."""
     graph = current_graph()
     if graph is None or len(items) <= _MANY or type(items[0]) not in (int, float):
         return None

@@ -82,7 +82,7 @@ def choose(values: Sequence[Any], at: Any) -> Any:
 
 
 def _choose_object(values: Sequence[Any], at: Any) -> Any:
-    """As `choose`, of objects, of which some may be None, or be one of several objects themselves."""
+    """As `choose`, for objects, some of which may be None or selects themselves."""
     if any(value is None for value in values):
         there = [value is not None for value in values]
         places = [sum(there[:i]) if is_there else 0 for i, is_there in enumerate(there)]

@@ -34,7 +34,7 @@ def _saved(nodes: Iterable[Node]) -> Iterator[str]:
 
 
 def _lane_by_lane(nodes: Iterable[Node]) -> Iterator[str]:
-    """What a vectorized map does one lane after the other (`runtime.batching`)."""
+    """What a vectorized map runs lane by lane (`runtime.batching`)."""
     for node in nodes:
         if node.op.name == "reduce" and node.params["body"].name.startswith(LANE_BY_LANE):
             what, _, why = node.params["body"].name.removeprefix(LANE_BY_LANE).partition(": ")
