@@ -25,7 +25,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "stdlib": stdlib.run,
 }
 COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax", "numba")
-COLUMNS_OF = {"peers": steady.COLUMNS}
+COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
