@@ -285,9 +285,11 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a1: Any, a2: Any) -> Any:
-    same = convert_to_tensor(a1) == convert_to_tensor(a2)
-    return reduction.reduce_all(same) if isinstance(same, Tensor) and (
-        convert_to_tensor(a1).ndim == convert_to_tensor(a2).ndim) else convert_to_tensor(False)
+    x, y = (a if isinstance(a, Tensor) else np.asarray(a) for a in (a1, a2))
+    if x.ndim != y.ndim:
+        return convert_to_tensor(False)
+    same = x == y
+    return reduction.reduce_all(same) if isinstance(same, Tensor) else convert_to_tensor(bool(np.all(same)))
 
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:

@@ -206,6 +206,13 @@ def test_operators_of_arrays_are_those_of_tensors() -> None:
         np.testing.assert_allclose(got.numpy(), op(a, x.numpy()), rtol=1e-6)
 
 
+def test_equal_arrays_of_another_dtype() -> None:
+    x = rt.constant([1, 2])
+    assert np.array_equal(x, np.array([1, 2])) and np.array_equal(np.array([1, 2]), x)
+    assert not np.array_equal(x, np.array([1, 3])) and not np.array_equal(x, np.array([[1, 2]]))
+    assert not np.array_equal(x, np.array([1, 2, 3]))
+
+
 def test_gradients_pass_numpy() -> None:
     @rt.function
     def loss(x):
