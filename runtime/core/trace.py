@@ -35,8 +35,8 @@ from runtime.core.types import (
 
 __all__ = [
     "add_input", "announce_errors", "apply", "capture", "constant", "convert_beside", "convert_to_tensor",
-    "current_graph", "hint", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs", "tell_watchers",
-    "tracing", "user_position", "watching", "wrap",
+    "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs",
+    "tell_watchers", "tracing", "user_position", "watching", "wrap",
 ]
 
 NOW: Final = object()
@@ -165,14 +165,14 @@ def _convert(value: Any) -> Any:
         return value
     if has_staged_items(value):
         return _convert(value[0].view(value))
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         return OPERATIONS.stack([_convert(item) for item in value])
     return value
 
 
-def _holds_tensor(value: Sequence[Any]) -> bool:
+def holds_tensor(value: Sequence[Any]) -> bool:
     return any(isinstance(item, Tensor) or hasattr(type(item), "__tensor__") or (
-        isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in value)
+        isinstance(item, (list, tuple)) and holds_tensor(item)) for item in value)
 
 
 def convert_beside(value: Any, dtype: DType) -> Tensor:

@@ -5,6 +5,8 @@ NumPy's own functions call them if one of their arguments is a tensor, and they 
 """
 from __future__ import annotations
 
+from numpy import e, inf, nan, newaxis, pi
+
 from runtime.core.types import (
     bool_ as bool,
 )
@@ -27,7 +29,6 @@ from runtime.numpy.arrays import *  # noqa: F403
 from runtime.numpy.functions import *  # noqa: F403
 from runtime.numpy.ufuncs import UFUNCS
 
-e, inf, nan, pi, newaxis = 2.718281828459045, float("inf"), float("nan"), 3.141592653589793, None
 globals().update(UFUNCS)
 
 __all__ = [

@@ -51,6 +51,25 @@ def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
     return result
 
 
+def together(*values: Any) -> list[Tensor]:
+    """Tensors for values, of which those that are not tensors adapt to the dtype of the first that is one."""
+    own = next((value.dtype for value in values if isinstance(value, Tensor)), None)
+    return [convert_to_tensor(value) if own is None else convert_beside(value, own) for value in values]
+
+
+def inexact(x: Any) -> Tensor:
+    """A tensor of floats or complex numbers: ints are converted as in `/`, bools to float64."""
+    given = convert_to_tensor(x)
+    if given.dtype.kind >= 2:
+        return given
+    return astype(given, float64 if given.dtype.is_bool else given.dtype.widened(2))
+
+
+def floats(*values: Any) -> list[Tensor]:
+    """As `together`, of floats or complex numbers."""
+    return [*map(inexact, together(*[inexact(value) if isinstance(value, Tensor) else value for value in values]))]
+
+
 def in_dtype(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else astype(x, dtype)
 
@@ -181,8 +200,7 @@ def size(a: Any, axis: int | None = None) -> Any:
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Tensor:
     parts = [*arrays] if isinstance(arrays, (list, tuple)) else arrays
     if axis is None:
-        own = next((part.dtype for part in parts if isinstance(part, Tensor)), None)
-        parts, axis = [ravel(part if own is None else convert_beside(part, own)) for part in parts], 0
+        parts, axis = [*map(ravel, together(*parts))], 0
     return in_dtype(concat_split.concat(parts, axis), dtype)
 
 
@@ -194,21 +212,21 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def vstack(tup: Any) -> Tensor:
-    return concat_split.concat([atleast_2d(part) for part in tup], 0)
+    return concat_split.concat([*map(atleast_2d, together(*tup))], 0)
 
 
 def hstack(tup: Any) -> Tensor:
-    parts = [atleast_1d(part) for part in tup]
+    parts = [*map(atleast_1d, together(*tup))]
     return concat_split.concat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def dstack(tup: Any) -> Tensor:
-    parts = [atleast_2d(part) for part in tup]
+    parts = [*map(atleast_2d, together(*tup))]
     return concat_split.concat([part[..., None] if part.ndim == 2 else part for part in parts], 2)
 
 
 def column_stack(tup: Any) -> Tensor:
-    parts = [convert_to_tensor(part) for part in tup]
+    parts = together(*tup)
     return concat_split.concat([part[:, None] if part.ndim == 1 else part for part in parts], 1)
 
 

@@ -19,10 +19,8 @@ from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import user_position
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import EagerTensor, GraphTensor
-from runtime.core.trace import convert_to_tensor
 from runtime.numpy import arrays, functions, linalg
 from runtime.numpy.ufuncs import UFUNCS
-from runtime.ops import reduction
 
 __all__ = ["CREATION", "FUNCTIONS"]
 
@@ -48,6 +46,7 @@ graph."""
 _REDUCTIONS: Final[dict[str, Function]] = {
     "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
     "logical_and": functions.all, "logical_or": functions.any}
+_CUMULATIVE: Final[dict[str, Function]] = {"add": functions.cumsum, "multiply": functions.cumprod}
 
 
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -65,11 +64,10 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
         key: value for key, value in kwargs.items() if not (key in ("out", "initial") and value is None)}
     if method == "reduce" and name in _REDUCTIONS and known.keys() <= {"axis", "keepdims"}:
         return _REDUCTIONS[name](inputs[0], known.get("axis", 0), keepdims=known.get("keepdims", False))
-    if method == "accumulate" and name in ("add", "multiply") and known.keys() <= {"axis"}:
-        cumulate = reduction.cumsum if name == "add" else reduction.cumprod
-        return cumulate(inputs[0], known.get("axis", 0))
+    if method == "accumulate" and name in _CUMULATIVE and known.keys() <= {"axis"}:
+        return _CUMULATIVE[name](inputs[0], known.get("axis", 0))
     if method == "outer" and name in UFUNCS and not known:
-        x, y = map(convert_to_tensor, inputs)
+        x, y = arrays.together(*inputs)
         return UFUNCS[name](x[tuple([..., *[None] * y.ndim])], y)
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     how = f".{method}" if method != "__call__" else ""
@@ -117,5 +115,3 @@ def _method(name: str) -> Function:
 OPERATIONS.define(
     array_function=_array_function, array_ufunc=_array_ufunc, array_method=_method,
     array_namespace=lambda: sys.modules["runtime.numpy"])
-
-

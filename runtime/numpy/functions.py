@@ -15,8 +15,18 @@ import numpy as np
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int64
-from runtime.numpy.arrays import astype, concatenate, in_dtype, moveaxis, ones_like, ravel, roll
-from runtime.numpy.ufuncs import UFUNCS, inexact
+from runtime.numpy.arrays import (
+    astype,
+    concatenate,
+    floats,
+    in_dtype,
+    inexact,
+    moveaxis,
+    ones_like,
+    ravel,
+    roll,
+    together,
+)
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
@@ -86,7 +96,7 @@ def _count(x: Tensor, axis: Axis) -> Any:
 def average(a: Any, axis: Axis = None, weights: Any = None, keepdims: bool = False) -> Tensor:
     if weights is None:
         return mean(a, axis, keepdims=keepdims)
-    x, w = inexact(a), inexact(weights)
+    x, w = floats(a, weights)
     if x.ndim != w.ndim and isinstance(axis, int):
         w = shapes.reshape(w, [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
     return sum(x * w, axis, keepdims=keepdims) / sum(w * ones_like(x), axis, keepdims=keepdims)
@@ -198,10 +208,9 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
     low, high = a_min if min is None else min, a_max if max is None else max
-    x: Any = convert_to_tensor(a)
-    x = x if low is None else UFUNCS["maximum"](x, low)
-    found: Tensor = x if high is None else UFUNCS["minimum"](x, high)
-    return found
+    x = convert_to_tensor(a)
+    x = x if low is None else math.maximum(x, low)
+    return x if high is None else math.minimum(x, high)
 
 
 def sort(a: Any, axis: int | None = -1, descending: bool = False) -> Tensor:
@@ -264,7 +273,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 def interp(x: Any, xp: Any, fp: Any) -> Tensor:
     """Linear interpolation between points, constant outside of them (`numpy.interp`)."""
-    x, xp, fp = inexact(x), inexact(xp), inexact(fp)
+    x, xp, fp = floats(x, xp, fp)
     flat = ravel(x)
     last = shapes.dim(xp, 0, int64) - 1
     right = math.minimum(math.maximum(sorting.searchsorted(xp, flat, "right", int64), 1), last)
@@ -274,7 +283,7 @@ def interp(x: Any, xp: Any, fp: Any) -> Tensor:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    x, y = UFUNCS["add"](inexact(a), 0), inexact(b)
+    x, y = floats(a, b)
     near = logic.logical_and(math.abs(x - y) <= atol + rtol * math.abs(y), math.is_finite(y))
     found = logic.logical_or(near, logic.equal(x, y))
     return logic.logical_or(found, logic.logical_and(math.is_nan(x), math.is_nan(y))) if equal_nan else found
@@ -315,46 +324,50 @@ around = round
 # Products.
 
 def dot(a: Any, b: Any) -> Tensor:
-    x, y = convert_to_tensor(a), convert_to_tensor(b)
+    x, y = together(a, b)
     if not (x.ndim and y.ndim):
         return x * y
     return linalg.tensordot(x, y, ([-1], [0 if y.ndim == 1 else y.ndim - 2]))
 
 
 def vdot(a: Any, b: Any) -> Tensor:
-    return reduction.reduce_sum(complex_numbers.conj(ravel(a)) * ravel(b))
+    x, y = map(ravel, together(a, b))
+    return reduction.reduce_sum(complex_numbers.conj(x) * y)
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    x, y = convert_to_tensor(a), convert_to_tensor(b)
+    x, y = together(a, b)
     return x * y if not (x.ndim and y.ndim) else linalg.tensordot(x, y, ([-1], [-1]))
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    return ravel(a)[:, None] * ravel(b)
+    x, y = map(ravel, together(a, b))
+    return x[:, None] * y
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    return linalg.tensordot(a, b, axes)
+    x, y = together(a, b)
+    return linalg.tensordot(x, y, axes)
 
 
 def einsum(subscripts: str, *operands: Any) -> Tensor:
-    return linalg.einsum(subscripts, *operands)
+    return linalg.einsum(subscripts, *together(*operands))
 
 
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Tensor:
-    return reduction.reduce_sum(complex_numbers.conj(x1) * x2, axis)
+    x, y = together(x1, x2)
+    return reduction.reduce_sum(complex_numbers.conj(x) * y, axis)
 
 
 def cross(a: Any, b: Any) -> Tensor:
     """The cross product of vectors of length 3 along the last axis (`numpy.cross`)."""
-    x, y = convert_to_tensor(a), convert_to_tensor(b)
+    x, y = together(a, b)
     return roll(x, -1, -1) * roll(y, -2, -1) - roll(x, -2, -1) * roll(y, -1, -1)
 
 
 def kron(a: Any, b: Any) -> Tensor:
     """The Kronecker product of two matrices, or two vectors (`numpy.kron`)."""
-    x, y = convert_to_tensor(a), convert_to_tensor(b)
+    x, y = together(a, b)
     if x.ndim == y.ndim == 1:
         return ravel(outer(x, y))
     (m, n), (p, q) = shapes.dims(x), shapes.dims(y)

@@ -5,7 +5,7 @@ from typing import Any
 
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.numpy.ufuncs import inexact
+from runtime.numpy.arrays import floats, inexact
 from runtime.ops import creation, decompositions, linalg, math, reduction
 from runtime.ops import shape as shapes
 
@@ -34,7 +34,7 @@ def slogdet(a: Any) -> Any:
 
 
 def solve(a: Any, b: Any) -> Tensor:
-    x, y = inexact(a), inexact(b)
+    x, y = floats(a, b)
     return linalg.solve(x, y[..., None])[..., 0] if y.ndim == 1 else linalg.solve(x, y)
 
 

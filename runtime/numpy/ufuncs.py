@@ -7,25 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor
-from runtime.core.types import float64
+from runtime.core.trace import convert_to_tensor, holds_tensor
+from runtime.numpy.arrays import astype, floats, inexact, together
 from runtime.ops import complex_numbers, logic, math
-from runtime.ops.linalg import matmul
 
-__all__ = ["UFUNCS", "inexact"]
+__all__ = ["UFUNCS"]
 
 Function = Callable[..., Any]
-
-
-def inexact(x: Any) -> Tensor:
-    """A tensor of floats or complex numbers: ints are converted as in `/`, bools to float64."""
-    given = convert_to_tensor(x)
-    if given.dtype.kind >= 2:
-        return given
-    result: Tensor = apply(CAST, given, dtype=float64 if given.dtype.is_bool else given.dtype.widened(2))
-    return result
 
 
 def _of_floats(function: Function) -> Function:
@@ -33,20 +22,7 @@ def _of_floats(function: Function) -> Function:
 
 
 def _both_floats(function: Function) -> Function:
-    def on_both(x: Any, y: Any) -> Any:
-        x, y = _beside(x, y)
-        return function(inexact(x), inexact(y))
-
-    return on_both
-
-
-def _beside(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands, of which those that are not tensors adapt to the dtype of the other."""
-    if isinstance(x, Tensor) and not isinstance(y, Tensor):
-        return x, convert_beside(y, x.dtype) if x.dtype.kind >= 2 else y
-    if isinstance(y, Tensor) and not isinstance(x, Tensor):
-        return convert_beside(x, y.dtype) if y.dtype.kind >= 2 else x, y
-    return x, y
+    return lambda x, y: function(*floats(x, y))
 
 
 def _operator(name: str, reflected: str = "") -> Function:
@@ -54,6 +30,7 @@ def _operator(name: str, reflected: str = "") -> Function:
     forward, backward = f"__{name}__", reflected or f"__r{name}__"
 
     def operate(x: Any, y: Any) -> Any:
+        x, y = (np.asarray(v) if isinstance(v, (list, tuple)) and not holds_tensor(v) else v for v in (x, y))
         if isinstance(x, Tensor):
             return getattr(x, forward)(y)
         return getattr(y, backward)(x)
@@ -79,26 +56,19 @@ def _truth(function: Function, of_ints: bool) -> Function:
     return asked
 
 
-def _number_of(x: Any) -> Any:
-    return logic.not_equal(x, 0) if not convert_to_tensor(x).dtype.is_bool else x
-
-
 def _logical(function: Function) -> Function:
-    return lambda *xs: function(*map(_number_of, xs))
+    return lambda *xs: function(*[astype(x, bool) for x in xs])
 
 
-def _fmax(x: Any, y: Any) -> Any:
-    x, y = _beside(x, y)
-    x, y = convert_to_tensor(x), convert_to_tensor(y)
-    return math.maximum(x, y) if x.dtype.kind < 2 else logic.where(
-        math.is_nan(x), y, logic.where(math.is_nan(y), x, math.maximum(x, y)))
+def _unless_nan(function: Function) -> Function:
+    """Of two operands the one that is a number, or `function` of both."""
+    def chosen(x: Any, y: Any) -> Any:
+        x, y = together(x, y)
+        if x.dtype.kind < 2:
+            return function(x, y)
+        return logic.where(math.is_nan(x), y, logic.where(math.is_nan(y), x, function(x, y)))
 
-
-def _fmin(x: Any, y: Any) -> Any:
-    x, y = _beside(x, y)
-    x, y = convert_to_tensor(x), convert_to_tensor(y)
-    return math.minimum(x, y) if x.dtype.kind < 2 else logic.where(
-        math.is_nan(x), y, logic.where(math.is_nan(y), x, math.minimum(x, y)))
+    return chosen
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
@@ -121,7 +91,7 @@ def _heaviside(x: Any, at_zero: Any) -> Any:
     return logic.where(x < 0, 0 * one, logic.where(x > 0, one, logic.where(math.is_nan(x), x, one * at_zero)))
 
 
-_QUARTER: Final = 180 / np.pi
+_DEGREES: Final = 180 / np.pi
 
 UFUNCS: Final[dict[str, Function]] = {
     "add": _operator("add"), "subtract": _operator("sub"), "multiply": _operator("mul"),
@@ -137,8 +107,8 @@ UFUNCS: Final[dict[str, Function]] = {
     "equal": logic.equal, "not_equal": logic.not_equal,
     "logical_and": _logical(logic.logical_and), "logical_or": _logical(logic.logical_or),
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
-    "maximum": lambda x, y: math.maximum(*_beside(x, y)), "minimum": lambda x, y: math.minimum(*_beside(x, y)),
-    "fmax": _fmax, "fmin": _fmin,
+    "maximum": math.maximum, "minimum": math.minimum,
+    "fmax": _unless_nan(math.maximum), "fmin": _unless_nan(math.minimum),
     "negative": operator.neg, "positive": operator.pos, "absolute": operator.abs, "abs": operator.abs,
     "fabs": _of_floats(math.abs), "sign": math.sign, "square": math.square, "reciprocal": _reciprocal,
     "conjugate": complex_numbers.conj, "conj": complex_numbers.conj,
@@ -154,12 +124,11 @@ UFUNCS: Final[dict[str, Function]] = {
     "asinh": _of_floats(math.asinh), "acosh": _of_floats(math.acosh), "atanh": _of_floats(math.atanh),
     "arctan2": _both_floats(math.atan2), "atan2": _both_floats(math.atan2), "hypot": _both_floats(math.hypot),
     "copysign": _both_floats(math.copysign), "heaviside": _heaviside,
-    "degrees": lambda x: inexact(x) * _QUARTER, "rad2deg": lambda x: inexact(x) * _QUARTER,
-    "radians": lambda x: inexact(x) / _QUARTER, "deg2rad": lambda x: inexact(x) / _QUARTER,
+    "degrees": lambda x: inexact(x) * _DEGREES, "rad2deg": lambda x: inexact(x) * _DEGREES,
+    "radians": lambda x: inexact(x) / _DEGREES, "deg2rad": lambda x: inexact(x) / _DEGREES,
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(_trunc), "rint": _of_floats(math.rint),
     "isnan": _truth(math.is_nan, False), "isinf": _truth(math.is_inf, False), "isfinite": _truth(math.is_finite, True),
     "signbit": lambda x: math.copysign(inexact(x) * 0 + 1, inexact(x)) < 0,
-    "matmul": lambda x, y: matmul(*_beside(x, y)) if convert_to_tensor(x).ndim > 1 < convert_to_tensor(y).ndim
-    else _operator("matmul")(x, y),
+    "matmul": _operator("matmul"),
 }
 """By the name of a ufunc of NumPy (and of the array API): its implementation for tensors."""

@@ -206,6 +206,44 @@ def test_operators_of_arrays_are_those_of_tensors() -> None:
         np.testing.assert_allclose(got.numpy(), op(a, x.numpy()), rtol=1e-6)
 
 
+T32, A64 = rt.constant([1.0, 2.0]), np.array([1.0, 2.0])
+MIXED: list[Callable[[Any, Any], Any]] = [
+    lambda x, a: np.dot(x, a), lambda x, a: np.vdot(a, x), lambda x, a: np.inner(x, a), lambda x, a: np.outer(a, x),
+    lambda x, a: np.kron(x, a), lambda x, a: np.tensordot(x, a, 1), lambda x, a: np.einsum("i,i", x, a),
+    lambda x, a: np.vstack([x, a]), lambda x, a: np.hstack((a, x)), lambda x, a: np.dstack((x, a)),
+    lambda x, a: np.column_stack((x, a)), lambda x, a: np.concatenate((x, a)), lambda x, a: np.append(x, a),
+    lambda x, a: np.stack([a, x]), lambda x, a: np.where(x > 1, x, a), lambda x, a: np.interp(x, a, a),
+    lambda x, a: np.average(x, weights=a), lambda x, a: np.linalg.solve(np.eye(2), x), lambda x, a: np.fmax(x, a),
+    lambda x, a: np.arctan2(a, x), lambda x, a: np.maximum(x, a), lambda x, a: np.multiply.outer(x, a),
+    lambda x, a: np.logaddexp(x, a), lambda x, a: np.matmul(x, a), lambda x, a: np.clip(x, a[0], 1.5),
+    lambda x, a: np.cross(np.append(x, 1.0), np.array([1.0, 2.0, 3.0])),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", range(len(MIXED)))
+def test_arrays_take_the_dtype_of_a_tensor(case: int, way: str) -> None:
+    fn = MIXED[case]
+    got = fn(T32, A64) if way == "eager" else rt.function(lambda x: fn(x, A64), executor=way)(T32)
+    assert got.dtype is rt.float32
+    np.testing.assert_allclose(got.numpy(), fn(A64, A64), rtol=1e-6)
+
+
+def test_predicates_of_a_tensor_and_an_array() -> None:
+    assert np.allclose(T32, A64) and np.allclose(A64, T32) and np.isclose(T32, A64).numpy().all()
+    assert not np.allclose(T32, A64 + 1e-3)
+
+
+def test_lists_are_arrays() -> None:
+    """Not sequences that an operator of Python's repeats."""
+    n = rt.constant(3)
+    assert np.multiply(n, [1, 2]).numpy().tolist() == np.multiply([1, 2], n).numpy().tolist() == [3, 6]
+    assert np.add([1, 2], n).numpy().tolist() == [4, 5]
+    assert np.multiply(n, [0.5, 2]).numpy().tolist() == [1.5, 6.0]
+    assert np.add(n, [n, n + 1]).numpy().tolist() == [6, 7]
+    assert float(np.hypot(n, 4.0)) == 5.0 and np.hypot(n, 4.0).dtype is rt.float64
+
+
 def test_equal_arrays_of_another_dtype() -> None:
     x = rt.constant([1, 2])
     assert np.array_equal(x, np.array([1, 2])) and np.array_equal(np.array([1, 2]), x)
