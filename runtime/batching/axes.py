@@ -8,9 +8,9 @@ from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.graph import user_position
 from runtime.core.tensor import Tensor
-from runtime.ops.shape import dim, transpose
+from runtime.ops.shape import dim, moveaxis
 
-__all__ = ["arguments_axes", "axis_size", "located", "moved_back", "prefix_axes", "to_front"]
+__all__ = ["arguments_axes", "axis_size", "located", "moved_back", "prefix_axes"]
 
 Axis = int | None
 
@@ -86,18 +86,9 @@ def axis_size(xs: Sequence[Tensor], axes: Sequence[Axis], names: Sequence[str], 
     return known[0][0] if known else sizes[0][0]
 
 
-def to_front(x: Tensor, axis: int) -> Tensor:
-    """The tensor with an axis moved to the front."""
-    place = axis % x.ndim
-    return transpose(x, [place, *[a for a in range(x.ndim) if a != place]]) if place else x
-
-
 def moved_back(x: Tensor, axis: int, path: str) -> Tensor:
     """The tensor with its first axis moved to `axis`. ValueError if there is none."""
     if not -x.ndim <= axis < x.ndim:
         raise located(ShapeError(f"vmap out_axes has {axis} for {path}, which has, with the mapped axis, only {x.ndim} "
                                  f"axes (its shape is {x.shape})"))
-    place = axis % x.ndim
-    order = list(range(1, x.ndim))
-    order.insert(place, 0)
-    return transpose(x, order) if place else x
+    return moveaxis(x, 0, axis)

@@ -20,7 +20,6 @@ from runtime.batching.axes import (
     located,
     moved_back,
     prefix_axes,
-    to_front,
 )
 from runtime.batching.lanes import each_lane, one_of
 from runtime.batching.programs import program_of
@@ -38,7 +37,7 @@ from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal
-from runtime.ops.shape import dim, dims, reshape, squeeze, stack
+from runtime.ops.shape import dim, dims, moveaxis, reshape, squeeze, stack
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import NEVER, Unreachable, checkpoint, rollback, trace_function
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -196,7 +195,7 @@ def _run(map_: _Map, executor: str | None = None) -> Any:
 def _eagerly(map_: _Map, size: int) -> Any:
     """The results, one lane after the other, on eager tensors: `fn` without conversion
     (`rt.config.run_functions_eagerly`)."""
-    rows = iter([to_front(x, axis) for x, axis in zip(map_.leaves, map_.axes, strict=True) if axis is not None])
+    rows = iter([moveaxis(x, axis, 0) for x, axis in zip(map_.leaves, map_.axes, strict=True) if axis is not None])
     leaves = [(x, False) if axis is None else (next(rows), True)
               for x, axis in zip(map_.leaves, map_.axes, strict=True)]
     found = []
@@ -218,7 +217,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
     """The results, traced into the current graph; `xs` are the mapped leaves."""
     here = current_graph()
     mapped = [axis for axis in map_.axes if axis is not None]
-    rows = _same_size([to_front(x, axis) for x, axis in zip(xs, mapped, strict=True)], map_.size)
+    rows = _same_size([moveaxis(x, axis, 0) for x, axis in zip(xs, mapped, strict=True)], map_.size)
     lane = Graph(map_.name, here)
     never: Unreachable | None = None
     flat: list[Any] = []

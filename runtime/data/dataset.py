@@ -42,7 +42,6 @@ INFINITE_CARDINALITY: Final = -1
 UNKNOWN_CARDINALITY: Final = -2
 
 
-
 def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: Any) -> Any:
     """The specs of the elements of a generator by its first one; the dtypes are `output_types` if these are given."""
     iterator = iter(generator(*[np.asarray(convert_to_tensor(x)) for x in args]))
@@ -53,35 +52,17 @@ def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: 
     if first is missing:
         raise ValueError("the generator of from_generator has no element from which shapes could be inferred: give "
                          "output_signature, a structure of TensorSpecs")
+    tensors = as_tensors(first)
     if output_types is None:
-        return _spec_of(first)
-    dtypes = flatten(output_types)
-    leaves = [first] if len(dtypes) == 1 and output_types is dtypes[0] else _parts(first)
+        return map_structure(lambda x: TensorSpec([None] * x.ndim, x.dtype), tensors)
+    leaves, dtypes = flatten(tensors), flatten(output_types)
     if len(leaves) != len(dtypes):
         raise TypeError(
             f"the first element of the generator has {len(leaves)} parts, but output_types has {len(dtypes)}")
     return pack_sequence_as(output_types, [
-        _any_size(convert_to_tensor(x, dtype)) for x, dtype in zip(leaves, dtypes, strict=True)])
+        TensorSpec([None] * x.ndim, dtype) for x, dtype in zip(leaves, dtypes, strict=True)])
 
 
-def _spec_of(element: Any) -> Any:
-    """The spec of an element, in which tuples and dicts are structure, and lists are tensors."""
-    if isinstance(element, dict):
-        return {key: _spec_of(part) for key, part in element.items()}
-    if isinstance(element, tuple):
-        parts = [_spec_of(part) for part in element]
-        return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
-    return _any_size(convert_to_tensor(element))
-
-
-def _parts(element: Any) -> list[Any]:
-    if isinstance(element, dict):
-        return [leaf for key in sorted(element) for leaf in _parts(element[key])]
-    return [leaf for part in element for leaf in _parts(part)] if isinstance(element, tuple) else [element]
-
-
-def _any_size(x: Tensor) -> TensorSpec:
-    return TensorSpec([None] * x.ndim, x.dtype)
 
 class Dataset(Staged):
     """A sequence of elements, each a structure of tensors (`tf.data.Dataset`).

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-import math as python_math
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,13 +105,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
-    x = convert_to_tensor(a)
-    places = [axis % x.ndim for axis in ((source,) if isinstance(source, int) else source)]
-    targets = [axis % x.ndim for axis in ((destination,) if isinstance(destination, int) else destination)]
-    order = [axis for axis in range(x.ndim) if axis not in places]
-    for target, place in sorted(zip(targets, places, strict=True)):
-        order.insert(target, place)
-    return shapes.transpose(x, order)
+    return shapes.moveaxis(convert_to_tensor(a), source, destination)
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
@@ -192,7 +185,7 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: int | None = None) -> Any:
     x = convert_to_tensor(a)
     sizes = shapes.dims(x)
-    return python_math.prod(sizes) if axis is None else sizes[axis]
+    return shapes.product(sizes) if axis is None else sizes[axis]
 
 
 # Joining and taking apart.

@@ -6,7 +6,6 @@ graph runs; ranks and axes must be known at trace time.
 from __future__ import annotations
 
 import builtins
-import math as python_math
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +89,7 @@ def std(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: b
 def _count(x: Tensor, axis: Axis) -> Any:
     """The number of elements per reduction."""
     axes = range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim)
-    return convert_to_tensor(python_math.prod([shapes.dim(x, i, int64) for i in axes]))
+    return convert_to_tensor(shapes.product([shapes.dim(x, i, int64) for i in axes]))
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, keepdims: bool = False) -> Tensor:

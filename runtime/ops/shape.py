@@ -419,6 +419,16 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
 
 # Stack, here because partly known shapes are stacks of scalars.
 
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The tensor with one or several axes at other places; the others stay in their order."""
+    places, targets = ([axis % x.ndim for axis in ((axes,) if isinstance(axes, int) else axes)]
+                       for axes in (source, destination))
+    order = [axis for axis in range(x.ndim) if axis not in places]
+    for target, place in sorted(zip(targets, places, strict=True)):
+        order.insert(target, place)
+    return x if order == sorted(order) else transpose(x, order)
+
+
 def _stack_kernel(*xs: Any, axis: int) -> Any:
     first = xs[0]
     if not first.ndim:
@@ -460,13 +470,7 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Tensor:
         if ranks:  # Python numbers and lists of them adapt to the tensors
             return named(apply_one(STACK, *values, axis=axis_of("stack", axis, ranks[0] + 1)), name)
     x = convert_to_tensor(values)
-    return x if axis == 0 else transpose(x, _moved(x.ndim, axis_of("stack", axis, x.ndim)), name=name)
-
-
-def _moved(ndim: int, axis: int) -> list[int]:
-    order = list(range(1, ndim))
-    order.insert(axis, 0)
-    return order
+    return x if axis == 0 else named(moveaxis(x, 0, axis_of("stack", axis, x.ndim)), name)
 
 
 OPERATIONS.define(stack=stack)

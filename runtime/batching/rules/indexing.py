@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from runtime.batching.rules.registry import Call, Unbatched, aligned, batching
-from runtime.batching.rules.shape import lanes_first
 from runtime.core.types import int64
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import range as range_
@@ -14,7 +13,7 @@ from runtime.ops.gather import gather, scatter
 from runtime.ops.gather_nd import gather_nd
 from runtime.ops.indexing import from_end, getitem
 from runtime.ops.math import cast
-from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, product, reshape, shape
+from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, moveaxis, product, reshape, shape
 
 _FULL: Final = (None, None, None)
 
@@ -61,7 +60,7 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
         if batched:
             x = gather(x, from_end(places, dim(x, axis + 1)), axis=axis + 1, batch_dims=1)
         else:
-            x, batched = lanes_first(gather(x, from_end(places, dim(x, axis)), axis=axis), axis), True
+            x, batched = moveaxis(gather(x, from_end(places, dim(x, axis)), axis=axis), axis, 0), True
     return x
 
 
@@ -121,7 +120,7 @@ def _slice(call: Call) -> Sequence[Any]:
         if batched:
             x = gather(x, places, axis=axis + 1, batch_dims=1)
         else:
-            x, batched = lanes_first(gather(x, places, axis=axis), axis), True
+            x, batched = moveaxis(gather(x, places, axis=axis), axis, 0), True
     return [x]
 
 
@@ -135,7 +134,7 @@ def _gather(call: Call) -> Sequence[Any]:
         return call.apply(*call.all_batched(), axis=axis + 1, batch_dims=batch + 1)
     if call.batched[0]:
         return call.apply(x, indices, axis=axis + 1)
-    return [lanes_first(y, axis) for y in call.apply(x, indices)]
+    return [moveaxis(y, axis, 0) for y in call.apply(x, indices)]
 
 
 @batching("gather_nd")

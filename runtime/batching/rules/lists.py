@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.batching.rules.registry import Call, Shared, Unbatched, batching, lifted
-from runtime.batching.rules.shape import lanes_first, lanes_last
 from runtime.core.tensor import GraphList
 from runtime.core.trace import apply, wrap
 from runtime.core.types import ListType, TensorType
 from runtime.ops.gather import gather
 from runtime.ops.indexing import from_end
 from runtime.ops.lists import list_from_tensor, list_stack
-from runtime.ops.shape import dim
+from runtime.ops.shape import dim, moveaxis
 
 __all__ = ["batched_type", "lifted_list"]
 
@@ -37,7 +36,7 @@ def lifted_list(x: Any, size: Any) -> Any:
     if not type_.known or None in type_.element.shape:
         raise Unbatched("a list that becomes different from lane to lane has elements of unknown shape")
     rows = list_stack(x)
-    return list_from_tensor(lanes_last(lifted(rows, size), 1))
+    return list_from_tensor(moveaxis(lifted(rows, size), 0, 1))
 
 
 def _lists(call: Call, *places: int) -> list[Any]:
@@ -83,7 +82,7 @@ def _get(call: Call) -> Sequence[Any]:
         raise Unbatched("where it is in the list differs from lane to lane")
     rows = list_stack(items)  # [n, ...], or batched [n, lanes, ...]
     if call.batched[0]:
-        rows = lanes_first(rows, 1)
+        rows = moveaxis(rows, 1, 0)
         return [gather(rows, from_end(index, dim(rows, 1)), axis=1, batch_dims=1)]
     return [gather(rows, from_end(index, dim(rows, 0)), axis=0)]
 
@@ -103,18 +102,18 @@ def _part(call: Call) -> Sequence[Any]:
 @batching("list_stack", "list_gather")
 def _stack(call: Call) -> Sequence[Any]:
     _same_place(call, *range(1, len(call.inputs)))
-    return [lanes_first(x, 1) for x in call.apply(*call.inputs, **_elements(call))]
+    return [moveaxis(x, 1, 0) for x in call.apply(*call.inputs, **_elements(call))]
 
 
 @batching("list_from_tensor")
 def _from_tensor(call: Call) -> Sequence[Any]:
     _same_place(call, *range(1, len(call.inputs)))
     x, *size = call.inputs
-    return call.apply(lanes_last(x, 1), *size)
+    return call.apply(moveaxis(x, 0, 1), *size)
 
 
 @batching("list_scatter")
 def _scatter(call: Call) -> Sequence[Any]:
     _same_place(call, 1)
     items, indices, x = _lists(call, 0, 2)
-    return call.apply(items, indices, lanes_last(x, 1))
+    return call.apply(items, indices, moveaxis(x, 0, 1))

@@ -9,21 +9,9 @@ from runtime.core.types import int64
 from runtime.ops.concat_split import concat
 from runtime.ops.indexing import getitem
 from runtime.ops.math import cast, floordiv
-from runtime.ops.shape import broadcast_to, dims, reshape, size, transpose
+from runtime.ops.shape import broadcast_to, dims, product, reshape, size
 
-__all__ = ["lanes_first", "lanes_last", "merged", "parted"]
-
-
-def lanes_first(x: Any, axis: int) -> Any:
-    """`x` with the axis of the lanes moved from `axis` to the front."""
-    return transpose(x, [axis, *[a for a in range(x.ndim) if a != axis]]) if axis else x
-
-
-def lanes_last(x: Any, axis: int) -> Any:
-    """`x` with the axis of the lanes moved from the front to `axis`."""
-    order = list(range(1, x.ndim))
-    order.insert(axis, 0)
-    return transpose(x, order) if axis else x
+__all__ = ["merged", "parted"]
 
 
 @batching("dim")
@@ -96,14 +84,9 @@ def _pad(call: Call) -> Sequence[Any]:
 def merged(x: Any) -> Any:
     """A batched tensor with the lanes merged into the first axis of one lane."""
     first, second, *rest = dims(x)
-    return reshape(x, [_times(first, second), *rest])
+    return reshape(x, [product([first, second]), *rest])
 
 
 def parted(x: Any, lanes: Any, count: Any) -> Any:
     """The inverse of `merged`, where the axis has `count` elements in one lane."""
     return reshape(x, [lanes, count, *dims(x)[1:]])
-
-
-def _times(a: Any, b: Any) -> Any:
-    return a * b if type(a) is int and type(b) is int else cast(a, int64) * cast(b, int64)
-
