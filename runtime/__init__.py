@@ -1,10 +1,9 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-import difflib
 from typing import NoReturn
 
-from autograph.backend import hide_package
+from autograph.backend import deferred, hide_package
 from runtime import (
     autodiff,
     autograph,
@@ -170,6 +169,7 @@ from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan,
 from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
+_difflib = deferred("difflib")  # an error's matter
 
 newaxis = None
 double = float64
@@ -374,6 +374,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> NoReturn:
-    nearest = difflib.get_close_matches(name, __all__, 1, 0.7)
+    nearest = _difflib.get_close_matches(name, __all__, 1, 0.7)
     text = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)

@@ -99,27 +99,6 @@ class ArrayMethods:
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Tensor:
         return _call("cumprod", self, axis, dtype)
 
-    def copy(self) -> Tensor:
-        """The tensor itself, as it is immutable; for an array argument of a traced function, a copy that can be
-        changed."""
-        same: Any = self
-        result: Tensor = OPERATIONS.copied(same) if getattr(same, "memory", ()) else same
-        return result
-
-    def item(self, *index: Any) -> Any:
-        """One element: a Python number, or in a graph a scalar tensor."""
-        found: Any = self
-        found = found[index] if len(index) > 1 else _call("ravel", found)[index[0]] if index else _call(
-            "reshape", found, ())
-        return found._array.item() if hasattr(found, "_array") else found
-
-    def tolist(self) -> Any:
-        """Nested lists of Python numbers, or in a graph of scalar tensors."""
-        given: Any = self
-        if hasattr(given, "_array"):
-            return given._array.tolist()
-        return [row.tolist() for row in given] if given.ndim else given
-
     def nonzero(self) -> Any:
         return _call("nonzero", self)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import numpy as np
 
@@ -27,7 +27,6 @@ __all__ = ["EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", 
            "not_iterable"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-T = TypeVar("T")
 
 
 class _Indices(threading.local):
@@ -141,10 +140,9 @@ _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 def _may_broadcast(x: Tensor, y: object) -> bool:
     """Whether two shapes may broadcast; true for what is not a tensor or array."""
-    if not isinstance(y, (Tensor, np.ndarray)):
-        return True
-    return all(a is None or b is None or a == b or a == 1 or b == 1
-               for a, b in zip(reversed(x.type.shape), reversed(tuple(y.shape))))
+    return not isinstance(y, (Tensor, np.ndarray)) or all(
+        a is None or b is None or a == b or a == 1 or b == 1
+        for a, b in zip(reversed(x.type.shape), reversed(tuple(y.shape))))
 
 
 class Tensor(ArrayMethods):
@@ -202,8 +200,11 @@ class Tensor(ArrayMethods):
     def __delitem__(self, index: Any) -> NoReturn:
         raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")
 
-    def __copy__(self) -> Tensor:
+    def copy(self) -> Tensor:
+        """The tensor itself, which does not change."""
         return self
+
+    __copy__ = copy
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self
@@ -247,7 +248,7 @@ class Tensor(ArrayMethods):
 
     def __eq__(self, other: object) -> Any:
         """Element-wise equality; False for None, and for shapes that do not broadcast, as in TF 2."""
-        return _equal(self, other) if _may_broadcast(self, other) else False
+        return _may_broadcast(self, other) and _equal(self, other)
 
     def __ne__(self, other: object) -> Any:
         """Element-wise inequality; True for None, and for shapes that do not broadcast, as in TF 2."""
@@ -322,6 +323,14 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
         return array.copy() if copy else array
+
+    def item(self, *index: int) -> Any:
+        """An element as a Python number; without an index, the only one."""
+        return self._array.item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self._array.tolist()
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -426,6 +435,18 @@ class GraphTensor(Tensor):
     def set_shape(self, shape: Any) -> None:
         merged = self.shape.merge_with(shape)
         self.value.type = self.type.with_shape(tuple(merged))
+
+    def item(self, *index: Any) -> Any:
+        """An element as a scalar tensor; without an index, the only one."""
+        return self[index] if len(index) > 1 else self.ravel()[index] if index else self.reshape(())
+
+    def tolist(self) -> Any:
+        """Nested lists of scalar tensors, of a known shape."""
+        return [row.tolist() for row in self] if self.ndim else self
+
+    def copy(self) -> Tensor:
+        """The same value; of an array that a function is given, in memory of its own."""
+        return OPERATIONS.copied(self) if self.memory else self
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         OPERATIONS.check_reach(self)
