@@ -138,11 +138,13 @@ def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
 _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
-def _may_broadcast(x: Tensor, y: object) -> bool:
-    """Whether two shapes may broadcast; true for what is not a tensor or array."""
-    return not isinstance(y, (Tensor, np.ndarray)) or all(
-        a is None or b is None or a == b or a == 1 or b == 1
-        for a, b in zip(reversed(x.type.shape), reversed(tuple(y.shape))))
+def _unless_shapes_differ(compare: Callable[[Tensor, Any], Any], x: Tensor, y: object, otherwise: bool) -> Any:
+    try:
+        return compare(x, y)
+    except ShapeError:
+        if isinstance(y, (Tensor, np.ndarray)):
+            return otherwise
+        raise
 
 
 class Tensor(ArrayMethods):
@@ -248,11 +250,11 @@ class Tensor(ArrayMethods):
 
     def __eq__(self, other: object) -> Any:
         """Element-wise equality; False for None, and for shapes that do not broadcast, as in TF 2."""
-        return _may_broadcast(self, other) and _equal(self, other)
+        return _unless_shapes_differ(_equal, self, other, False)
 
     def __ne__(self, other: object) -> Any:
         """Element-wise inequality; True for None, and for shapes that do not broadcast, as in TF 2."""
-        return _not_equal(self, other) if _may_broadcast(self, other) else True
+        return _unless_shapes_differ(_not_equal, self, other, True)
 
     def __divmod__(self, other: Any) -> Any:
         return (self // other, self % other) if _is_operand(other) else NotImplemented
