@@ -66,22 +66,18 @@ def _made(result: Any, *operands: Any) -> Any:
     return OPERATIONS.made(result, operands) if type(result) is GraphTensor else result
 
 
-def _binary(name: str) -> Callable[[Tensor, Any], Tensor]:
+def _binary(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Any:
-        return _made(getattr(OPERATIONS, name)(self, other), self, other) if _is_operand(other) else NotImplemented
-
-    return operator
-
-
-def _reflected(name: str) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Any:
-        return _made(getattr(OPERATIONS, name)(other, self), self, other) if _is_operand(other) else NotImplemented
+        if not _is_operand(other):
+            return NotImplemented
+        x, y = (other, self) if reflected else (self, other)
+        return _made(getattr(OPERATIONS, name)(x, y), self, other)
 
     return operator
 
 
 def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
-    """As `_binary` or `_reflected`, where bools are numbers beside numbers."""
+    """As `_binary`, where bools are numbers beside numbers."""
 
     def operator(self: Tensor, other: Any) -> Any:
         cls = type(other)
@@ -232,13 +228,13 @@ class Tensor(ArrayMethods):
     __pow__ = _numeric("pow")
     __rpow__ = _numeric("pow", reflected=True)
     __matmul__ = _binary("matmul")
-    __rmatmul__ = _reflected("matmul")
+    __rmatmul__ = _binary("matmul", reflected=True)
     __and__ = _binary("bitwise_and")
-    __rand__ = _reflected("bitwise_and")
+    __rand__ = _binary("bitwise_and", reflected=True)
     __or__ = _binary("bitwise_or")
-    __ror__ = _reflected("bitwise_or")
+    __ror__ = _binary("bitwise_or", reflected=True)
     __xor__ = _binary("bitwise_xor")
-    __rxor__ = _reflected("bitwise_xor")
+    __rxor__ = _binary("bitwise_xor", reflected=True)
     __lshift__ = _numeric("left_shift")
     __rlshift__ = _numeric("left_shift", reflected=True)
     __rshift__ = _numeric("right_shift")
