@@ -7,12 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.errors import InvalidArgumentError, ShapeError, locate
+from runtime.core.graph import user_position
 from runtime.core.op import Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
-from runtime.core.types import Shape, TensorType, broadcast_shapes, shape_text
+from runtime.core.types import Shape, TensorType, broadcast_shapes, compatible_shapes, shape_text
 from runtime.ops import math
 from runtime.ops.creation import eye
 from runtime.ops.creation import range as range_
@@ -122,6 +123,11 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         of_y = [axis_of("tensordot", i, y.ndim) for i in static_ints("the axes of tensordot", second)]
         if len(of_x) != len(of_y):
             raise ShapeError(f"tensordot takes as many axes of both, not {len(of_x)} and {len(of_y)}")
+    if not compatible_shapes(tuple(x.type.shape[i] for i in of_x), tuple(y.type.shape[i] for i in of_y)):
+        error = ShapeError(f"tensordot of {x.type} and {y.type}: the sizes of the axes {of_x} and {of_y}, which are"
+                           " summed over, differ")
+        locate(error, user_position())
+        raise error
     free_x = [i for i in range(x.ndim) if i not in of_x]
     free_y = [i for i in range(y.ndim) if i not in of_y]
     sizes_x, sizes_y = dims(x), dims(y)

@@ -260,3 +260,15 @@ def test_gradients_pass_numpy() -> None:
     got = rt.grad(loss)(x).numpy()
     a = x.numpy()
     np.testing.assert_allclose(got, np.exp(-a) * (0.5 / np.sqrt(a) - np.sqrt(a)), rtol=1e-5)
+
+
+def test_products_of_sizes_that_differ() -> None:
+    """Also where the products of several sizes are the same, which a reshape would take."""
+    for call in (lambda: np.dot(rt.constant([1.0, 2.0]), np.ones(3)), lambda: np.inner(X[0][:3], rt.constant(V)),
+                 lambda: rt.tensordot(rt.ones([2, 3]), rt.ones([3, 2]), 2),
+                 lambda: rt.tensordot(rt.ones([2, 3]), rt.ones([3, 2]), ([0, 1], [0, 1]))):
+        with pytest.raises(rt.errors.ShapeError, match="which are summed over, differ") as caught:
+            call()
+        assert str(caught.value).startswith(f"{__file__}:")
+    with pytest.raises(rt.errors.ShapeError):
+        rt.function(lambda x, y: rt.tensordot(x, y, 2))(rt.ones([2, 3]), rt.ones([3, 2]))
