@@ -5,6 +5,7 @@ Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import linecache
 import os
@@ -238,6 +239,14 @@ def _lines_of(filename: str, module: dict[str, Any]) -> Sequence[str]:
     return linecache.getlines(filename, module)
 
 
+def _typed_lines(fn: FunctionType) -> Sequence[str]:
+    """Lines typed at a prompt of Python 3.14 or later, which `inspect` finds by the code."""
+    try:
+        return inspect.findsource(fn)[0]
+    except (OSError, TypeError):
+        return ()
+
+
 def capture(fn: FunctionType) -> Source:
     """Find the source of `fn`.
 
@@ -260,7 +269,7 @@ def capture(fn: FunctionType) -> Source:
 def _captured(fn: FunctionType) -> Source:
     code = fn.__code__
     filename = code.co_filename
-    lines = tuple(_lines_of(filename, fn.__globals__))
+    lines = tuple(_lines_of(filename, fn.__globals__) or _typed_lines(fn))
     if not lines:
         raise NoSourceError(
             f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno, remedy=_REMEDY
@@ -295,7 +304,7 @@ def is_current(fn: FunctionType) -> bool:
     """Whether the text in linecache for the file of `fn` compiles to the code of `fn`: several texts may be registered
     one after the other under one name, such as `<string>`."""
     code = fn.__code__
-    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    lines = linecache.getlines(code.co_filename, fn.__globals__) or _typed_lines(fn)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

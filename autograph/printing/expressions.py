@@ -357,19 +357,22 @@ class ExpressionPrinter:
     def _FormattedValue(self, t: Any) -> Printed:
         return self._JoinedStr(ast.JoinedStr([t]))
 
-    def _JoinedStr(self, t: Any) -> Printed:
+    def _TemplateStr(self, t: Any) -> Printed:
+        return self._JoinedStr(t, "t")
+
+    def _JoinedStr(self, t: Any, prefix: str = "f") -> Printed:
         own = _FSTRING_START.match(self._segment(t))
         for quote in _QUOTES if own is None else (own[1], *_QUOTES):
             try:
                 with self._inside(quote):
-                    text = f"f{quote}{self._fstring(t, quote)}{quote}"
+                    text = f"{prefix}{quote}{self._fstring(t, quote)}{quote}"
             except _CannotNest:
                 continue
             if self._fits(text):
                 return text, P.ATOM
         if NESTS_FSTRINGS:  # every quote is taken, but here it may be used again
             with self._inside():
-                return f'f"{self._fstring(t, chr(34))}"', P.ATOM
+                return f'{prefix}"{self._fstring(t, chr(34))}"', P.ATOM
         if self._forbidden:
             raise _CannotNest
         return self._format_call(t), P.ATOM
@@ -395,7 +398,7 @@ class ExpressionPrinter:
     def _fstring(self, t: Any, quote: str) -> str:
         parts = []
         for value in t.values:
-            if _kind(value) == "FormattedValue":
+            if _kind(value) in ("FormattedValue", "Interpolation"):
                 parts.append(self._field(value, quote))
             elif _kind(value) == "Constant":
                 text = _escape(value.value, quote, raw_newlines=len(quote) == 3)
@@ -445,7 +448,7 @@ _LITERAL = re.compile(
         "{3}(?: [^"\\] | \\. | "(?!"") )*"{3} | '{3}(?: [^'\\] | \\. | '(?!'') )*'{3}
       | "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' )"""
 )
-_FSTRING_START = re.compile(r"""(?i:rf|fr|f)('{3}|"{3}|'|")""")
+_FSTRING_START = re.compile(r"""(?i:rf|fr|f|rt|tr|t)('{3}|"{3}|'|")""")
 _QUOTE_OR_ESCAPE = re.compile(r"\\.|['\"]", re.S)
 
 

@@ -73,6 +73,17 @@ def formatted(value: Any, spec: Any = "", /) -> Any:
     return str_of(value) if method is object.__format__ and not spec else format(value, spec)
 
 
+def message_of(function: Callable[[Any], Any], sample: Any, value: Any) -> Any:
+    """The message of the error that `function(sample)` raises in this version of Python, with `value` instead of
+    `sample`."""
+    try:
+        function(sample)
+    except Exception as error:
+        before, shown, after = str(error).partition(repr(float(sample)))
+        return concat_text((before, formatted(value), after)) if shown else before
+    raise AssertionError(f"{function}({sample}) raises no error")
+
+
 def method_text(method: Any, value: Any, *spec: Any) -> Any:
     """The result of `__str__`, `__repr__` or `__format__` of a class written in C for the value."""
     if method is object.__format__ or method.__name__ == "__format__":

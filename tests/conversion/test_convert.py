@@ -7,6 +7,7 @@ import functools
 import gc
 import inspect
 import linecache
+import re
 import sys
 import textwrap
 import types
@@ -142,7 +143,8 @@ def test_super_without_arguments_is_pythons_own():
         try:
             return fn(*args)
         except Exception as error:
-            return type(error), str(error)
+            # Since Python 3.14 the message shows the class of `.0`, which the converted form has no variable for.
+            return type(error), re.sub(r" \(instance of \w+\)", "", str(error))
 
     child = Supers()
     for name in ("assigned", "deleted", "without_parameter", "in_generator", "in_comprehension"):

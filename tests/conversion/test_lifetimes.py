@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import autograph as ag
+from autograph.core.versions import INLINES_COMPREHENSIONS
 
 CASES: dict[str, Callable[[], object]] = {}
 
@@ -386,7 +387,8 @@ def printed(fn: Callable[[], object]) -> list[str]:
 LATER = {
     "left_by_error", "left_by_error_in_loop_with_break", "over_generator_expression_left_by_error",
     "two_loops_left_by_error", "third_of_and", "test_of_if", "test_of_while", "subject_of_match",
-    "set_item_after_its_value", "set_items_of_several_targets"}
+    "set_item_after_its_value", "set_items_of_several_targets",
+    *(("list_left_by_error", "nested_lists_left_by_error") if INLINES_COMPREHENSIONS else ())}
 """Cases in which the converted form keeps an object a little longer: in a variable of its own, such as `value_`, until
 the function ends; in the call of an operator, until that ends; in the frames of operators, while an error leaves it."""
 

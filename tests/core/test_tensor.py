@@ -134,7 +134,7 @@ def test_python_protocols() -> None:
 def test_protocols_refuse(action: Callable[[Tensor], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as info:
         action(tensor([1, 2]))
-    assert str(info.value).startswith(f"{__file__}:")
+    assert f"{__file__}:" in str(info.value)  # since Python 3.14, first what cannot be a key of the dict
     with pytest.raises(TypeError, match="Scalar tensor has no"):
         len(tensor(1))
     with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):

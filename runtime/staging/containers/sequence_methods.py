@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from autograph.backend import has_staged_items, keyed, operators
 from runtime.core import pytree
-from runtime.core.formatting import formatted
+from runtime.core.formatting import message_of
 from runtime.core.graph import staging_error
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor, Tensor, indices
-from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import bool_, int32
 from runtime.ops.concat_split import tile
@@ -187,6 +186,10 @@ def _slice(sequence: Any, bounds: slice) -> Any:
 
 # Methods that compare items.
 
+_SAMPLE: Final = 9.25
+"""A number that Python is asked about for its message."""
+
+
 def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
     """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is missing."""
     same = _same(sequence, value)
@@ -195,8 +198,7 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
         if bound is not None:
             same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
     place = first_true(same)
-    missing = "tuple.index(x): x not in tuple" if isinstance(sequence, tuple) else concat_text((
-        formatted(value), " is not in list"))
+    missing = message_of((() if isinstance(sequence, tuple) else []).index, _SAMPLE, value)
     raise_unless(less(place, size), ValueError(missing))
     return place
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from runtime.core.errors import locate
+from runtime.core.formatting import message_of
 from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap
@@ -46,17 +47,19 @@ def _float(x: Any) -> Any:
     return _captured(BUILTINS[float](x))
 
 
-def _check(holds: Any, kind: type[Exception], text: str) -> None:
+def _check(holds: Any, kind: type[Exception], text: Any) -> None:
     """Raise Python's error unless the bool `holds`."""
     error = kind(text)
     locate(error, user_position())
     raise_unless(holds, error)
 
 
-def _domain(result: Any, *operands: Any) -> None:
+_DOMAIN: Final = "math domain error"
+
+
+def _domain(result: Any, *operands: Any, text: Any = _DOMAIN) -> None:
     """ValueError for a NaN result of operands that are not NaN."""
-    _check(functools.reduce(logical_or, map(ops.is_nan, operands), logical_not(ops.is_nan(result))),
-           ValueError, "math domain error")
+    _check(functools.reduce(logical_or, map(ops.is_nan, operands), logical_not(ops.is_nan(result))), ValueError, text)
 
 
 def _is_possible(result: Any, *operands: Any) -> Any:
@@ -70,9 +73,9 @@ def _finite(result: Any, *operands: Any) -> None:
     _check(_is_possible(result, *operands), OverflowError, "math range error")
 
 
-def _pole(result: Any, *operands: Any) -> None:
+def _pole(result: Any, *operands: Any, text: Any = _DOMAIN) -> None:
     """ValueError for such a result, at a pole of the function."""
-    _check(_is_possible(result, *operands), ValueError, "math domain error")
+    _check(_is_possible(result, *operands), ValueError, text)
 
 
 def _of_floats(op: Function, *checks: Function) -> Function:
@@ -86,10 +89,27 @@ def _of_floats(op: Function, *checks: Function) -> Function:
     return function
 
 
+def _with_domain(op: Function, outside: float, *checks: Function) -> Function:
+    """A function of a float that raises ValueError where it has no value, as it has none of the number `outside`.
+
+    Python is asked for the message about that number: since 3.14 it shows the number, of ints in other words.
+    """
+    def function(*xs: Any) -> Any:
+        operands = [_float(x) for x in xs]
+        result = op(*operands)
+        is_int = convert_to_tensor(xs[0]).dtype.is_integer and math.isfinite(outside)
+        text = message_of(getattr(math, op.__name__), int(outside) if is_int else outside, operands[0])
+        for check in checks:
+            check(result, *operands, text=text)
+        return result
+
+    return function
+
+
 # Floats
 
 def _log(x: Any, base: Any = None) -> Any:
-    logarithm = _of_floats(ops.log, _domain, _pole)
+    logarithm = _with_domain(ops.log, 0.0, _domain, _pole)
     return logarithm(x) if base is None else logarithm(x) / logarithm(base)
 
 
@@ -297,15 +317,16 @@ def _replacement(python: Function, staged: Function) -> Function:
 
 
 _STAGED: Final[Mapping[str, Function]] = {
-    "sqrt": _of_floats(ops.sqrt, _domain), "cbrt": _of_floats(ops.cbrt), "exp": _of_floats(ops.exp, _finite),
+    "sqrt": _with_domain(ops.sqrt, -1.0, _domain), "cbrt": _of_floats(ops.cbrt), "exp": _of_floats(ops.exp, _finite),
     "exp2": _of_floats(ops.exp2, _finite), "expm1": _of_floats(ops.expm1, _finite), "log": _log,
-    "log2": _of_floats(ops.log2, _domain, _pole), "log10": _of_floats(ops.log10, _domain, _pole),
-    "log1p": _of_floats(ops.log1p, _domain, _pole),
-    "sin": _of_floats(ops.sin, _domain), "cos": _of_floats(ops.cos, _domain), "tan": _of_floats(ops.tan, _domain),
-    "asin": _of_floats(ops.asin, _domain), "acos": _of_floats(ops.acos, _domain), "atan": _of_floats(ops.atan),
-    "atan2": _of_floats(ops.atan2), "sinh": _of_floats(ops.sinh, _finite), "cosh": _of_floats(ops.cosh, _finite),
-    "tanh": _of_floats(ops.tanh), "asinh": _of_floats(ops.asinh), "acosh": _of_floats(ops.acosh, _domain),
-    "atanh": _of_floats(ops.atanh, _domain, _pole), "erf": _of_floats(ops.erf), "erfc": _of_floats(ops.erfc),
+    "log2": _with_domain(ops.log2, 0.0, _domain, _pole), "log10": _with_domain(ops.log10, 0.0, _domain, _pole),
+    "log1p": _with_domain(ops.log1p, -1.0, _domain, _pole),
+    "sin": _with_domain(ops.sin, math.inf, _domain), "cos": _with_domain(ops.cos, math.inf, _domain),
+    "tan": _with_domain(ops.tan, math.inf, _domain), "asin": _with_domain(ops.asin, 2.0, _domain),
+    "acos": _with_domain(ops.acos, 2.0, _domain), "atan": _of_floats(ops.atan), "atan2": _of_floats(ops.atan2),
+    "sinh": _of_floats(ops.sinh, _finite), "cosh": _of_floats(ops.cosh, _finite),
+    "tanh": _of_floats(ops.tanh), "asinh": _of_floats(ops.asinh), "acosh": _with_domain(ops.acosh, 0.0, _domain),
+    "atanh": _with_domain(ops.atanh, 1.0, _domain, _pole), "erf": _of_floats(ops.erf), "erfc": _of_floats(ops.erfc),
     "fabs": _of_floats(ops.abs), "copysign": _of_floats(ops.copysign), "fmod": _of_floats(ops.fmod, _domain),
     "pow": _pow, "hypot": _hypot, "dist": _dist, "isclose": _isclose,
     "degrees": _of_floats(lambda x: x * (180 / math.pi)), "radians": _of_floats(lambda x: x * (math.pi / 180)),
