@@ -1,7 +1,7 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any
 
 from autograph.backend import deferred, hide_package
 from runtime import (
@@ -170,6 +170,7 @@ from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
 _difflib = deferred("difflib")  # an error's matter
+_keras = deferred("runtime.keras")  # a package of its own, which need not be installed
 
 newaxis = None
 double = float64
@@ -373,7 +374,10 @@ def __dir__() -> list[str]:
     return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Any:
+    if name == "keras":  # `tf.keras`, which is loaded when it is asked for first
+        _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
+        return globals()["keras"]
     nearest = _difflib.get_close_matches(name, __all__, 1, 0.7)
     text = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Packages whose Python code does not depend on tensors: not converted, subpackages included.
 PACKAGES: Final = {"numpy", "scipy", "gast", "astunparse", "llvmlite", "numba", "tensorflow", "jax", "torch", "pytest",
-            "_pytest", "pluggy", "hypothesis", "coverage", "IPython"}
+            "_pytest", "pluggy", "hypothesis", "coverage", "IPython", "keras"}
 _OPERATORS: Final = "autograph.operators"
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SITE_PACKAGES = (os.path.join(_STANDARD_LIBRARY, "site-packages"), os.path.join(_STANDARD_LIBRARY, "dist-packages"))

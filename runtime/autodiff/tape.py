@@ -195,7 +195,7 @@ class GradientTape:
 
         TypeError for other values. Ints and bools cause a GradientWarning, and have no gradient.
         """
-        for x in pytree.flatten(tensor):
+        for x in map(_variable, pytree.flatten(tensor)):
             if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
                 raise _located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
                                           "tf.Variable or ExtensionType."))
@@ -433,9 +433,15 @@ def _targets(target: Any) -> list[Any]:
     return found
 
 
+def _variable(x: Any) -> Any:
+    """The variable for an object of another library that stands for one and says so by `__variable__`; else `x`."""
+    variable = getattr(type(x), "__variable__", None)
+    return x if variable is None else variable(x)
+
+
 def _sources(sources: Any) -> list[Any]:
     found = []
-    for x in pytree.flatten(sources):
+    for x in map(_variable, pytree.flatten(sources)):
         if not isinstance(x, (Tensor, Variable, EagerList, GraphList)) and not hasattr(type(x), "__tensor__"):
             raise _located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
         if not differentiable(x.type):

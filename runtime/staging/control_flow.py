@@ -27,7 +27,7 @@ from runtime.staging.values.iterables import Counted, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]
+__all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "scan_with_carry", "switch_case", "while_loop"]
 
 Function = Callable[..., Any]
 
@@ -218,6 +218,42 @@ def scan(
         return acc, acc
 
     return _collected(rows, step, acc, acc, first, reverse)[0]
+
+
+def scan_with_carry(
+    fn: Function, carry: Any, elems: Any = None, length: Any = None, reverse: bool = False,
+) -> tuple[Any, Any]:
+    """`carry, y = fn(carry, row)` over the rows of `elems`: the last `carry`, and all `y` stacked (`jax.lax.scan`).
+
+    Without `elems` there are `length` rows, which are None; `length` also limits the rows of `elems`. `reverse` goes
+    from the last row to the first, and puts each `y` at the position of its row. A `y` of None gives None.
+    """
+    rows = Counted(length, lambda i: None) if elems is None else _rows(elems, "scan")
+    count, item = rows.length if length is None else length, rows.item
+    rows = Counted(count, (lambda i: item(count - 1 - i)) if reverse else item)
+    carry = pytree.map_structure(_as_tensor, carry)
+    if isinstance(count, int) and current_graph() is None:
+        results = []
+        for i in range(count):
+            carry, y = fn(carry, rows.item(i))
+            results.append(y)
+        if not results:
+            return carry, _empty(lambda: fn(carry, None if elems is None else _example(elems))[1])
+        return carry, None if results[0] is None else _stacked(results[::-1] if reverse else results)
+    returned: list[Any] = []
+
+    def example() -> Any:
+        returned.append(fn(carry, None if elems is None else _example(elems))[1])
+        return () if returned[0] is None else returned[0]
+
+    like = _traced(example)
+
+    def step(row: Any, acc: Any) -> tuple[Any, Any]:
+        acc, y = fn(acc, row)
+        return () if y is None else y, pytree.pack_sequence_as(carry, pytree.flatten(acc))
+
+    ys, carry = _collected(rows, step, like, carry, reverse=reverse)
+    return carry, None if returned[0] is None else ys
 
 
 def foldl(

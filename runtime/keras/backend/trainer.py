@@ -1,0 +1,287 @@
+"""`fit`, `evaluate` and `predict` (Keras' `Trainer` of a backend): each step is traced and runs as native code."""
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from keras.src import callbacks as callbacks_module
+from keras.src import optimizers, tree
+from keras.src.backend import config
+from keras.src.trainers import trainer as base_trainer
+from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
+from keras.src.trainers.epoch_iterator import EpochIterator
+from keras.src.utils import traceback_utils
+from keras.src.utils.python_utils import pythonify_logs
+
+import runtime as rt
+from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
+from runtime.keras.backend.steps import Steps
+
+__all__ = ["RuntimeTrainer"]
+
+
+class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
+    """A model's training on this backend."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.train_function: Callable[[Any], Any] | None = None
+        self.test_function: Callable[[Any], Any] | None = None
+        self.predict_function: Callable[[Any], Any] | None = None
+        self._eval_epoch_iterator: Any = None
+
+    # Steps, which users may override.
+
+    def train_step(self, data: Any) -> Any:
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        with rt.GradientTape() as tape:
+            y_pred = self(x, training=True) if self._call_has_training_arg else self(x)
+            loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+            self._loss_tracker.update_state(loss, sample_weight=_rows(x))
+            if self.optimizer is not None:
+                loss = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        if weights:
+            gradients = tape.gradient(loss, list(weights))
+            self.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def test_step(self, data: Any) -> Any:
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False) if self._call_has_training_arg else self(x)
+        loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+        self._loss_tracker.update_state(loss, sample_weight=_rows(x))
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+        return self(x, training=False) if self._call_has_training_arg else self(x)
+
+    # Functions of the batches of one execution.
+
+    def _make_function(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        if not self.run_eagerly:
+            return Steps(step).many
+
+        def eagerly(batches: Any) -> Any:
+            result = None
+            for batch in batches:
+                result = step(tree.map_structure(lambda x: None if x is None else convert_to_tensor(x), batch))
+            return result
+
+        return eagerly
+
+    def make_train_function(self, force: bool = False) -> None:
+        if self.train_function is None or force:
+            self.train_function = self._make_function(self.train_step)
+
+    def make_test_function(self, force: bool = False) -> None:
+        if self.test_function is None or force:
+            self.test_function = self._make_function(self.test_step)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        if self.predict_function is not None and not force:
+            return
+        step = self._make_function(self.predict_step)
+
+        def function(batches: Any) -> Any:
+            results = [step([batch]) for batch in batches]
+            return results[0] if len(results) == 1 else tree.map_structure(lambda *xs: rt.concat(xs, 0), *results)
+
+        self.predict_function = function
+
+    # Loops over epochs and batches.
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]
+    def fit(
+        self, x: Any = None, y: Any = None, batch_size: Any = None, epochs: int = 1, verbose: Any = "auto",
+        callbacks: Any = None, validation_split: float = 0.0, validation_data: Any = None, shuffle: bool = True,
+        class_weight: Any = None, sample_weight: Any = None, initial_epoch: int = 0, steps_per_epoch: Any = None,
+        validation_steps: Any = None, validation_batch_size: Any = None, validation_freq: Any = 1,
+    ) -> Any:
+        self._assert_compile_called("fit")
+        epochs = _capped(epochs)
+        self._eval_epoch_iterator = None
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
+                (x, y, sample_weight), validation_split=validation_split)
+        epoch_iterator = EpochIterator(
+            x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps_per_epoch,
+            shuffle=shuffle, class_weight=class_weight, steps_per_execution=self.steps_per_execution)
+        self._symbolic_build(iterator=epoch_iterator)
+        epoch_iterator.reset()
+        callbacks = self._callbacks(callbacks, epoch_iterator, verbose, epochs, add_history=True)
+        self.stop_training = False
+        self.make_train_function()
+        callbacks.on_train_begin()
+        logs: Any = None
+        for epoch in range(self._initial_epoch or initial_epoch, epochs):
+            logs = self._epoch(epoch, epoch_iterator, callbacks)
+            if validation_data is not None and self._should_eval(epoch, validation_freq):
+                logs.update(self._validate(validation_data, validation_batch_size or batch_size, validation_steps,
+                                           callbacks))
+            callbacks.on_epoch_end(epoch, logs)
+            if self.stop_training:
+                break
+        if isinstance(self.optimizer, optimizers.Optimizer) and epochs > 0:
+            self.optimizer.finalize_variable_values(self.trainable_weights)
+        self._eval_epoch_iterator = None
+        callbacks.on_train_end(logs=logs)
+        return self.history
+
+    def _epoch(self, epoch: int, epoch_iterator: Any, callbacks: Any) -> dict[str, Any]:
+        """Train on all batches; the logs of the epoch."""
+        assert self.train_function is not None
+        self.reset_metrics()
+        callbacks.on_epoch_begin(epoch)
+        logs: Any = {}
+        with epoch_iterator.catch_stop_iteration():
+            for begin_step, end_step, batches in epoch_iterator:
+                callbacks.on_train_batch_begin(begin_step)
+                logs = self.train_function(batches)
+                callbacks.on_train_batch_end(end_step, logs)
+                if self.stop_training:
+                    break
+        return dict(pythonify_logs(self._get_metrics_result_or_logs(logs)))
+
+    def _validate(self, data: Any, batch_size: Any, steps: Any, callbacks: Any) -> dict[str, Any]:
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        if self._eval_epoch_iterator is None:
+            self._eval_epoch_iterator = EpochIterator(
+                x=x, y=y, sample_weight=sample_weight, batch_size=batch_size,
+                steps_per_execution=self.steps_per_execution, steps_per_epoch=steps, shuffle=False)
+        logs = self.evaluate(x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps=steps,
+                             callbacks=callbacks, return_dict=True, _use_cached_eval_dataset=True)
+        return {f"val_{name}": value for name, value in logs.items()}
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]
+    def evaluate(
+        self, x: Any = None, y: Any = None, batch_size: Any = None, verbose: Any = "auto", sample_weight: Any = None,
+        steps: Any = None, callbacks: Any = None, return_dict: bool = False, **kwargs: Any,
+    ) -> Any:
+        self._assert_compile_called("evaluate")
+        is_cached = kwargs.pop("_use_cached_eval_dataset", False)
+        if kwargs:
+            raise ValueError(f"Arguments not recognized: {kwargs}")
+        epoch_iterator = self._eval_epoch_iterator if is_cached else EpochIterator(
+            x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
+            steps_per_execution=self.steps_per_execution)
+        self._symbolic_build(iterator=epoch_iterator)
+        epoch_iterator.reset()
+        callbacks = self._callbacks(callbacks, epoch_iterator, verbose)
+        self.make_test_function()
+        assert self.test_function is not None
+        self.stop_evaluating = False
+        callbacks.on_test_begin()
+        self.reset_metrics()
+        logs: Any = {}
+        with epoch_iterator.catch_stop_iteration():
+            for begin_step, end_step, batches in epoch_iterator:
+                callbacks.on_test_batch_begin(begin_step)
+                logs = self.test_function(batches)
+                callbacks.on_test_batch_end(end_step, logs)
+                if self.stop_evaluating:
+                    break
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        callbacks.on_test_end(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    @traceback_utils.filter_traceback  # type: ignore[untyped-decorator]
+    def predict(
+        self, x: Any, batch_size: Any = None, verbose: Any = "auto", steps: Any = None, callbacks: Any = None,
+    ) -> Any:
+        epoch_iterator = EpochIterator(x=x, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
+                                       steps_per_execution=self.steps_per_execution)
+        if not all(layer.built for layer in self._flatten_layers()):
+            with _first(epoch_iterator) as batch:
+                self(tree.map_structure(convert_to_tensor, data_adapter_utils.unpack_x_y_sample_weight(batch)[0]))
+            epoch_iterator.reset()
+        callbacks = self._callbacks(callbacks, epoch_iterator, verbose)
+        self.make_predict_function()
+        assert self.predict_function is not None
+        self.stop_predicting = False
+        callbacks.on_predict_begin()
+        outputs: list[Any] = []
+        with epoch_iterator.catch_stop_iteration():
+            for begin_step, end_step, batches in epoch_iterator:
+                callbacks.on_predict_batch_begin(begin_step)
+                result = self.predict_function(batches)
+                outputs.append(tree.map_structure(convert_to_numpy, result))
+                callbacks.on_predict_batch_end(end_step, {"outputs": result})
+                if self.stop_predicting:
+                    break
+        callbacks.on_predict_end()
+        return tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
+
+    def _callbacks(
+        self, callbacks: Any, epoch_iterator: Any, verbose: Any, epochs: int = 1, add_history: bool = False,
+    ) -> Any:
+        if isinstance(callbacks, callbacks_module.CallbackList):
+            return callbacks
+        return callbacks_module.CallbackList(
+            callbacks, add_history=add_history, add_progbar=verbose != 0, verbose=verbose, epochs=epochs,
+            steps=epoch_iterator.num_batches, model=self)
+
+    # One batch.
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False,
+    ) -> Any:
+        self._assert_compile_called("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError("Arguments `sample_weight` and `class_weight` cannot be specified at the same time. "
+                                 f"Received: sample_weight={sample_weight}, class_weight={class_weight}")
+            sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
+        batch = _batch(x, y, sample_weight)
+        self._symbolic_build(data_batch=batch)
+        self.make_train_function()
+        assert self.train_function is not None
+        return self._batch_logs(self.train_function([batch]), return_dict)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
+        self._assert_compile_called("test_on_batch")
+        batch = _batch(x, y, sample_weight)
+        self._symbolic_build(data_batch=batch)
+        self.make_test_function()
+        assert self.test_function is not None
+        return self._batch_logs(self.test_function([batch]), return_dict)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        self.make_predict_function()
+        assert self.predict_function is not None
+        return tree.map_structure(convert_to_numpy, self.predict_function([(convert_to_tensor(x),)]))
+
+    def _batch_logs(self, logs: Any, return_dict: bool) -> Any:
+        logs = pythonify_logs(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+
+def _batch(*parts: Any) -> tuple[Any, ...]:
+    return tuple(tree.map_structure(lambda x: None if x is None else convert_to_tensor(x), part) for part in parts)
+
+
+def _rows(x: Any) -> Any:
+    return next(leaf for leaf in tree.flatten(x) if leaf is not None).shape[0]
+
+
+def _capped(epochs: int) -> int:
+    """The number of epochs, limited by `keras.config.set_max_epochs`."""
+    limit = config.max_epochs()
+    if limit and limit < epochs:
+        warnings.warn(f"Limiting epochs to {limit}", stacklevel=2)
+        return int(limit)
+    return epochs
+
+
+@contextlib.contextmanager
+def _first(epoch_iterator: Any) -> Iterator[Any]:
+    """The first batch."""
+    for _, _, batches in epoch_iterator:
+        yield batches[0]
+        return

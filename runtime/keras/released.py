@@ -1,0 +1,107 @@
+"""Makes released Keras run on this backend.
+
+Keras 3.15 and 3.16 choose their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules, with
+no place for a backend of another package. A finder, first in `sys.meta_path`, loads these modules with one more branch
+in their chain; all other modules of Keras load as they are. The alternatives were a fork of Keras, or to pose as one
+of the backends that it knows, whose name scripts and Keras' tests ask for.
+
+Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) makes this module
+unnecessary: such a release imports `runtime.keras.backend` itself for KERAS_BACKEND=runtime.
+
+tests/keras/test_released.py fails where a release of Keras no longer has the chains.
+"""
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+__all__ = ["BACKEND", "BRANCHES", "adapted", "install"]
+
+BACKEND: Final = "runtime"
+_CONFIG: Final = "keras.src.backend.config"
+BRANCHES: Final = {
+    "keras.src.backend": """
+from runtime.keras.backend import *
+from runtime.keras.backend.core import Variable as BackendVariable
+""",
+    "keras.src.layers.layer": "from runtime.keras.backend.layer import RuntimeLayer as BackendLayer",
+    "keras.src.models.model": "from runtime.keras.backend.trainer import RuntimeTrainer as Trainer",
+    "keras.src.export.saved_model":
+        "from runtime.keras.backend.export import RuntimeExportArchive as BackendSavedModelExportArchive",
+}
+"""By module of Keras: the branch that chooses this backend."""
+
+
+def install() -> None:
+    """Let Keras run on this backend in this process. ImportError if it runs on another one already."""
+    loaded = sys.modules.get(_CONFIG)
+    if loaded is not None and loaded.backend() != BACKEND:
+        raise ImportError(f"keras was imported before, on the backend {loaded.backend()!r}: import runtime.keras first")
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds the modules of Keras that choose a backend; any other module is not its matter."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in BRANCHES and fullname != _CONFIG:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(fullname, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the adapted source each time: the cache of byte code is for Keras as it is."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: Any = compile(adapted(fullname, self.get_data(path)), path, "exec", dont_inherit=True)
+        return code  # type: ignore[no-any-return]
+
+
+def adapted(module: str, source: bytes | str) -> ast.Module:
+    """The tree of this module of Keras, with the branch for this backend. ImportError where Keras has changed."""
+    tree = ast.parse(source)
+    if module == _CONFIG:
+        for i, node in enumerate(tree.body):
+            if isinstance(node, ast.FunctionDef) and node.name == "backend":
+                # Not at the end: before that, Keras imports modules that ask which backend it is.
+                tree.body[i:i] = ast.parse(f"_BACKEND = {BACKEND!r}").body
+                return tree
+        raise _changed(module)
+    for i, node in enumerate(tree.body):
+        if isinstance(node, ast.If) and _names_backend(node.test) and _imports_backend(node):
+            branch = ast.parse(f"if None == {BACKEND!r}: pass").body[0]
+            assert isinstance(branch, ast.If) and isinstance(branch.test, ast.Compare)
+            assert isinstance(node.test, ast.Compare)
+            branch.test.left = node.test.left
+            branch.body, branch.orelse = ast.parse(BRANCHES[module]).body, [node]
+            tree.body[i] = ast.copy_location(branch, node)
+            return tree
+    raise _changed(module)
+
+
+def _names_backend(test: ast.expr) -> bool:
+    """Whether this is `backend() == "..."` or `backend.backend() == "..."`."""
+    return (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+            and ast.unparse(test.left) in ("backend()", "backend.backend()"))
+
+
+def _imports_backend(node: ast.If) -> bool:
+    """Whether the branch imports from a backend of Keras (the chain), and does not only make one ready to import."""
+    return any(isinstance(each, ast.ImportFrom) and (each.module or "").startswith("keras.src.backend.")
+               for each in node.body)
+
+
+def _changed(module: str) -> ImportError:
+    return ImportError(f"this release of keras chooses its backend in another way ({module}), which this version of "
+                       "runtime does not know; keras 3.15 works")
