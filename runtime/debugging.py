@@ -360,7 +360,7 @@ class _Checking:
     def read(self, variable: Any, tensor: Any) -> None:
         """Nothing is computed."""
 
-    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         return None
 
 

@@ -121,8 +121,8 @@ class ForwardAccumulator:
         if tangent is not None:
             self._eager[id(tensor)] = tensor, tangent
 
-    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
-        call = function if isinstance(function, GraphCall) else call_of(function)
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
+        call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)
         tangents = [self._tangent(x) if differentiable(x.type) else None for x in call.sources(leaves)]
         if all(x is None for x in tangents):
             return None

@@ -1,8 +1,10 @@
 """Recorded calls of graphs: forward and backward are one call each, of a graph of its own."""
 from __future__ import annotations
 
+import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 from autograph.backend import until_gone
@@ -18,6 +20,7 @@ from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType
+from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.executors import make
 from runtime.numbers.prepared import prepared
 from runtime.optimize import rewrite
@@ -25,7 +28,11 @@ from runtime.optimize import rewrite
 __all__ = ["GraphCall", "call_of", "called"]
 
 class GraphCall:
-    """A graph that is called as one op, and its derivatives, each of which is made on first use."""
+    """A graph that is called as one op, and its derivatives, each of which is made on first use.
+
+    passed   the variables that the calls pass for placeholders, by their ids: of `bound`
+    general  the same graph for any variables
+    """
 
     def __init__(self, graph: Graph, executor: str | None, fast_math: bool) -> None:
         self.graph, self.executor, self.fast_math = graph, executor, fast_math
@@ -36,14 +43,27 @@ class GraphCall:
         self._run: Callable[..., tuple[Any, ...]] | None = None
         self._tangents: dict[tuple[bool, ...], tuple[GraphCall, list[int | None]]] = {}
         self._recorded: dict[tuple[bool, ...], _Recorded | NoGradientError] = {}
+        self.passed: Mapping[int, Any] = NO_VARIABLES
+        self.general = self
+
+    def bound(self, variables: Mapping[int, Any]) -> GraphCall:
+        """This call with these variables for its placeholders, by their ids; it shares all that is made for it."""
+        if not variables:
+            return self
+        new = copy.copy(self.general)
+        new.passed = variables
+        new.variables = [variables.get(id(v), v) for v in self.general.variables]
+        return new
 
     def __call__(self, leaves: Sequence[Any]) -> list[Any]:
         """The results, without recording."""
+        own = self.general
         with self._lock:
-            if self._run is None:
+            if own._run is None:
                 graph = rewrite(self.graph, fast_math=self.fast_math)
-                self._run = make(graph, self.executor, self.fast_math).function()
-        return _boxed(self._run(*map(_unboxed, leaves)), self.types)
+                own._run = make(graph, self.executor, self.fast_math).function()
+        with binding(self.passed) if self.passed else nullcontext():
+            return _boxed(own._run(*map(_unboxed, leaves)), self.types)
 
     def sources(self, leaves: Sequence[Any]) -> list[Any]:
         """The tensors, lists and variables that a call uses."""
@@ -55,10 +75,10 @@ class GraphCall:
         with self._lock:
             recorded = self._recorded.get(wanted)
             if recorded is None:
-                recorded = self._recorded[wanted] = self._derived(wanted)
+                recorded = self._recorded[wanted] = self.general._derived(wanted)
         if isinstance(recorded, NoGradientError):
             return Entry(self.sources(leaves), called(self, leaves), _failing(recorded))
-        return recorded.call(leaves, order)
+        return recorded.call(leaves, order, self.passed)
 
     def tangent(self, wanted: tuple[bool, ...]) -> tuple[GraphCall, list[int | None]]:
         """The call with tangents of the sources that are `wanted` as additional inputs, and of its results as
@@ -68,11 +88,11 @@ class GraphCall:
             if found is None:
                 graph, results = tangent_graph(
                     self.graph, [i for i, want in enumerate(wanted[:len(wanted) - len(self.variables)]) if want],
-                    [v for v, want in zip(self.variables, wanted[len(wanted) - len(self.variables):], strict=True)
-                     if want])
+                    [v for v, want in zip(
+                        self.general.variables, wanted[len(wanted) - len(self.variables):], strict=True) if want])
                 call = GraphCall(prepared(graph), self.executor, self.fast_math)
                 found = self._tangents[wanted] = call, results
-        return found
+        return found[0].bound(self.passed), found[1]
 
     def _derived(self, wanted: Sequence[bool]) -> _Recorded | NoGradientError:
         count = len(wanted) - len(self.variables)
@@ -97,9 +117,9 @@ class _Recorded:
         self.forward = GraphCall(derivative.forward, call.executor, call.fast_math)
         self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
 
-    def call(self, leaves: Sequence[Any], order: int) -> Entry:
+    def call(self, leaves: Sequence[Any], order: int, variables: Mapping[int, Any]) -> Entry:
         """Derivatives of higher order depend on what is saved: then the call of `forward` is recorded, too."""
-        forward = self.forward
+        forward, backward = self.forward.bound(variables), self.backward.bound(variables)
         deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
         outputs = called(forward, leaves) if deeper is None else deeper.outputs
         saved = [*(leaves[i] for i in self.inputs_used), *outputs[self.results:len(forward.types)]]
@@ -110,7 +130,7 @@ class _Recorded:
                 entry = forward.record(leaves, self.wanted) if deeper is None else deeper
                 return entry.pull([*cts, *[None] * (len(entry.outputs) - len(cts))], wanted)
             seeds = [zero_for(outputs[k]) if cts[k] is None else cts[k] for k in self.outputs]
-            found = iter(called(self.backward, [*saved, *seeds]))
+            found = iter(called(backward, [*saved, *seeds]))
             numbers = [None if k is None else next(found) for k in self.found]
             made: list[Any] = [None] * len(sources)
             for i, ct in zip([i for i, want in enumerate(self.wanted) if want], numbers, strict=True):
@@ -152,6 +172,6 @@ def called(call: GraphCall, leaves: Sequence[Any]) -> list[Any]:
     """The results of a call, traced into the current graph or computed at once; recorders are notified."""
     graph = current_graph()
     if graph is not None:
-        return inline(call.graph, graph, leaves)
-    recorded = record_call(call, leaves) if recorders else None
+        return inline(call.graph, graph, leaves, call.passed)
+    recorded = record_call(call, leaves, call.passed) if recorders else None
     return call(leaves) if recorded is None else recorded

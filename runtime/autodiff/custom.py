@@ -50,10 +50,11 @@ class _Reads:
         if getattr(variable, "trainable", True) and differentiable(variable.type):
             self.variables.setdefault(id(variable), variable)
 
-    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         for node in function.graph.walk():
             if node.op.name == "read_variable":
-                self.read(node.params["variable"], None)
+                variable = node.params["variable"]
+                self.read(variables.get(id(variable), variable), None)
         return None
 
 

@@ -164,8 +164,8 @@ class GradientTape:
             self._eager.watch(variable)
             self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts))
 
-    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
-        call = function if isinstance(function, GraphCall) else call_of(function)
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
+        call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)
         tapes = [tape for tape in recording() if isinstance(tape, GradientTape)]
         wanted = tuple([differentiable(x.type) and any(tape.wants(x) for tape in tapes) for x in call.sources(leaves)])
         if not any(wanted):

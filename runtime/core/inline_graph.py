@@ -1,19 +1,23 @@
 """Copying the nodes of a finished graph into the graph that calls it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.core import trace
 from runtime.core.graph import Graph, Node, Value
+from runtime.core.variable_bindings import NO_VARIABLES
 
 __all__ = ["copied", "copied_node", "copied_subgraph", "inline"]
 
 
-def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
+def inline(
+    graph: Graph, into: Graph, inputs: Sequence[Any], variables: Mapping[int, Any] = NO_VARIABLES
+) -> list[Any]:
     """Append the nodes of `graph`, whose parent, if any, is `into` or encloses it; effects keep their order.
 
-    `inputs`: tensors and lists for the graph's inputs. Returns those of its outputs. `graph` is not changed.
+    `inputs`: tensors and lists for the graph's inputs; `variables`: by id, those that are in place of others. Returns
+    those of its outputs. `graph` is not changed.
     """
     if trace.is_watched() and (errors := graph.errors):
         trace.announce_errors(into, errors)
@@ -23,7 +27,7 @@ def inline(graph: Graph, into: Graph, inputs: Sequence[Any]) -> list[Any]:
     for outer, inner in graph.captures:
         made[inner] = trace.capture(into, trace.wrap(outer) if isinstance(outer, Value) else outer)
     for node in graph.nodes:
-        _copy(node, into, made)
+        _copy(node, into, made, variables)
     return [trace.wrap(made[value]) for value in graph.outputs]
 
 
@@ -43,9 +47,9 @@ def copied_subgraph(graph: Graph) -> Graph:
     return _copy_graph(graph, graph.parent, {outer: outer for outer, _ in graph.captures})
 
 
-def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:
-    params = {name: _copy_graph(param, into, made) if isinstance(param, Graph) else param
-              for name, param in node.params.items()}
+def _copy(node: Node, into: Graph, made: dict[Value, Value], variables: Mapping[int, Any] = NO_VARIABLES) -> None:
+    params = {name: _copy_graph(param, into, made, variables) if isinstance(param, Graph) else
+              variables.get(id(param), param) for name, param in node.params.items()}
     types = node.outputs[0].type if node.single else tuple([value.type for value in node.outputs])
     new = into.add_node(node.op, [made[value] for value in node.inputs], params, types, node.position)
     for old_value, new_value in zip(node.outputs, new.outputs, strict=True):
@@ -53,7 +57,9 @@ def _copy(node: Node, into: Graph, made: dict[Value, Value]) -> None:
         made[old_value] = new_value
 
 
-def _copy_graph(graph: Graph, parent: Graph | None, outside: dict[Value, Value]) -> Graph:
+def _copy_graph(
+    graph: Graph, parent: Graph | None, outside: dict[Value, Value], variables: Mapping[int, Any] = NO_VARIABLES
+) -> Graph:
     new = Graph(graph.name, parent)
     made: dict[Value, Value] = {}
     for value in graph.inputs:
@@ -63,6 +69,6 @@ def _copy_graph(graph: Graph, parent: Graph | None, outside: dict[Value, Value])
         new.captures.append((outside[outer] if parent is not None else outer, copy))
         made[inner] = copy
     for node in graph.nodes:
-        _copy(node, new, made)
+        _copy(node, new, made, variables)
     new.outputs = [made[value] for value in graph.outputs]
     return new

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from runtime.core.op import Op
+from runtime.core.variable_bindings import NO_VARIABLES
 
 __all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "recorders", "recording"]
 
@@ -22,9 +23,9 @@ class Recorder(Protocol):
     def read(self, variable: Any, tensor: Any) -> None:
         """Called when the value `tensor` of a variable was read."""
 
-    def called(self, function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         """The results of a call of a traced function (`runtime.function.concrete`), if it has to be recorded; None
-        otherwise, without running it."""
+        otherwise, without running it. `variables`: those that the call passes for placeholders, by their ids."""
 
 
 recorders: Final[dict[int, tuple[Recorder, ...]]] = {}
@@ -53,10 +54,12 @@ def record_read(variable: Any, tensor: Any) -> None:
         recorder.read(variable, tensor)
 
 
-def record_call(function: Any, leaves: Sequence[Any]) -> list[Any] | None:
+def record_call(
+    function: Any, leaves: Sequence[Any], variables: Mapping[int, Any] = NO_VARIABLES
+) -> list[Any] | None:
     """The results of a call, if a recorder of this thread records it; else None."""
     for recorder in reversed(recording()):
-        results = recorder.called(function, leaves)
+        results = recorder.called(function, leaves, variables)
         if results is not None:
             return results
     return None

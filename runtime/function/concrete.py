@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import weakref
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from autograph.backend import prune
@@ -16,6 +17,7 @@ from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
+from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.executors import chosen, make
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
@@ -27,6 +29,8 @@ from runtime.function.signature import (
     is_leaf,
     walk,
 )
+from runtime.function.variable import Variable
+from runtime.function.variable_argument import VariableArgument, VariableSpec
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
@@ -46,14 +50,14 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_arrays", "_executable", "_hazards", "_pack", "_signature", "fast_math", "findable",
-        "graph", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types",
-        "used")
+        "__weakref__", "_aliases", "_arrays", "_defaults", "_executable", "_hazards", "_own", "_pack", "_signature",
+        "_variables", "fast_math", "findable", "graph", "identified", "name", "optimized", "raises", "run",
+        "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
         fast_math: bool = False, hazards: Sequence[Hazard] = (),
-        aliases: Sequence[frozenset[int]] = (),
+        aliases: Sequence[frozenset[int]] = (), variables: Sequence[VariableArgument] = (),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -67,6 +71,10 @@ class ConcreteFunction:
         self._pack = pack
         self._hazards = hazards
         self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays
+        self._variables = variables
+        self._defaults = [weakref.ref(x) for x in call.variables]
+        self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
+        self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
@@ -102,21 +110,28 @@ class ConcreteFunction:
 
         return run
 
-    def apply(self, leaves: Sequence[Any], call: Call | None) -> Any:
-        """The result for the tensors and lists of a call, computed, or traced into the current graph. Without the
-        `call`, returned containers that were arguments are copies."""
+    def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
+        """The numbers of those variables of a call for which this trace is not made: it depends on which they are, or
+        uses them otherwise, too."""
+        return self.identified or [k for k, x in enumerate(variables) if id(x) in self._own]
+
+    def apply(self, leaves: Sequence[Any], call: Call | None, variables: Sequence[Variable]) -> Any:
+        """The result for the tensors, lists and variables of a call, computed, or traced into the current graph.
+        Without the `call`, returned containers that were arguments are copies."""
         graph = current_graph()
+        passed = {id(x): y for x, y in zip(self._variables, variables, strict=True)} if variables else NO_VARIABLES
         if self._hazards and call is not None:
             check_call(self._hazards, leaves, call.passed)
         if graph is not None:
-            results = inline(self.graph, graph, leaves)
+            results = inline(self.graph, graph, leaves, passed)
             for result, origins in zip(results, self._aliases, strict=True):
                 remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
             return self._pack(results, call)
-        if recorders and (recorded := record_call(self, leaves)) is not None:
+        if recorders and (recorded := record_call(self, leaves, passed)) is not None:
             return self._pack(recorded, call)
         arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
-        return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
+        with binding(passed) if passed else nullcontext():
+            return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the trace. Python arguments may be omitted; given ones must equal those that were traced. As in TF 2,
@@ -125,23 +140,42 @@ class ConcreteFunction:
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
         try:
-            leaves = self._leaves(args, kwargs)
-            return self.apply(leaves, self._call(args, kwargs) if self._pack.uses_call or self._hazards else None)
+            variables: dict[int, Variable] = {}
+            leaves = self._leaves(args, kwargs, variables)
+            call = self._call(args, kwargs) if self._pack.uses_call or self._hazards else None
+            return self.apply(leaves, call, self._passed(variables))
         except BaseException as error:
             if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
                 locate(error, user_position())
             prune(error)
             raise
 
-    def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    def _passed(self, given: Mapping[int, Variable]) -> list[Variable]:
+        """The variables of a call, by number: those that are not `given` are those that were traced."""
+        variables: list[Variable] = []
+        for k, (argument, default) in enumerate(zip(self._variables, self._defaults, strict=True)):
+            variable = given[k] if k in given else default()
+            if variable is None:
+                raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {argument.name!r}")
+            variables.append(variable)
+        if len(set(map(id, variables))) < len(variables) or any(id(x) in self._own for x in variables):
+            raise InvalidArgumentsError(
+                f"arguments of {self.name} are one variable here, but were different ones when it was traced",
+                remedy="Call the function itself, which traces for other types.")
+        return variables
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], variables: dict[int, Variable]) -> list[Any]:
+        """The leaves of a call; its variables are put in `variables`, by number."""
         try:
-            return self._structured(args, kwargs)
+            return self._structured(args, kwargs, variables)
         except InvalidArgumentsError:
             if kwargs or len(args) != len(self.types) or len(args) == len(self._arguments()):
                 raise
             return [self._fit(f"args[{i}]", x, type) for i, (x, type) in enumerate(zip(args, self.types, strict=True))]
 
-    def _structured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    def _structured(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], variables: dict[int, Variable]
+    ) -> list[Any]:
         """The leaves of arguments that are given as to the function itself."""
         try:
             bound = self._signature.parameters.bind_partial(*args, **kwargs)
@@ -155,7 +189,7 @@ class ConcreteFunction:
                 if _tensors(traced):
                     raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {name!r}")
                 continue
-            self._match(name, given[name], traced, leaves, types)
+            self._match(name, given[name], traced, leaves, types, variables)
         return leaves
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
@@ -165,9 +199,19 @@ class ConcreteFunction:
         except InvalidArgumentsError:
             return None
 
-    def _match(self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type]) -> None:
+    def _match(
+        self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type],
+        variables: dict[int, Variable],
+    ) -> None:
         """Append the leaves of `value`, which must match what was traced."""
-        if is_leaf(traced):
+        if isinstance(traced, VariableSpec):
+            fits = isinstance(value, Variable) and value.type == traced.type and value.trainable == traced.trainable
+            if not fits or variables.setdefault(traced.number, value) is not value:
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} is {value!r}, but this trace takes "
+                    + (f"the {traced!r} that is passed before" if fits else f"a {traced!r}"),
+                    remedy="Call the function itself, which traces for other types.")
+        elif is_leaf(traced):
             leaves.append(self._fit(path, value, next(types)))
         elif isinstance(traced, ObjectSpec) and isinstance(value, traced.kind):
             leaves += [self._fit(path, leaf, next(types)) for leaf in value.__leaves__()]
@@ -183,7 +227,7 @@ class ConcreteFunction:
                 raise InvalidArgumentsError(
                     f"argument {path!r} of {self.name} does not have the structure of {_text(traced)}")
             for (label, part), (_, other) in zip(parts, others, strict=True):
-                self._match(path + label, part, other, leaves, types)
+                self._match(path + label, part, other, leaves, types, variables)
 
     def _fit(self, path: str, value: Any, want: Type) -> Any:
         x = value
@@ -256,6 +300,8 @@ def _text(value: Any) -> str:
         return str(value.type)
     if isinstance(value, weakref.ref):
         return repr(value())
+    if isinstance(value, VariableSpec):
+        return repr(value)
     if hasattr(type(value), "__leaves__"):
         return type(value).__name__
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):

@@ -15,6 +15,8 @@ from runtime.core.config import settings
 from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
+from runtime.core.variable_bindings import Placeholder
+from runtime.function.signature import walk
 from runtime.function.variable import Variable
 from runtime.ops.random import Source
 from runtime.staging.values.iterables import Poison
@@ -39,7 +41,8 @@ def verified_call(
         graph = trace(*args, **kwargs)
     except Exception:
         return traced(*args, **kwargs)  # there is no graph to compare: raises the error
-    stateful = {id(x): x for x in _stateful(graph)}
+    passed = (x for _, x in walk([args, kwargs], "") if isinstance(x, Variable))
+    stateful = {id(x): x for x in (*passed, *_stateful(graph)) if not isinstance(x, Placeholder)}
     before = [_state(x) for x in stateful.values()]
     code = unwrap(python).__code__
     got = observe(lambda: traced(*args, **kwargs), "converted", code)

@@ -23,14 +23,19 @@ _MOST: Final = 100_000  # maximal number of objects to search
 _CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
 
 
-def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False) -> Any:
-    """A GraphTensor or GraphList in `value`, at any depth; None if there is none.
+def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False, kind: type[Any] | None = None) -> Any:
+    """A GraphTensor or GraphList (or an object of class `kind`) in `value`, at any depth; None if there is none.
 
     Objects for which `known` is true are not searched, nor are modules.
     """
     pending, visited = [value], set[int]()
     while pending and len(visited) < _MOST:
         item = pending.pop()
+        if kind is not None:
+            if isinstance(item, kind):
+                return item
+            if isinstance(item, (GraphTensor, GraphList, Value)):
+                continue
         if isinstance(item, (GraphTensor, GraphList)):
             return item
         if isinstance(item, Value):

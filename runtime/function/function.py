@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import nullcontext
 from types import CodeType, MethodType
 from typing import Any, Final, TypeVar, overload
@@ -30,14 +29,14 @@ from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
-from runtime.core.types import TensorSpec, TensorType, Type, join_types
+from runtime.core.types import TensorType, Type, join_types
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending
-from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_leaf, weakly
+from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
 from runtime.function.variable import Creation
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import trace_function
@@ -83,6 +82,7 @@ class Function(Called):
         self._dead: deque[Any] = deque()  # the weak references whose objects have been freed
         self._pending: dict[Hashable, Pending] = {}
         self._fixed: set[Hashable] = set()  # structures that cannot be traced with unknown dimensions
+        self._identified: dict[Hashable, Collection[int]] = {}  # by structure, the variables to know by identity
         self._history = History(self.name)
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
@@ -136,7 +136,7 @@ class Function(Called):
         concrete.used[0] = self._clock[0]
         if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
             self._remember_arrays([x._array for x in args], concrete)
-        return concrete.apply(call.leaves, call)
+        return concrete.apply(call.leaves, call, call.variables)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may stand for a tensor
@@ -207,6 +207,19 @@ class Function(Called):
     # Traces.
 
     def _find_or_trace(self, call: Call) -> ConcreteFunction:
+        """The trace for a call, whose variables that the trace knows by identity are identified in `call`."""
+        while True:
+            concrete = self._found_or_traced(call)
+            numbers = concrete.distinguished(call.variables)
+            if not numbers:
+                return concrete
+            if concrete.identified:
+                self._identified[call.structure] = numbers
+            call.identify(numbers)
+
+    def _found_or_traced(self, call: Call) -> ConcreteFunction:
+        if call.structure in self._identified:
+            call.identify(self._identified[call.structure])
         key = call.structure, call.shapes
         me = threading.get_ident()
         mine = Pending(me)
@@ -235,7 +248,7 @@ class Function(Called):
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
         concrete = self._trace_as_general_as_useful(call)
-        if not concrete.raises:
+        if not concrete.raises and not concrete.identified:
             with self._lock:
                 self._insert(call, key, concrete)
         return concrete
@@ -295,7 +308,7 @@ class Function(Called):
         self._watched[concrete] = [weakly(x, self._dead.append) for x in call.objects]
         self._groups.setdefault(call.structure, []).append(concrete)
         self._remember(key, concrete)
-        self._history.add(concrete, self._signature.leaves(call), self._clock[0])
+        self._history.add(concrete, call, self._signature.leaves(call), self._clock[0])
         self._history.warn_of_numbers(self.python_function)
 
     def _forget_dead(self) -> None:
@@ -340,18 +353,20 @@ class Function(Called):
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
         concrete, made_variables = self._trace_once(call, types, first=self._count == 0)
-        if made_variables:  # trace again, as later calls would: with the variables existing
+        if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
             concrete, _ = self._trace_once(call, types, first=False)
-        self._count += 1
+        self._count += not concrete.identified
         return concrete
 
     def _trace_once(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
         fn = self._bound(self._converted)
         graph = Graph(self.name)
-        inputs = [add_input(graph, type, name) for type, name in zip(types, self._input_names(call), strict=True)]
+        names = self._signature.input_names(call)
+        inputs = [add_input(graph, type, name) for type, name in zip(types, names, strict=True)]
+        variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        arrays = tracing_arrays(inputs, self._input_names(call, as_paths=True), call.passed)
+        arrays = tracing_arrays(inputs, self._signature.input_names(call, as_paths=True), call.passed)
         creation = Creation(first, known)
 
         def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
@@ -359,7 +374,7 @@ class Function(Called):
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []
-                args, kwargs = call.replace(inputs, copies)
+                args, kwargs = call.replace(inputs, variables, copies)
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     try:
@@ -367,7 +382,7 @@ class Function(Called):
                             returned = trace_function(lambda: fn(*args, **kwargs))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                     finally:
-                        outside.leave()
+                        outside.leave(variables)
                 check_results(outputs)
                 set_outputs(graph, outputs)
                 return returned, pack, hazards, [origins_of(x) for x in outputs]
@@ -375,22 +390,12 @@ class Function(Called):
         returned, pack, hazards, aliases = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
-            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases)
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases, variables)
         return concrete, bool(creation.created)
 
     @property
     def _code(self) -> CodeType | None:
         return getattr(inspect.unwrap(self.python_function), "__code__", None)
-
-    def _input_names(self, call: Call, as_paths: bool = False) -> list[str]:
-        names: list[str] = []
-        for path, leaf in self._signature.leaves(call):
-            name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
-            if is_leaf(leaf):
-                names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
-            elif hasattr(type(leaf), "__leaves__"):
-                names += [name] * len(leaf.__leaves__())
-        return names
 
     # What is there.
 

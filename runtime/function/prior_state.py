@@ -20,6 +20,7 @@ from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
 from runtime.function.escaped_tensors import graph_value_in
+from runtime.function.variable_argument import VariableArgument
 from runtime.staging.values.iterables import Poison
 
 __all__ = ["PriorState", "parts_of_argument"]
@@ -83,8 +84,21 @@ class PriorState:
         if self.leaks and graph_value_in(value) is not None:
             raise self._refuse(*self.leaks[0])
 
-    def leave(self) -> None:
-        """Replace each value of the graph in objects from before by one that raises an error when it is used."""
+    def leave(self, variables: Sequence[VariableArgument]) -> None:
+        """Replace each value of the graph in objects from before by one that raises an error when it is used.
+
+        `variables`: placeholders; one that an object from before now has is identified. As the function is then traced
+        again, all changes are undone."""
+        for root, _, new in list(self.heap.changes()) if variables else ():
+            if id(root.value) not in self.numbers and new is not UNBOUND:
+                held = graph_value_in(new, self.existed, VariableArgument)
+                if held is not None:
+                    held.is_identified = True
+        for variable in variables:
+            variable.leave()
+        if any(variable.is_identified for variable in variables):
+            self.heap.restore()
+            return
         for root, before in self.heap.records:
             if id(root.value) not in self.numbers and has_staged_items(root.value):
                 root.value[:] = before

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from autograph.backend import format_error
 from runtime.core.graph import user_position
 from runtime.core.types import TensorSpec
-from runtime.function.signature import count, is_leaf
+from runtime.function.signature import Call, count, is_leaf
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 
@@ -79,8 +79,8 @@ class History:
         self.numbers: Counter[str] = Counter()
         self._warned: set[str] = set()
 
-    def add(self, concrete: Any, leaves: list[tuple[str, Any]], call: int) -> None:
-        new = _describe(leaves)
+    def add(self, concrete: Any, arguments: Call, leaves: list[tuple[str, Any]], call: int) -> None:
+        new = _describe(arguments, leaves)
         self.call = call
         nearest: dict[str, tuple[str, str]] | None = None
         for old in self.traces.values():
@@ -145,9 +145,15 @@ def _remedy(path: str) -> str:
     return f"Pass a tensor, for example rt.constant({path}): then one trace serves all values."
 
 
-def _describe(leaves: list[tuple[str, Any]]) -> dict[str, _Leaf]:
+def _describe(call: Call, leaves: list[tuple[str, Any]]) -> dict[str, _Leaf]:
     found: dict[str, _Leaf] = {}
+    variables: dict[int, str] = {}
     for path, leaf in leaves:
+        if call.number_of(leaf) is not None:
+            first = variables.setdefault(id(leaf), path)
+            kind = "trainable " if leaf.trainable else ""
+            found[path] = _Leaf(f"a {kind}variable {leaf.type}" if first == path else f"the variable {first!r}", False)
+            continue
         if is_leaf(leaf):
             shape = list(leaf.shape)
             found[path] = _Leaf(f"{_dtype(leaf)}[{','.join('?' if d is None else str(d) for d in shape)}]", False)

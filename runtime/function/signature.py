@@ -1,14 +1,16 @@
 """The arguments of a traced function in canonical order, split into tensors and the rest, with a cache key.
 
-Tensors and NumPy arrays are distinguished by dtype and shape; Python values by type and value; lists, tuples, dicts,
-dataclasses and attrs classes by their structure; other objects by identity.
+Tensors and NumPy arrays are distinguished by dtype and shape; variables by dtype, shape, and which of them are the
+same; Python values by type and value; lists, tuples, dicts, dataclasses and attrs classes by their structure; other
+objects by identity.
 """
 from __future__ import annotations
 
 import copy
 import inspect
+import re
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +22,8 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
+from runtime.function.variable import Variable
+from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 
 __all__ = [
     "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf", "keys_in_order",
@@ -90,13 +94,20 @@ class Call:
     objects       the objects that the key knows by identity
     containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
     passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
+    variables     the variables for which placeholders are traced, each once; the key has their types
     """
 
-    __slots__ = ("args", "containers", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types")
+    __slots__ = ("_identified", "args", "containers", "kwargs", "leaves", "objects", "passed", "shapes", "structure",
+                 "types", "variables")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
+    ) -> None:
+        """`identified`: the ids of variables that the key has by identity."""
         self.args = args
         self.kwargs = kwargs
+        self._identified = identified
+        self.variables: list[Variable] = []
         self.leaves: list[Any] = []
         self.passed: list[Any] = []
         self.types: list[Type] = []
@@ -106,6 +117,18 @@ class Call:
                                     tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
                                     self._aliases() if self.containers else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
+
+    def identify(self, numbers: Collection[int]) -> None:
+        """Have these of the `variables` by identity."""
+        containers = self.containers
+        Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
+        self.containers = containers
+
+    def number_of(self, x: Any) -> int | None:
+        """The number of `x` among the `variables`."""
+        if not isinstance(x, Variable) or not is_exchangeable(x) or id(x) in self._identified:
+            return None
+        return next((k for k, known in enumerate(self.variables) if known is x), len(self.variables))
 
     def _key(self, x: Any) -> Hashable:
         kind = type(x)
@@ -152,6 +175,11 @@ class Call:
 
     def _object(self, x: Any) -> Hashable:
         kind = type(x)
+        number = self.number_of(x)
+        if number is not None:
+            if number == len(self.variables):
+                self.variables.append(x)
+            return Variable, number, x.dtype.name, x.type.shape, x.trainable
         if isinstance(x, (set, frozenset)):
             return kind, frozenset(x)
         if kind is slice:
@@ -169,23 +197,33 @@ class Call:
         return kind, id(x)
 
     def replace(
-        self, leaves: Sequence[Any], copies: list[Any] | None = None
+        self, leaves: Sequence[Any], variables: Sequence[Any], copies: list[Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `leaves` in place of their own; `copies` gets the replacements of their containers."""
-        return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), lambda x: x, copies)
+        """The arguments with `leaves` and `variables` in place of their own; `copies` gets the replacements of their
+        containers."""
+        def of_other(x: Any) -> Any:
+            number = self.number_of(x)
+            return x if number is None else variables[number]
+
+        return self._map(iter(leaves), lambda x, parts: x.__rebuild__(parts), of_other, copies)
 
     def described(self, specs: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with `specs` in place of the leaves, and weak references to objects known by identity."""
         by_identity = {id(x) for x in self.objects}
-        return self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)),
-                         lambda x: weakly(x) if id(x) in by_identity else x)
+
+        def of_other(x: Any) -> Any:
+            number = self.number_of(x)
+            if number is not None:
+                return VariableSpec(x.shape, x.dtype, x.trainable, number)
+            return weakly(x) if id(x) in by_identity else x
+
+        return self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)), of_other, [])
 
     def _map(
         self, leaves: Iterator[Any], of_object: Callable[[Any, list[Any]], Any], of_other: Callable[[Any], Any],
-        copies: list[Any] | None = None,
+        made: list[Any],
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         known: dict[int, Any] = {}
-        made: list[Any] = [] if copies is None else copies
 
         def new(x: Any) -> Any:
             if type(x) in _VALUES:
@@ -369,6 +407,24 @@ class Signature:
             elif parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
                 names.append(parameter.name)
         return names
+
+    def input_names(self, call: Call, as_paths: bool = False) -> list[str]:
+        """The names of the leaves that are inputs of the graph."""
+        names: list[str] = []
+        for path, leaf in self.leaves(call):
+            name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
+            if is_leaf(leaf):
+                names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
+            elif hasattr(type(leaf), "__leaves__"):
+                names += [name] * len(leaf.__leaves__())
+        return names
+
+    def placeholders(self, call: Call) -> list[VariableArgument]:
+        """Placeholders for the variables of a call."""
+        paths: dict[int, str] = {}
+        for path, leaf in self.leaves(call):
+            paths.setdefault(id(leaf), path)
+        return [VariableArgument(x, paths[id(x)], paths) for x in call.variables]
 
     def leaves(self, call: Call) -> list[tuple[str, Any]]:
         """All leaves of a call's arguments with their paths, tensors and Python values."""

@@ -185,6 +185,11 @@ class Variable:
         return self.shape
 
     @property
+    def hint(self) -> str:
+        """What graphs call its value."""
+        return self.name.rpartition("/")[2].removesuffix(":0")
+
+    @property
     def handle(self) -> Reference[Variable]:
         """An object that identifies this variable."""
         return Reference(self)
@@ -219,8 +224,8 @@ class Variable:
             return None
         if spec not in (STR, REPR):
             return formatted(self.__tensor__(), spec)
-        value = Text.of(self.__tensor__().value, ITEM if self.array.ndim else "")
-        return concat_text((repr(self)[:-1], ", numpy=", chr(10) if self.array.ndim > 1 else "", value, ">"))
+        value = Text.of(self.__tensor__().value, ITEM if self.ndim else "")
+        return concat_text((repr(self)[:-1], ", numpy=", chr(10) if self.ndim > 1 else "", value, ">"))
 
     # Reading.
 
@@ -232,7 +237,7 @@ class Variable:
                 record_read(self, tensor)
             return tensor
         tensor = apply(READ, variable=self)
-        trace.hint(tensor, self.name.rpartition("/")[2].removesuffix(":0"))
+        trace.hint(tensor, self.hint)
         return tensor
 
     def value(self) -> Any:

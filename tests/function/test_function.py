@@ -146,18 +146,6 @@ def test_objects_count_by_identity_and_are_not_kept_alive():
     assert f(x, other) == 6 and traced(f) == 2
 
 
-def test_variables_count_by_identity():
-    @rt.function
-    def f(v):
-        return v + 1
-
-    a, b = rt.Variable(1), rt.Variable(5)
-    assert f(a) == 2 and f(b) == 6 and f(a) == 2
-    assert traced(f) == 2
-    a.assign(10)
-    assert f(a) == 11 and traced(f) == 2
-
-
 def test_a_tensor_array_is_an_argument():
     @rt.function
     def f(ta):

@@ -13,6 +13,7 @@ from autograph.backend import is_body, is_container, is_internal, keyed, operato
 from runtime.core.graph import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
+from runtime.core.variable_bindings import Placeholder
 from runtime.ops.logic import bitwise_and
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.dict_presence import method_of
@@ -92,6 +93,8 @@ def is_same(value: Any, other: Any) -> Any:
     if value is other:
         return True
     for one, second in ((value, other), (other, value)):
+        if isinstance(one, Placeholder):
+            return one.is_same(second)
         if isinstance(one, Maybe) and one.presence.present is not None:
             if isinstance(one.content, Select) and not isinstance(second, Maybe):
                 return bitwise_and(one.presence.present, is_one(one.content, second))

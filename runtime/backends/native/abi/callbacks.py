@@ -17,6 +17,7 @@ from runtime.core.errors import OpError, OutOfMemoryError, locate
 from runtime.core.graph import Node, Position
 from runtime.core.op import better_error
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
+from runtime.core.variable_bindings import bound
 
 __all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal", "ReloadSite", "Site",
            "StreamSite", "UnboxSite", "new_array", "result_array"]
@@ -296,7 +297,7 @@ class FlushSite(Site):
         arrays = [np.asarray(x) for x in read(call, words_at(words, _size(self.specs)), self.specs, True)]
         for array in arrays:
             array.setflags(write=False)
-        any(map(setattr, self.storages, repeat("array"), arrays))
+        any(map(setattr, [*map(bound, self.storages)], repeat("array"), arrays))
 
 
 class ReloadSite(Site):

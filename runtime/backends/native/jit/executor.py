@@ -5,7 +5,7 @@ import ctypes
 import math
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
@@ -43,6 +43,7 @@ from runtime.core.config import threads
 from runtime.core.graph import Graph
 from runtime.core.persistent_list import Items
 from runtime.core.types import ListType
+from runtime.core.variable_bindings import Placeholder, bound
 
 __all__ = ["Native"]
 
@@ -126,10 +127,10 @@ class Native:
         w = self.lowering
         results = _Results(w)
         # each thread that updates a variable sees the updates of the others
-        locks = [lock_of(v.storage) for v in sorted(variables_of(w.graph, ops=ASSIGN), key=hash)]
-        locks += [source.lock for source in sorted(w.sources, key=id)]
-        if locks:
-            return _locked(self._general(results), locks)
+        assigned = [v.storage for v in variables_of(w.graph, ops=ASSIGN)]
+        sources = [source.lock for source in sorted(w.sources, key=id)]
+        if assigned or sources:
+            return _locked(self._general(results), assigned, sources)
         if w.storages or w.sites or w.objects or not results.are_arrays:
             return self._general(results)
         shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
@@ -140,7 +141,7 @@ class Native:
         """For graphs with variables, Python objects, or callbacks."""
         w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
-        needs_call = bool(w.sites) or bool(w.objects)
+        needs_call, passes = bool(w.sites) or bool(w.objects), any(isinstance(x, Placeholder) for x in written)
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
@@ -154,11 +155,12 @@ class Native:
                     inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
             made = results.arrays()
             variables = [storage.array for storage in storages]
+            assigned = [*map(bound, written)] if passes else written
             objects = None if call is None else call.objects
             try:
-                status = native(frame.words, *inputs, *variables, *made, *written, objects)
+                status = native(frame.words, *inputs, *variables, *made, *assigned, objects)
                 if status == NOT_PLAIN:
-                    status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *written, objects)
+                    status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *assigned, objects)
             finally:
                 frames.append(frame)
             if status is not None:
@@ -245,10 +247,17 @@ class _Results:
         return tuple(results)
 
 
-def _locked(run: Callable[..., tuple[Any, ...]], locks: list[Any]) -> Callable[..., tuple[Any, ...]]:
+def _locked(
+    run: Callable[..., tuple[Any, ...]], assigned: list[Any], others: list[Any]
+) -> Callable[..., tuple[Any, ...]]:
+    def locks(variables: Iterable[Any]) -> list[Any]:  # in an order that all calls take
+        return [*map(lock_of, sorted(variables, key=id)), *others]
+
+    of_all = None if any(isinstance(x, Placeholder) for x in assigned) else locks(assigned)
+
     def run_locked(*inputs: Any) -> tuple[Any, ...]:
         with ExitStack() as held:
-            for lock in locks:
+            for lock in locks(map(bound, assigned)) if of_all is None else of_all:
                 held.enter_context(lock)
             return run(*inputs)
 
