@@ -550,9 +550,10 @@ def function(
     verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
                       difference in printed text, exception, result, arguments or variables (for tests: slow)
 
-    Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects among the
-    arguments are returned, and changed, as in Python. StagingError for objects that cannot be made anew, and for a
-    write to a NumPy array that existed before the call.
+    Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
+    they are. Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects
+    among the arguments are returned, and changed, as in Python. StagingError for objects that cannot be made anew, and
+    for a write to a NumPy array that existed before the call.
 
     `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
     graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

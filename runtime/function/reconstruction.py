@@ -9,12 +9,16 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Callable, Iterable, Sequence
 from types import CellType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part", "Recipe",
-           "Run", "Tuple", "Values", "constant", "is_constant", "reduced", "spread"]
+from runtime.core.trace import convert_to_tensor, current_graph, init_scope
+
+__all__ = ["NUMBERS", "Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part",
+           "Recipe", "Run", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread"]
+
+NUMBERS: Final = frozenset({bool, int, float, complex})
 
 
 class Values:
@@ -65,6 +69,23 @@ def constant(value: Any) -> Recipe:
 
 def is_constant(parts: Sequence[Part]) -> bool:
     return all(isinstance(part, Recipe) and part.constant for part in parts)
+
+
+class Number(Recipe):
+    """A Python number: a tensor outside of graphs; in a graph, where it adapts to what it meets, itself."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        with init_scope():
+            self.tensor = convert_to_tensor(value)
+
+    def __call__(self, values: Values) -> Any:
+        return self.tensor if current_graph() is None else self.value
+
+
+def number(value: Any) -> Recipe:
+    """The recipe of a Python number that a function returns. An int beyond 64 bits stays one."""
+    return constant(value) if type(value) is int and not -2**63 <= value < 2**64 else Number(value)
 
 
 class Run(list[Any]):

@@ -30,6 +30,7 @@ from runtime.core.types import DType, TensorSpec
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
+    NUMBERS,
     Argument,
     Arrays,
     Cell,
@@ -46,6 +47,7 @@ from runtime.function.reconstruction import (
     Values,
     constant,
     is_constant,
+    number,
     reduced,
     spread,
 )
@@ -87,11 +89,11 @@ def plan(returned: Any, outputs: list[Any], fn: Any, outside: PriorState) -> Pac
     before are returned themselves. StagingError for objects that cannot be made anew.
     """
     planner = _Planner(outputs, fn, outside)
-    part = planner.part(returned, "")
+    part = planner.result(returned)
     changes = []
-    for number, parts in outside.changed_arguments():
+    for place, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
-        changes.append((number, planned))
+        changes.append((place, planned))
     return Pack(part, changes, planner.uses_call)
 
 
@@ -118,11 +120,21 @@ class _Planner:
         self.outputs, self.fn, self.outside = outputs, fn, outside
         self.recipes: dict[int, tuple[Any, Part]] = {}
         self.uses_call = bool(outside.changed_arguments())
+        self.are_tensors = False  # whether a Python number is a result of its own
+
+    def result(self, value: Any) -> Part:
+        """The recipe of what the function returns: Python's numbers are tensors, as in TF 2, also in tuples, lists and
+        dicts; not those in objects."""
+        self.are_tensors = True
+        try:
+            return self.part(value, "")
+        finally:
+            self.are_tensors = False
 
     def part(self, value: Any, path: str) -> Part:
         """The recipe of `value`; `path` leads to it from the result."""
         if type(value) in ATOMS:
-            return constant(value)
+            return number(value) if self.are_tensors and type(value) in NUMBERS else constant(value)
         known = self.recipes.get(id(value))
         return known[1] if known is not None else self._new(value, path)
 
@@ -185,6 +197,12 @@ class _Planner:
 
     def _made(self, value: Any, path: str) -> Part:
         """The recipe of an object that was made during the trace."""
+        if self.are_tensors and not isinstance(value, (list, tuple, dict)):
+            self.are_tensors = False
+            try:
+                return self._made(value, path)
+            finally:
+                self.are_tensors = True
         if isinstance(value, (Staged, GeneratorType)) or (
                 is_iterator(value) and type(value).__module__ == "itertools"):
             self._refuse(value, path, "Return a list of its items, or a tensor.")
@@ -199,7 +217,8 @@ class _Planner:
             recipe = Dict(value)
             self._noted(value, recipe)
             parts = {key: self.part(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
-            recipe.parts = [(self.part(key, f"{path}[...]"), parts[key]) for key in value]
+            recipe.parts = [(constant(key) if type(key) in ATOMS else self.part(key, f"{path}[...]"), parts[key])
+                            for key in value]
         elif isinstance(value, tuple) and (cls is tuple or hasattr(cls, "_fields")):
             recipe = Tuple(value)
             self._noted(value, recipe)

@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections import namedtuple
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -1069,3 +1070,47 @@ def test_a_concrete_function_keeps_its_python_arguments() -> None:
         traced(x)
     with pytest.raises(TypeError, match="this trace was made for"):
         traced({"k": 3.0}, x, y)
+
+
+def test_python_numbers_that_are_returned_are_tensors():
+    f = rt.function(lambda x: x + 1)
+    assert f(2).numpy() == 3 and f(2).dtype is rt.int32
+    assert f(1.5).dtype is rt.float32 and f(2j).dtype is rt.complex128
+    assert rt.function(lambda x: not x)(True).dtype is rt.bool
+    assert f(2**40).dtype is rt.int64 and f(2**70) == 2**70 + 1 and type(f(2**70)) is int
+
+
+def test_python_numbers_in_structures_are_tensors_and_other_values_are_not():
+    class Point(NamedTuple):
+        x: object
+        y: object
+
+    class Plain:
+        def __init__(self, n):
+            self.n = n
+
+    @rt.function
+    def f(n):
+        return Point(n, [n, {3: n, "text": "s"}]), None, Plain(n), (lambda: n)
+
+    point, none, plain, closure = f(5)
+    assert point.x.numpy() == point.y[0].numpy() == point.y[1][3].numpy() == 5
+    assert point.y[1]["text"] == "s" and [*point.y[1]] == [3, "text"] and none is None
+    assert type(plain.n) is int and type(closure()) is int
+
+
+def test_python_numbers_stay_in_arguments_and_in_calls_within_a_trace():
+    @rt.function
+    def count(xs):
+        xs.append(len(xs))
+        return len(xs)
+
+    mine = [7]
+    assert count(mine).numpy() == 2
+    assert mine == [7, 1] and type(mine[1]) is int
+
+    @rt.function
+    def half(n):
+        return rt.zeros([count([n, n])]) + count([n]) * 0.5
+
+    np.testing.assert_array_equal(half(1).numpy(), [1.0, 1.0, 1.0])
