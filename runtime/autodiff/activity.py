@@ -8,7 +8,7 @@ from runtime.autodiff.rules.registry import CONSTANT
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, Type
 
-__all__ = ["Activity", "differentiable", "state_of", "useful_state", "variables_read"]
+__all__ = ["Activity", "differentiable", "error_parts", "state_of", "useful_state", "variables_read"]
 
 
 def differentiable(type: Type) -> bool:
@@ -26,6 +26,12 @@ def variables_read(graph: Graph) -> dict[int, Any]:
     """The variables that a graph reads, by id."""
     return {id(node.params["variable"]): node.params["variable"] for node in graph.walk()
             if node.op.name == "read_variable"}
+
+
+def error_parts(node: Node, handler: Graph) -> list[Node]:
+    """The nodes of a handler of a `try_` that take floats or complex numbers out of the error."""
+    return [inner for inner in handler.nodes if inner.op.name == "error_part" and differentiable(inner.outputs[0].type)
+            and inner.params["region"] is node.params.get("region")]
 
 
 class Activity:
@@ -79,13 +85,17 @@ class Activity:
 
     def _kept(self, node: Node, handler: Graph) -> None:
         region = node.params.get("region")
-        if region is None or not handler.inputs:
+        parts = error_parts(node, handler)
+        if region is None or not (handler.inputs or parts):
             return
         for inner in node.params["body"].walk():
             if inner.op.name == "keep" and inner.params["region"] is region:
-                for value, state in zip(inner.inputs, handler.inputs, strict=True):
+                for value, state in zip(inner.inputs, handler.inputs):  # the body has none
                     if value in self.values:
                         self.add(state)
+            elif "raised" in inner.params and any(value in self.values for value in inner.inputs):
+                for part in parts:
+                    self.add(part.outputs[0])
 
     def _loop(self, node: Node) -> bool:
         body: Graph = node.params["body"]

@@ -12,10 +12,10 @@ import numpy as np
 
 from autograph.backend import until_gone
 from runtime.autodiff.activity import Activity, variables_read
-from runtime.autodiff.backward import NoGradientError, handles, sweep
+from runtime.autodiff.backward import handles, sweep
 from runtime.autodiff.cotangents import Cotangents, zero_for
-from runtime.autodiff.saving import drop_dead, plan_saved
-from runtime.core.errors import locate
+from runtime.autodiff.errors_as_data import as_cond, depends_on_body
+from runtime.autodiff.saving import drop_dead, plan_saved, undefined
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import apply, capture, current_graph, set_outputs, tracing, wrap
@@ -23,7 +23,7 @@ from runtime.core.types import TensorType, Type, int32
 from runtime.ops.control import COND, UNDEFINED
 from runtime.ops.logic import equal
 
-__all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack", "undefined"]
+__all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack"]
 
 Tensor = GraphTensor | GraphList
 STACKS: Final[dict[int, object]] = {}
@@ -70,11 +70,6 @@ def gathered(cts: Cotangents, graph: Graph, key: Any) -> Any:
     for inner in others:
         cts.add(first, cts.pop(inner), None)
     return cts.get(first)
-
-
-def undefined(graph: Graph, type: Type) -> Value:
-    """A value of a graph that is never used."""
-    return graph.add_node(UNDEFINED, (), {"type": type}, type).outputs[0]
 
 
 def attach(back: Graph, captured: dict[Value, Any]) -> None:
@@ -154,17 +149,11 @@ def _cond(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activit
 
 @handles("try_")
 def _try(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    """Reverse mode along the path that was taken: the body, or a handler. NoGradientError if that of a handler leads to
-    values that the body computed before it raised."""
-    graphs = list(node.subgraphs.values())
-    for handler in graphs[1:]:
-        if any(value in activity for value in handler.inputs):
-            error = NoGradientError(
-                "the gradient goes on from a handler to a variable that the `try` changed before it raised",
-                remedy="Let the handler compute with what there was before the `try`, or use rt.stop_gradient.")
-            locate(error, node.position)
-            raise error
-    _pull(node, graphs, out_cts, cts, activity)
+    """Reverse mode along the path that was taken: the body, or a handler."""
+    if depends_on_body(node, activity):
+        as_cond(node)
+        activity.visit([node])
+    _pull(node, [*node.subgraphs.values()], out_cts, cts, activity)
 
 
 def _pull(node: Node, graphs: Sequence[Graph], out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from runtime.autodiff.activity import Activity, state_of
 from runtime.autodiff.backward import missing
 from runtime.autodiff.cotangents import fit, zero_for
+from runtime.autodiff.errors_as_data import as_cond, depends_on_body
 from runtime.autodiff.rules.registry import CONSTANT, JVP, Applied
 from runtime.autodiff.saving import recaptured
 from runtime.core.errors import Place
@@ -17,6 +18,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import capture, tracing, wrap
+from runtime.ops.exceptions import TRY
 
 __all__ = ["Tangents", "apply_jvp", "push_forward", "tangent_graph"]
 
@@ -100,9 +102,8 @@ def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
     if not results:
         graph.nodes.append(node)
         return
-    for handler in node.subgraphs.values() if node.op.name == "try_" else ():
-        if any(value in active for value in handler.inputs):
-            raise missing("try_ whose handler uses what the body changed", node.position, "jvp")
+    if node.op is TRY and depends_on_body(node, active):
+        as_cond(node)
     operands = node.operands
     loop = node.op.name in ("while_loop", "reduce")
     starts: list[Value] = []

@@ -10,9 +10,10 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.types import ListType
+from runtime.core.types import ListType, Type
+from runtime.ops.control import UNDEFINED
 
-__all__ = ["add_state", "define", "drop_dead", "inserted", "plan_saved", "recaptured"]
+__all__ = ["add_state", "define", "drop_dead", "inserted", "plan_saved", "recaptured", "undefined"]
 
 CHEAP: Final = frozenset((
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "concat", "conj",
@@ -75,6 +76,11 @@ def define(value: Value, made: Value) -> None:
     assert node is not None and value.node is None
     node.outputs = tuple([value if out is made else out for out in node.outputs])
     value.node = node
+
+
+def undefined(graph: Graph, type: Type) -> Value:
+    """A value of a graph that is never used."""
+    return graph.add_node(UNDEFINED, (), {"type": type}, type).outputs[0]
 
 
 class inserted:

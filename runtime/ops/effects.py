@@ -41,9 +41,9 @@ from runtime.core.types import (
 from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
-    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Raised", "check_bound",
-    "holds_values", "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text", "py_function",
-    "raise_error", "raise_unless", "stage_assert", "stage_print",
+    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Deferred", "Raised",
+    "check_bound", "holds_values", "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text",
+    "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
 ]
 
 

@@ -37,8 +37,8 @@ from runtime.core.op import ANY, Errors, Op
 from runtime.core.tensor import EagerTensor
 from runtime.core.types import TensorType, Type, join_types
 
-__all__ = ["ERROR_PART", "ERROR_TEXT", "KEEP", "RERAISE", "TRY", "Region", "Run", "caught_by", "mark_caught",
-           "may_catch"]
+__all__ = ["ERROR_PART", "ERROR_TEXT", "HOLD_ERROR", "KEEP", "RERAISE", "TRY", "Region", "Run", "caught_by",
+           "mark_caught", "may_catch"]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
 
@@ -94,6 +94,8 @@ def _place(traceback: TracebackType | None) -> Position | None:
 
 
 class _Runs(threading.local):
+    held: BaseException | None = None
+
     def __init__(self) -> None:
         self.open: list[Run] = []
 
@@ -122,10 +124,14 @@ class Region:
 
     @property
     def error(self) -> BaseException:
-        """The error that the running handler was given."""
-        error = self.runs[-1].error
+        """The error that the running handler was given, or that is held for one."""
+        error = self.runs[-1].error if self.runs else self._runs.held
         assert error is not None, "only a handler asks for its error"
         return error
+
+    def hold(self, held: bool) -> None:
+        """Hold the error of the running handler after its end, or let it go."""
+        self._runs.held = self.error if held else None
 
     def __repr__(self) -> str:
         return f"line {self.line}"
@@ -204,6 +210,19 @@ def _reraise_rule(*, region: Region) -> tuple[()]:
 RERAISE: Final = Op("reraise", _reraise_kernel, _reraise_rule, effect=True, foreign=True,
                     errors=lambda node: node.params["region"].caught,
                     doc="Raise the error again that the region's handler was given.")
+
+
+def _hold_kernel(*, region: Region, held: bool) -> None:
+    region.hold(held)
+
+
+def _hold_rule(*, region: Region, held: bool) -> tuple[()]:
+    return ()
+
+
+HOLD_ERROR: Final = Op("hold_error", _hold_kernel, _hold_rule, effect=True,
+                       doc="Hold the error that the region's handler was given until it is let go (`held=False`), for "
+                           "`reraise`, `error_text` and `error_part` outside of the handler.")
 
 
 def _text_kernel(*, region: Region, part: int | str | None = None) -> Any:

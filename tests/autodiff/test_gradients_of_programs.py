@@ -244,21 +244,6 @@ def test_a_branch_not_taken_gives_zero_and_never_nan() -> None:
         assert gradient(f64(4.0)).numpy() == 0.25
 
 
-def test_a_handler_that_goes_on_from_what_the_try_changed() -> None:
-    def program(x: Any) -> Any:
-        y = x
-        try:
-            y = y * y
-            if x > 1.0:
-                raise ValueError("no")
-        except ValueError:
-            y = y * 3.0
-        return y
-
-    with pytest.raises(LookupError, match="the gradient goes on from a handler to a variable that the `try` changed"):
-        rt.function(rt.grad(program))(f64(2.0))
-
-
 def test_what_is_invariant_is_not_saved() -> None:
     args = arguments((np.ones((4, 2, 3)), np.ones((3, 3))))
     text = str(rt.function(rt.grad(recurrent, (0, 1))).get_concrete_function(*args).optimized)

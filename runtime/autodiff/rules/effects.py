@@ -11,7 +11,7 @@ constant("it has no operand", "const", "undefined")
 constant("random numbers do not depend on anything: what is made of them has its derivative", "random", "random_int",
          "stateless_random", "stateless_random_int")
 constant("it has no result", "print", "raise", "raise_unless", "check", "check_bound", "assert_compare", "reraise",
-         "iterator_start")
+         "hold_error", "iterator_start")
 constant("its result is text", "render_text", "render_records")
 constant("its result is of a caught error", "error_text", "error_part")
 constant("its result comes from a dataset", "iterator_next")

@@ -1,0 +1,381 @@
+"""A `try_` as a `cond`, so that what its body changed before it raised has a derivative.
+
+The body runs in pieces: each piece that may raise is in a small `try_` whose handlers start with no state. They only
+give the number of the handler to run, and the state for it: the variables, and the numbers that the error holds. From
+there on the other pieces are skipped, and loops end. The handlers run last, outside of every `try_`, on values as any
+others. An error that a handler uses is held meanwhile by the region (`hold_error`).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runtime.autodiff.activity import Activity, error_parts
+from runtime.autodiff.saving import add_state, inserted, recaptured, undefined
+from runtime.core.errors import UnimplementedError, locate
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.inline_graph import copied_node
+from runtime.core.op import CONST, REGISTRY, Op
+from runtime.core.types import TensorType, bool_, int32
+from runtime.ops.control import COND
+from runtime.ops.effects import Deferred, Raised
+from runtime.ops.exceptions import HOLD_ERROR, KEEP, RERAISE, TRY, Region, may_catch
+
+__all__ = ["as_cond", "depends_on_body"]
+
+_EQUAL = REGISTRY["equal"]
+_CODE, _FLAG = TensorType(int32), TensorType(bool_)
+
+
+def depends_on_body(node: Node, activity: Activity) -> bool:
+    """Whether the derivative leads from a handler of a `try_` to what its body computed before it raised."""
+    return any(value in activity for handler in [*node.subgraphs.values()][1:]
+               for value in (*handler.inputs, *(part.outputs[0] for part in error_parts(node, handler))))
+
+
+def as_cond(node: Node) -> None:
+    """Make a `try_` node a `cond` with the same results, in place.
+
+    UnimplementedError if a `while_loop` with a maximum of iterations may raise in its test; or if a `try` in another
+    one passes on an error that holds what the derivative depends on.
+    """
+    body: Graph = node.params["body"]
+    for inner in reversed(list(body.walk())):  # inner ones first
+        if inner.op is TRY and _kept_outside(inner):
+            as_cond(inner)
+        elif inner.op.name in ("while_loop", "reduce") and inner.params.get("test") is not None and any(
+                map(_kept_outside, inner.params["test"].nodes)):
+            _test_in_body(inner)
+        elif inner.op.name == "custom_gradient":  # its graph runs in the backward pass, after the `try`
+            _drop_kept(inner.params["gradient"])
+    graph = body.parent
+    assert graph is not None
+    at = graph.nodes.index(node) if node in graph.nodes else len(graph.nodes)
+    always = Node(graph, CONST, (), {"value": np.array(True)}, _FLAG)
+    graph.nodes.insert(at, always)
+    true, false = Graph("true", graph), Graph("false", graph)
+    _Pieces(node, graph).write(true)
+    false.outputs = [undefined(false, value.type) for value in node.outputs]
+    node.op, node.params = COND, {"true": true, "false": false}
+    recaptured(node, always.outputs)
+    graph.executable = None
+
+
+def _kept_outside(node: Node) -> set[Region]:
+    """The regions that are not in the node, but for which nodes in it keep the state."""
+    nodes = _with_inner(node)
+    return ({inner.params["region"] for inner in nodes if inner.op is KEEP}
+            - {inner.params["region"] for inner in nodes if inner.op is TRY})
+
+
+def _with_inner(node: Node) -> list[Node]:
+    return [node, *(inner for graph in node.subgraphs.values() for inner in graph.walk())]
+
+
+def _test_in_body(loop: Node) -> None:
+    """Let a loop's body evaluate the test at its end, where it may end an iteration by an error, and the test only read
+    the result."""
+    body, test = loop.params["body"], loop.params["test"]
+    graph = body.parent
+    if loop.params.get("limited"):
+        error = UnimplementedError(
+            "the test of a `while` with a maximum of iterations may raise what the `try` around it catches, and has no "
+            "derivative there", remedy="Raise in the body of the loop, or count the iterations in it.")
+        locate(error, loop.position)
+        raise error
+    operands = loop.operands
+    with inserted(graph, loop):
+        start = (_spliced(test, graph, operands)[0] if loop.op.name == "while_loop"
+                 else graph.add_node(CONST, (), {"value": np.array(True)}, _FLAG).outputs[0])
+    after = _spliced(test, body, body.outputs)[0]
+    body.add_input(_FLAG, "test")
+    test.nodes, test.captures, test._captured = [], [], {}
+    recaptured(loop, operands)
+    add_state(loop, start, after)
+    test.outputs = [test.inputs[-1]]
+
+
+def _spliced(graph: Graph, into: Graph, inputs: Sequence[Value]) -> list[Value]:
+    """Append the nodes of a sub-graph to a graph that it, or a parent of it, is nested in; its results there."""
+    made = dict(zip(graph.inputs, inputs, strict=True))
+    for outer, inner in graph.captures:
+        made[inner] = into.capture(outer, inner.type)
+    for node in graph.nodes:
+        made.update(zip(node.outputs, copied_node(node, into, made).outputs, strict=True))
+    return [made[value] for value in graph.outputs]
+
+
+class _Exit(NamedTuple):
+    """The number of the handler to run, from 1 on, or 0; and the state for it."""
+
+    code: Value
+    state: list[Value]
+
+
+@dataclass
+class _Piece:
+    """Nodes that run together, after other regions' `keep` nodes. `state`: with which a handler starts, if one may
+    be needed. `alone`: it is one node, whose sub-graphs consist of pieces, too, or which raises an error with parts."""
+
+    state: Sequence[Value] | None
+    nodes: list[Node]
+    alone: bool = False
+
+
+class _Pieces:
+    def __init__(self, node: Node, graph: Graph) -> None:
+        self.node = node
+        self.old: Region = node.params["region"]
+        self.kinds = node.params["kinds"]
+        self.body, *self.handlers = node.subgraphs.values()
+        self.region = Region(self.old.line)
+        self.region.caught = self.old.caught
+        self.held = any(_regions(inner, self.old) for handler in self.handlers for inner in handler.walk())
+        self.parts = {part.params["part"]: part.outputs[0].type for handler in self.handlers
+                      for part in error_parts(node, handler)}
+        self.types = [*self.old.types, *self.parts.values()]
+        self.made = {outer: outer for sub in node.subgraphs.values() for outer, _ in sub.captures}
+        """The values of new graphs for those of old ones."""
+
+    def write(self, into: Graph) -> None:
+        left = self.level(self.body, into)
+        into.outputs = self.end(0, into, None) if left is None else self.choose(0, into, left)
+
+    def choose(self, code: int, into: Graph, left: _Exit) -> list[Value]:
+        """The results at the exit, whose code is this one or a higher."""
+        if code == len(self.handlers):
+            return self.end(code, into, left)
+        true, false = Graph("true", into), Graph("false", into)
+        true.outputs = self.end(code, true, left)
+        false.outputs = self.choose(code + 1, false, left)
+        return list(self.add(into, COND, [self.is_code(code, into, left)], {"true": true, "false": false}).outputs)
+
+    def end(self, code: int, into: Graph, left: _Exit | None) -> list[Value]:
+        """The results of the body, or of the handler that the code stands for."""
+        if left is None or not code:
+            return [self.local(into, value) for value in self.body.outputs]
+        return self.handle(self.handlers[code - 1], into, left)
+
+    def handle(self, handler: Graph, into: Graph, left: _Exit) -> list[Value]:
+        self.made.update(zip(handler.inputs, left.state))
+        parts = dict(zip(self.parts, left.state[len(handler.inputs):], strict=True))
+        self.enter(handler)
+        first = len(into.nodes)
+        for node in handler.nodes:
+            if node in error_parts(self.node, handler):
+                self.made[node.outputs[0]] = parts[node.params["part"]]
+            else:
+                self.copy(node, into)
+        for made in into.nodes[first:]:
+            _redirect(made, self.old, self.region)
+        if self.held:
+            self.add(into, HOLD_ERROR, [], {"region": self.region, "held": False})
+        return [self.local(into, value) for value in handler.outputs]
+
+    # The body.
+
+    def level(self, old: Graph, into: Graph) -> _Exit | None:
+        """Write the nodes of a graph of the body; None if none of them makes a handler run."""
+        self.enter(old)
+        pieces = self.split(old.nodes)
+        left: _Exit | None = None
+        later: set[Value] = set(old.outputs)
+        wanted: list[list[Value]] = []
+        for piece in reversed(pieces):
+            wanted.append([value for node in piece.nodes for value in node.outputs if value in later])
+            later.update(value for node in piece.nodes for value in node.inputs)
+            later.update(piece.state or ())
+        for piece, wants in zip(pieces, reversed(wanted), strict=True):
+            left = self.piece(piece, into, wants) if left is None else self.unless_left(piece, into, wants, left)
+        return left
+
+    def split(self, nodes: Iterable[Node]) -> list[_Piece]:
+        pieces = [_Piece(() if not self.old.types else None, [])]
+        for node in nodes:
+            last = pieces[-1]
+            if node.op is KEEP:
+                if any(inner.op is not KEEP for inner in last.nodes):
+                    pieces.append(last := _Piece(last.state, []))
+                if node.params["region"] is self.old:
+                    last.state = node.inputs
+                else:
+                    last.nodes.append(node)
+            elif _kept_outside(node) or (self.parts and node.op is not TRY and any(
+                    "raised" in each.params for each in _with_inner(node))):
+                pieces += [_Piece(last.state, [node], True), _Piece(last.state, [])]
+            else:
+                last.nodes.append(node)
+        return [piece for piece in pieces if piece.nodes]
+
+    def piece(self, piece: _Piece, into: Graph, wants: Sequence[Value]) -> _Exit | None:
+        nodes = piece.nodes
+        if piece.alone and nodes[0].subgraphs:
+            return self.loop(nodes[0], into) if nodes[0].op is not COND else self.cond(nodes[0], into)
+        kept = [node for node in nodes if node.op is KEEP]
+        for node in kept:
+            self.copy(node, into)
+        nodes = nodes[len(kept):]
+        if piece.state is None or not any(
+                may_catch(kind, error) for node in nodes for error in node.errors for kinds in self.kinds
+                for kind in kinds):
+            for node in nodes:
+                self.copy(node, into)
+            return None
+        return self.attempt(nodes, piece.state, into, wants)
+
+    def attempt(self, nodes: Sequence[Node], state: Sequence[Value], into: Graph, wants: Sequence[Value]) -> _Exit:
+        """Nodes in a `try_`."""
+        body = Graph("body", into)
+        graphs = {"body": body}
+        for k in range(len(self.handlers)):
+            handler = graphs[f"handler{k}"] = Graph(f"handler{k}", into)
+            if self.held:
+                self.add(handler, HOLD_ERROR, [], {"region": self.region, "held": True})
+            left = _Exit(_constant(handler, k + 1), [
+                *(self.local(handler, value) for value in state), *self.held_by_error(nodes, handler)])
+            handler.outputs = [*(undefined(handler, value.type) for value in wants), *self.exits(left, handler)]
+        for node in nodes:
+            self.copy(node, body)
+        body.outputs = [*(self.local(body, value) for value in wants), *self.exits(None, body)]
+        made = self.add(into, TRY, [], {**graphs, "region": self.region, "kinds": self.kinds})
+        return self.take(made, wants)
+
+    def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
+        """The parts of the error that nodes raise, in a graph."""
+        raised: Raised | None = nodes[0].params.get("raised")
+        if self.parts and raised is None and any(
+                "raised" in each.params or each.op is RERAISE for node in nodes for each in _with_inner(node)):
+            error = UnimplementedError(
+                "the derivative depends on what an error holds that passes through another `try`",
+                remedy="Assign it to a variable before raising, and use that in the handler.")
+            locate(error, self.node.position)
+            raise error
+        found = []
+        for name, type in self.parts.items():
+            part = None if raised is None else raised.args[name] if isinstance(name, int) else raised.attributes[name]
+            if isinstance(part, Deferred):
+                operands = nodes[0].operands[nodes[0].op.name == "raise_unless":]
+                found.append(self.local(into, operands[part.start]))
+            elif part is None:
+                found.append(undefined(into, type))
+            else:
+                assert isinstance(type, TensorType)
+                found.append(into.add_node(CONST, (), {"value": np.asarray(part, type.dtype.np)},
+                                           TensorType(type.dtype, np.shape(part))).outputs[0])
+        return found
+
+    def unless_left(self, piece: _Piece, into: Graph, wants: Sequence[Value], left: _Exit) -> _Exit:
+        """A piece that runs if none before has made a handler run."""
+        true, false = Graph("true", into), Graph("false", into)
+        own = self.piece(piece, true, wants)
+        after = own or left
+        true.outputs = [*(self.local(true, value) for value in wants), *self.exits(after, true)]
+        false.outputs = [*(undefined(false, value.type) for value in wants), *self.exits(left, false)]
+        made = self.add(into, COND, [self.is_code(0, into, left)], {"true": true, "false": false})
+        return self.take(made, wants)
+
+    def cond(self, node: Node, into: Graph) -> _Exit:
+        graphs = {}
+        for name, sub in node.subgraphs.items():
+            graph = graphs[name] = Graph(name, into)
+            left = self.level(sub, graph)
+            graph.outputs = [*(self.local(graph, value) for value in sub.outputs), *self.exits(left, graph)]
+        made = self.add(into, COND, [self.local(into, value) for value in node.operands], graphs)
+        return self.take(made, node.outputs)
+
+    def loop(self, node: Node, into: Graph) -> _Exit:
+        """A loop that ends where a handler has to run."""
+        body: Graph = node.params["body"]
+        params: dict[str, Any] = {**node.params, "body": Graph("body", into), "test": Graph("test", into)}
+        new: Graph = params["body"]
+        self.made.update((value, new.add_input(value.type, value.hint)) for value in body.inputs)
+        for type in (_CODE, *self.types):
+            new.add_input(type)
+        left = self.level(body, new)
+        new.outputs = [*(self.local(new, value) for value in body.outputs), *self.exits(left, new)]
+        self.test(node, params["test"])
+        none = self.exits(None, into)
+        made = self.add(into, node.op, [*(self.local(into, value) for value in node.operands), *none], params)
+        return self.take(made, node.outputs)
+
+    def test(self, loop: Node, new: Graph) -> None:
+        """`code == 0`, and the test that there was."""
+        old: Graph | None = loop.params.get("test")
+        state = [new.add_input(value.type, value.hint) for value in loop.params["body"].inputs[-len(loop.outputs):]]
+        code, *kept = [new.add_input(type) for type in (_CODE, *self.types)]
+        goes_on = self.is_code(0, new, _Exit(code, kept))
+        if old is None:
+            new.outputs = [goes_on]
+            return
+        true, false = Graph("true", new), Graph("false", new)
+        self.made.update(zip(old.inputs, state, strict=True))
+        self.enter(old)
+        for node in old.nodes:
+            self.copy(node, true)
+        true.outputs = [self.local(true, value) for value in old.outputs]
+        false.outputs = [false.add_node(CONST, (), {"value": np.array(False)}, _FLAG).outputs[0]]
+        new.outputs = list(self.add(new, COND, [goes_on], {"true": true, "false": false}).outputs)
+
+    # Nodes and values.
+
+    def enter(self, graph: Graph) -> None:
+        self.made.update((inner, self.made[outer]) for outer, inner in graph.captures)
+
+    def local(self, into: Graph, value: Value) -> Value:
+        """The value of `into` for one of the old graphs."""
+        return _in(into, self.made[value])
+
+    def exits(self, left: _Exit | None, into: Graph) -> list[Value]:
+        """The values of an exit in a graph; of none, 0 and an undefined state."""
+        if left is None:
+            return [_constant(into, 0), *(undefined(into, type) for type in self.types)]
+        return [_in(into, value) for value in (left.code, *left.state)]
+
+    def take(self, made: Node, olds: Sequence[Value]) -> _Exit:
+        """Take the first results of a node for old values; the others are an exit."""
+        self.made.update(zip(olds, made.outputs))
+        code, *state = made.outputs[len(olds):]
+        return _Exit(code, state)
+
+    def is_code(self, code: int, into: Graph, left: _Exit) -> Value:
+        return self.add(into, _EQUAL, [_in(into, left.code), _constant(into, code)], {}).outputs[0]
+
+    def copy(self, node: Node, into: Graph) -> None:
+        made = copied_node(node, into, {value: self.local(into, value) for value in node.inputs})
+        self.made.update(zip(node.outputs, made.outputs, strict=True))
+
+    def add(self, into: Graph, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Node:
+        types = op.rule(*[value.type for value in operands], **params)
+        node = into.add_node(op, operands, params, types, self.node.position)
+        recaptured(node, operands)
+        return node
+
+
+def _in(graph: Graph, value: Value) -> Value:
+    return graph.capture(value, value.type)
+
+
+def _constant(graph: Graph, x: int) -> Value:
+    return graph.add_node(CONST, (), {"value": np.array(x, np.int32)}, _CODE).outputs[0]
+
+
+def _regions(node: Node, region: Region) -> bool:
+    """Whether a node uses the error that a handler of the region was given."""
+    raised = node.params.get("raised")
+    return node.params.get("region") is region or (isinstance(raised, Raised) and raised.cause is region)
+
+
+def _redirect(node: Node, old: Region, new: Region) -> None:
+    for each in _with_inner(node):
+        if _regions(each, old):
+            name = "region" if "region" in each.params else "raised"
+            each.params[name] = new if name == "region" else replace(each.params[name], cause=new)
+
+
+def _drop_kept(graph: Graph) -> None:
+    for each in (graph, *(sub for node in graph.walk() for sub in node.subgraphs.values())):
+        inside = {node.params["region"] for node in graph.walk() if node.op is TRY}
+        each.nodes = [node for node in each.nodes if node.op is not KEEP or node.params["region"] in inside]
