@@ -25,8 +25,8 @@ from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
-    "RaisedBy", "Refused", "Substitute", "Wrapper", "ambient", "answered", "backend_for", "backend_of", "deciding",
-    "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "register_keyed", "replacing",
+    "RaisedBy", "Refused", "RolledLoop", "Substitute", "Wrapper", "ambient", "answered", "backend_for", "backend_of",
+    "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "register_keyed", "replacing",
     "staging_backend",
 ]
 
@@ -115,6 +115,26 @@ class GeneratorExpression(Protocol):
         """The clause that it was made from: a loop over the generator is staged as loops over the clause."""
 
 
+class RolledLoop(Protocol):
+    """A loop that Python decides, which may become one loop of the graph."""
+
+    items: Any
+    """What the staged `for` runs over; None for a `while`."""
+
+    def has_traced(self) -> bool:
+        """Whether the loop has added anything to the graph since it began."""
+
+    def is_worth(self, done: int) -> bool | None:
+        """Whether to stage the loop, of which so many iterations have run in Python; None: ask again."""
+
+    def undo(self) -> None:
+        """Undo what the loop has traced since it began."""
+
+    def attempt(self, stage: Callable[[], None]) -> Exception | None:
+        """Call `stage`, which stages the loop; returns why it fails, if it does: then it can be undone, and the loop
+        runs in Python. No handler of the user's may catch an error that is due to the attempt."""
+
+
 Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 """Why code cannot be traced:
 
@@ -176,6 +196,11 @@ class Backend(Protocol):
         raise NotImplementedError
 
     # Other control flow.
+
+    def rolled(self, iterable: Any) -> RolledLoop | None:
+        """The loop over a Python iterable, or a `while` (None), that begins here while this backend traces, if it may
+        be staged; None to run it in Python."""
+        return None
 
     def if_exp(
         self, pred: Any, then: Body | None, orelse: Body | None, init: Values, names: tuple[str, ...]

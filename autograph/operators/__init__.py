@@ -48,7 +48,7 @@ from autograph.operators.containers import (
 )
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
-from autograph.operators.loop_unrolling import unroll
+from autograph.operators.loop_rolling import attempt_while, run_for, run_plainly
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
@@ -99,6 +99,8 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
     """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
     try:
         part(test), part(body)
+        attempt = None if ambient.backend is None else attempt_while(
+            ambient.backend, test, body, state, lambda backend: _stage_while(backend, test, body, state, options))
         while True:
             mark = checkpoint(test)
             going = test()
@@ -110,6 +112,10 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
             if not going:
                 return
             body()
+            if attempt is not None:
+                attempt = attempt.after_iteration()
+                if attempt is not None and attempt.is_done:
+                    return
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:
@@ -136,27 +142,14 @@ def reduce(
                 _reduce_clause(clause(iterable), body, test, state, options)
             else:
                 _stage_reduce(backend, iterable, body, test, state, options)
-        elif test is None:
+        elif ambient.backend is not None:
+            backend = ambient.backend
+            run_for(backend, iterable, body, test, state,
+                    lambda loop: _stage_reduce(backend, loop.items, body, test, state, options))
+        else:
             items = iter(iterable)
             del iterable  # only the loop refers to it now, so that it can be freed
-            for item in items:
-                body(item)
-        else:
-            iterator = iter(iterable)
-            del iterable
-            for item in iterator:
-                body(item)
-                going = test()
-                if going is True:
-                    continue
-                if going is False:
-                    break
-                backend = staging_backend(going)
-                if backend is not None:
-                    unroll(backend, iterator, body, test, state)
-                    break
-                if not going:
-                    break
+            run_plainly(items, body, test, state)
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:

@@ -105,6 +105,11 @@ class Reach:
         """The code objects that were found."""
         return self._codes.values()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more than was searched."""
+        return len(self._seen) >= MOST
+
     def met(self, value: Any) -> bool:
         """Whether `value` was found."""
         return id(value) in self._seen

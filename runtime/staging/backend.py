@@ -40,6 +40,7 @@ from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
 from runtime.staging.control.loops import stage_reduce, stage_while
+from runtime.staging.control.rolled_loops import RolledLoop, rolled
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
@@ -53,6 +54,7 @@ from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
+from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["BACKEND", "Staging"]
@@ -175,6 +177,9 @@ class Staging:
                 state = stage_cond(going, iteration, Step(lambda *values: values), state, names)
         return tuple(state)
 
+    def rolled(self, iterable: Any) -> RolledLoop | None:
+        return rolled(iterable)
+
     def refusal(self, event: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
         if event == "left":
             return left_iterator(subject, lineno)
@@ -196,7 +201,7 @@ class Staging:
         return staging_error(what, remedy)
 
     def raised_by(self, error: BaseException) -> RaisedBy:
-        if isinstance(error, (StagingError, InaccessibleTensorError)):
+        if isinstance(error, (StagingError, InaccessibleTensorError)) or is_accident(error):
             return "staging"
         return "graph" if is_caught(error) else "python"
 

@@ -65,6 +65,7 @@ from runtime.staging.values.lattice import (
     text,
     with_staged_lists,
 )
+from runtime.staging.values.trials import Trial, trials
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
@@ -295,8 +296,10 @@ class _Loop:
             found.append(not own or not used.isdisjoint(own))
         return found
 
-    def finish(self) -> None:
-        """Make the state after an iteration the outputs of the body's graph."""
+    def finish(self, trial: Trial | None) -> None:
+        """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` is against it."""
+        if trial is not None:
+            trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         with tracing(self.graph):
             if self.out is None:
                 outputs = self.inputs
@@ -482,10 +485,11 @@ def stage_while(
     truth: Truth,
 ) -> tuple[Any, ...]:
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
+    trial = trials.take()
     loop = _Loop(body_fn, init, names, options)
     params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
               **checkpoint_param(options, False)}
-    loop.finish()
+    loop.finish(trial)
     limit = options.get("maximum_iterations")
     if limit is None:
         return loop.apply(WHILE_LOOP, (), False, **params)
@@ -498,8 +502,8 @@ def stage_reduce(
 ) -> tuple[Any, ...]:
     """The state after `for item in items: state = body_fn(item, *state)`, which ends early when `test_fn(*state)` is
     false."""
+    trial, runs = trials.take(), False
     limit = options.get("maximum_iterations")
-    runs = False
     operands: list[Any]
     params: dict[str, Any] = {}
     if isinstance(items, Counted):
@@ -539,5 +543,5 @@ def stage_reduce(
         test = loop.settle_with_test(make_items, test_fn, truth)
         params |= {"body": loop.graph, "test": test}
     params |= checkpoint_param(options, isinstance(items, Counted))
-    loop.finish()
+    loop.finish(trial)
     return loop.apply(REDUCE, operands, runs, **params)

@@ -67,6 +67,7 @@ from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Poison, flags, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.optional import keys
+from runtime.staging.values.trials import trials, watch_call
 
 __all__ = ["callee"]
 
@@ -124,6 +125,8 @@ _FRAMES: Final = 2
 def callee(fn: Any) -> Any:
     """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a method
     of a list, tuple or dict."""
+    if trials.is_watched:
+        watch_call(fn)
     kind = type(fn)
     if kind in _BOUND:
         owner = fn.__self__

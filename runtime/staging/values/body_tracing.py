@@ -21,6 +21,7 @@ from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
 from runtime.staging.values.alias_tracking import tracking
+from runtime.staging.values.trials import note_accident
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
@@ -100,6 +101,7 @@ def trace_body(
                 raise written from None
             with raising(exc):
                 raise_error(settle(exc) or exc)
+            note_accident(exc, graph)
             return None
         except BaseException as exc:
             if caught_by(exc) is None:  # otherwise it stands for a handler's error, which is raised again

@@ -23,6 +23,7 @@ from runtime.ops.logic import equal, less, where
 from runtime.staging.values.iterables import indexable
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.strings import text_at
+from runtime.staging.values.trials import refuse_choice, trials
 from runtime.staging.values.truthiness import truth
 
 __all__ = [
@@ -67,6 +68,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
     if all(value is first for value in values) or all(_is_same_atom(value, first) for value in values):
         return first
     if all(map(is_number, values)):
+        if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
+            refuse_choice(len(values))
         try:
             return indexable(values, "list")(at)
         except StagingError:
@@ -93,7 +96,10 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
     found = SELECTION.of_items(values, at)
-    return _class_for(values)(values, at) if found is None else found
+    if found is None:
+        refuse_choice(len(values))
+        return _class_for(values)(values, at)
+    return found
 
 
 class Selection(Late):

@@ -1,0 +1,159 @@
+"""Loops that Python decides as loops of the graph: what `autograph.operators.loop_rolling` asks of this backend.
+
+A loop is tried if its body traces more than a few ops in all. The trial fails, and the loop is unrolled, if the body
+needs the Python value, chooses among Python objects, or would leave a value of which less is known than after the
+unrolled loop: a shape, or the length of a list.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from runtime.core.graph import Graph, Node
+from runtime.core.trace import current_graph
+from runtime.core.types import TensorType
+from runtime.staging.values.body_tracing import checkpoint, rollback
+from runtime.staging.values.iterables import Counted, Staged, StagedRange, indexable
+from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
+from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
+
+__all__ = ["RolledLoop", "rolled"]
+
+FEWEST: Final = 9
+"""A loop of fewer iterations is unrolled."""
+FEW_OPS: Final = 100
+"""A loop that traces no more ops than this in all is unrolled."""
+MANY_OPS: Final = 5_000
+"""Where unrolling traces more ops, a list that grows and a shape that changes are left to the graph."""
+LONG: Final = 16
+"""A loop over a list is rolled if it has more items."""
+_INT32: Final = range(-(2**31), 2**31)
+
+
+class _Rolled(Staged):
+    """A Python iterable of numbers as one of the graph."""
+
+    def __init__(self, make: Callable[[], Counted]) -> None:
+        self._make = make
+
+    def __iterable__(self) -> Counted:
+        return self._make()
+
+
+class RolledLoop:
+    """A loop that may be rolled. `items`: what the graph's loop runs over; None for a `while`."""
+
+    def __init__(self, items: Any, count: int | None) -> None:
+        self.items, self.count = items, count
+        self.mark = checkpoint()
+        trials.is_watched = True
+        self.acts = trials.acts
+        self.ops = 0
+
+    def has_traced(self) -> bool:
+        """Whether the loop has added ops to the graph since it began."""
+        graph, nodes, *_ = self.mark[0]
+        return any(node.op.name != "const" for node in graph.nodes[nodes:])
+
+    def is_worth(self, done: int) -> bool | None:
+        """Whether to try to roll the loop, after so many iterations; None if that is to be seen."""
+        if trials.acts != self.acts:
+            return False
+        graph, nodes, *_ = self.mark[0]
+        ops = sum(map(_size, graph.nodes[nodes:]))
+        if self.count is None:
+            self.ops = MANY_OPS + 1
+            return None if done < FEWEST or ops <= FEW_OPS else True
+        self.ops = ops * self.count // done
+        return self.ops > FEW_OPS
+
+    def undo(self) -> None:
+        """Remove what has been traced since the loop began."""
+        rollback(self.mark)
+
+    def attempt(self, stage: Callable[[], None]) -> Exception | None:
+        """Stage the loop as one of the graph; returns why that fails, if it does."""
+        trials.depth += 1
+        outer, trials.current = trials.current, self
+        try:
+            stage()
+        except Exception as error:
+            return error
+        finally:
+            trials.current = outer
+            trials.depth -= 1
+        return None
+
+    def check(self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Spec], names: Sequence[str]) -> None:
+        """Raise TrialFailed if the state after the loop would be less known than after the unrolled one."""
+        refuse_accidents(body)
+        if init is None:
+            raise TrialFailed("each iteration raises")
+        for value, after, name in zip(init, specs, names, strict=True):
+            before = describe(value)
+            if isinstance(after, Optional) and after.none and not isinstance(before, Optional):
+                raise TrialFailed(f"{name!r} is None before the loop only")
+            if self.ops <= MANY_OPS and (_loses_shape(before, after) or (_is_growing(before, after) and _grows(body))):
+                raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
+
+
+def _size(node: Node) -> int:
+    return (node.op.name != "const") + sum(_size(inner) for graph in node.subgraphs.values() for inner in graph.nodes)
+
+
+def rolled(iterable: Any) -> RolledLoop | None:
+    """The loop over a Python iterable, or a `while` (None), if it may be rolled."""
+    if current_graph() is None:
+        return None
+    kind = type(iterable)
+    if iterable is None:
+        return RolledLoop(None, None)
+    if kind is range:
+        if len(iterable) < FEWEST or iterable[0] not in _INT32 or iterable[-1] not in _INT32:
+            return None
+        return RolledLoop(_Rolled(StagedRange(iterable.start, iterable.stop, iterable.step).__iterable__),
+                          len(iterable))
+    if (kind is list or kind is tuple) and len(iterable) > LONG and _are_numbers(iterable):
+        return RolledLoop(_Rolled(lambda: Counted(len(iterable), indexable(iterable, "a loop"))), len(iterable))
+    return None
+
+
+def _are_numbers(items: Sequence[Any]) -> bool:
+    """Whether the items are numbers of one type, or tuples of such with one type in each place."""
+    first = items[0]
+    if type(first) is tuple:
+        return bool(first) and all(type(item) is tuple and len(item) == len(first) for item in items) and all(
+            map(_are_numbers, zip(*items, strict=True)))
+    kind = type(first)
+    if kind is int:
+        return all(type(item) is int and item in _INT32 for item in items)
+    return kind is float and all(type(item) is float for item in items)
+
+
+def _loses_shape(before: Spec, after: Spec) -> bool:
+    if isinstance(before, Leaf) and isinstance(after, Leaf):
+        old, new = before.type, after.type
+        if isinstance(old, TensorType) and isinstance(new, TensorType):
+            return any(dim is None and known is not None for dim, known in zip(new.shape, old.shape, strict=False))
+        return False
+    if isinstance(before, Static) and isinstance(after, Leaf):
+        shape = getattr(before.value, "shape", ())
+        return isinstance(after.type, TensorType) and None in after.type.shape and None not in shape
+    if isinstance(before, Nested) and isinstance(after, Nested):
+        return any(map(_loses_shape, before.children, after.children))
+    return False
+
+
+def _is_growing(before: Spec, after: Spec) -> bool:
+    """Whether a list whose length Python knows becomes one of the graph."""
+    if isinstance(before, Nested) and isinstance(after, Nested):
+        return any(map(_is_growing, before.children, after.children))
+    return isinstance(before, Nested) and isinstance(after, Custom)
+
+
+_LENGTHENS: Final = frozenset({"list_append", "list_extend", "list_insert", "list_pop"})
+
+
+def _grows(body: Graph) -> bool:
+    """Whether a loop may change the length of a list."""
+    return any(node.op.name in _LENGTHENS for node in body.walk())

@@ -1,0 +1,146 @@
+"""Loops of Python that are tried as loops of the graph (`runtime.staging.control.rolled_loops`): what must not happen
+while one is traced.
+
+Anything that fails while a loop is tried fails the trial, and the loop is unrolled instead. So an exception that
+Python or a library raises is an error of the trial, which no handler of the user's catches and no graph raises: it may
+be due to the index, which is a tensor in the trial alone. An exception of a `raise` statement is the program's.
+"""
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
+from typing import Any, Final, Protocol
+
+from autograph.backend import is_converted, is_internal, of_trace
+from runtime.core.errors import StagingError
+from runtime.core.graph import Graph, Node, is_users
+
+__all__ = [
+    "Trial", "TrialFailed", "acts_outside", "is_accident", "note_accident", "refuse_accidents", "refuse_choice",
+    "trials", "watch_call"]
+
+
+class TrialFailed(StagingError):
+    """A loop that Python decides does not mean the same as a loop of the graph."""
+
+
+class Trial(Protocol):
+    """A loop that is tried."""
+
+    def check(
+        self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Any], names: Sequence[str]
+    ) -> None:
+        """Raise TrialFailed if the loop does not mean the same as the unrolled one. `init`: the state before it; None
+        if each iteration raises. `specs`: what describes the state of the staged loop."""
+
+
+class _Trials(threading.local):
+    depth = 0
+    """How many loops that are tried are being traced."""
+    current: Trial | None = None
+    """The loop to try, until it is staged."""
+    is_watched = False
+    """Whether a loop that may be tried has begun in this trace, so that what acts on the outside world counts."""
+    acts = 0
+    """How often traced code has acted on the outside world since."""
+
+    def __init__(self) -> None:
+        self.accidents: dict[int, tuple[Node, BaseException]] = {}
+        """By id: the nodes that raise exceptions that are accidents of a trial."""
+
+    def take(self) -> Trial | None:
+        """The trial that the loop that is being staged is, if it is one."""
+        found, self.current = self.current, None
+        return found
+
+
+trials: Final = of_trace(_Trials())
+
+
+def is_accident(error: BaseException) -> bool:
+    """Whether an exception in traced code fails the trial of a loop: it is not one of a `raise` of the program's."""
+    return trials.depth > 0 and isinstance(error, Exception) and not (
+        isinstance(error, AssertionError) or _is_raised(error.__traceback__))
+
+
+def _is_raised(entry: TracebackType | None) -> bool:
+    """Whether the last entry of a traceback is at a `raise` statement of the user's."""
+    if entry is None:
+        return True  # it has not been raised yet
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    code = entry.tb_frame.f_code.co_code
+    return is_users(entry.tb_frame) and code[entry.tb_lasti] == _RAISE
+
+
+def note_accident(error: BaseException, graph: Graph) -> None:
+    """Note that the last node of `graph` raises such an exception. The trial fails if the node is still there when the
+    loop is settled: it is not where lists that a tensor indexes have been staged since."""
+    if is_accident(error) and graph.nodes:
+        trials.accidents[id(graph.nodes[-1])] = graph.nodes[-1], error
+
+
+def refuse_accidents(graph: Graph) -> None:
+    """TrialFailed if a graph raises such an exception."""
+    for node in graph.walk():
+        if id(node) in trials.accidents:
+            error = trials.accidents[id(node)][1]
+            raise TrialFailed(f"{type(error).__name__}: {error}") from error
+
+
+def refuse_choice(count: int) -> None:
+    """Raise TrialFailed where a trial would choose among so many Python objects or tensors."""
+    if trials.depth:
+        raise TrialFailed(f"an index chooses one of {count} values that are no numbers")
+
+
+_RAISE: Final = dis.opmap["RAISE_VARARGS"]
+
+
+# Calls that act on the outside world.
+
+_INERT: Final = frozenset({
+    "abc", "array", "bisect", "builtins", "cmath", "collections", "copy", "dataclasses", "datetime", "decimal", "enum",
+    "fractions", "functools", "heapq", "itertools", "math", "numbers", "numpy", "operator", "random", "re", "runtime",
+    "statistics", "string", "struct", "textwrap", "types", "typing", "autograph"})
+"""Modules, by the first part of the name, whose functions change nothing but what a trial sets back: lists, dicts,
+objects, sets, arrays, generators of random numbers."""
+_ACTING: Final = frozenset({
+    "__import__", "breakpoint", "compile", "eval", "exec", "fromfile", "input", "load", "memmap", "open", "save",
+    "savetxt", "savez", "savez_compressed", "tofile"})
+"""Their functions that do more, or run any code."""
+
+
+def watch_call(fn: Any) -> None:
+    """Note the call of something that does not convert. TrialFailed in a trial, if it may act on the outside world."""
+    if acts_outside(fn):
+        if trials.depth:
+            raise TrialFailed(f"{getattr(fn, '__qualname__', fn)!r} is called, which may act on what is outside of the "
+                              "program")
+        trials.acts += 1
+
+
+def acts_outside(fn: Any) -> bool:
+    """Whether a callee that does not convert may change, or ask, something that a trial cannot set back."""
+    kind = type(fn)
+    if kind is FunctionType:
+        if is_converted(fn.__code__) or is_internal(fn.__code__.co_filename) or fn.__name__.startswith("__"):
+            return False
+        return _root(fn.__globals__.get("__name__")) not in _INERT or fn.__name__ in _ACTING
+    if isinstance(fn, type):  # what making an object calls is code of its own
+        return False
+    if kind is BuiltinFunctionType:
+        owner = fn.__self__
+        if owner is sys.stdout or owner is sys.stderr:  # the graph writes
+            return False
+        module = owner.__name__ if isinstance(owner, ModuleType) else getattr(
+            owner if isinstance(owner, type) else type(owner), "__module__", None)
+        return fn.__name__ in _ACTING or _root(module) not in _INERT
+    return _root(getattr(fn, "__module__", None) or kind.__module__) not in _INERT
+
+
+def _root(module: object) -> str:
+    return str(module).partition(".")[0].lstrip("_")
