@@ -28,7 +28,7 @@ from autograph.core.backend import (
     keyed,
     register_keyed,
 )
-from autograph.core.code_cache import until_gone
+from autograph.core.code_cache import inside, until_gone
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import is_iterator, taken_by
@@ -99,6 +99,7 @@ __all__ = [
     "format_error",
     "has_staged_items",
     "hide_package",
+    "inside",
     "is_body",
     "is_container",
     "is_converted",

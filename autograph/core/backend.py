@@ -17,7 +17,7 @@ import operator
 import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, CodeType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
@@ -130,9 +130,14 @@ class RolledLoop(Protocol):
     def undo(self) -> None:
         """Undo what the loop has traced since it began."""
 
-    def attempt(self, stage: Callable[[], None]) -> Exception | None:
-        """Call `stage`, which stages the loop; returns why it fails, if it does: then it can be undone, and the loop
-        runs in Python. No handler of the user's may catch an error that is due to the attempt."""
+    def attempt(self, stage: Callable[[], None], code: CodeType) -> Exception | None:
+        """Call `stage`, which stages the loop whose body has this code; returns why it fails, if it does: then it can
+        be undone, and the loop runs in Python. No handler of the user's may catch an error that is due to the attempt.
+        """
+
+    def leaks(self, holder: Any, value: Any) -> bool:
+        """Whether the object `holder` outlives the trace, while `value`, which the staged loop has put into it, does
+        not: in Python the loop runs once, while it is traced, and leaves a Python value there."""
 
 
 Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
@@ -184,7 +189,8 @@ class Backend(Protocol):
     def while_loop(
         self, test_fn: Body, body_fn: Body, init: Values, names: tuple[str, ...], options: Mapping[str, Any]
     ) -> Values:
-        """The state after `while test_fn: body_fn`. `options` are those of `set_loop_options`."""
+        """The state after `while test_fn: body_fn`. `options` are those of `set_loop_options`, and `rolled` if it is an
+        attempt: the `RolledLoop`."""
         raise NotImplementedError
 
     def reduce(

@@ -100,7 +100,8 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
     try:
         part(test), part(body)
         attempt = None if ambient.backend is None else attempt_while(
-            ambient.backend, test, body, state, lambda backend: _stage_while(backend, test, body, state, options))
+            ambient.backend, test, body, state, lambda loop: _stage_while(
+                cast(Backend, ambient.backend), test, body, state, options | {"rolled": loop}))
         while True:
             mark = checkpoint(test)
             going = test()
@@ -145,7 +146,7 @@ def reduce(
         elif ambient.backend is not None:
             backend = ambient.backend
             run_for(backend, iterable, body, test, state,
-                    lambda loop: _stage_reduce(backend, loop.items, body, test, state, options))
+                    lambda loop: _stage_reduce(backend, loop.items, body, test, state, options | {"rolled": loop}))
         else:
             items = iter(iterable)
             del iterable  # only the loop refers to it now, so that it can be freed

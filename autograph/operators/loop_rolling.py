@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from types import FunctionType
 from typing import Any, cast
 
-from autograph.core.backend import Backend, RolledLoop, staging_backend
+from autograph.core.backend import UNBOUND, Backend, RolledLoop, staging_backend
 from autograph.core.trace_cleanup import of_trace
 from autograph.operators.loop_unrolling import unroll
 from autograph.state.reachability import cell_is_filled
@@ -76,16 +76,18 @@ class _Attempt:
     def roll(self) -> bool:
         """Undo what the loop has done, and stage it; returns False if that fails, after undoing everything again."""
         self._undo()
-        failure = self.loop.attempt(lambda: self.stage(self.loop))
-        _known.rolls[self.key] = failure is None
-        if failure is None:
-            return True
-        self._undo()
-        return False
+        failure = self.loop.attempt(lambda: self.stage(self.loop), _code_of(self.functions[-1]))
+        rolls = failure is None and not any(
+            new is not UNBOUND and self.loop.leaks(reached.value, new)
+            for reached, _, new in self.before.heap.changes())
+        _known.rolls[self.key] = rolls
+        if not rolls:
+            self._undo()
+        return rolls
 
     def note_quiet(self) -> None:
         """Called where the loop has ended and traced nothing."""
-        code = _code_of(self.functions[0])
+        code = _code_of(self.functions[-1])
         _known.quiet[code] = _known.quiet.get(code, 0) + 1
 
     def _undo(self) -> None:
@@ -113,7 +115,7 @@ def _attempt(
     stage: Callable[[RolledLoop], None],
 ) -> _Attempt | None:
     """The attempt to roll a loop; None if that is not tried."""
-    if loop is None or _known.quiet.get(_code_of(functions[0]), 0) >= _OFTEN:
+    if loop is None or _known.quiet.get(_code_of(functions[-1]), 0) >= _OFTEN:
         return None
     if _known.rolls.get(_key(backend, functions)) is False:
         return None
@@ -127,7 +129,7 @@ def run_for(
 ) -> None:
     """`for item in iterable: body(item)` while `backend` traces; `test` says after an iteration whether it goes on, and
     `stage` stages the loop."""
-    functions = (body,) if test is None else (body, test)
+    functions = (body,) if test is None else (test, body)
     attempt = _attempt(backend, backend.rolled(iterable), functions, state, stage)
     if attempt is not None and _known.rolls.get(attempt.key) and attempt.roll():
         return
@@ -161,7 +163,7 @@ def _roll_rest(
 ) -> None:
     """The loop, all iterations of which but the first are rolled if that is possible: often only the first assigns
     values of other types than it finds, as in `total = 0`, to which an array is added."""
-    functions = (body,) if test is None else (body, test)
+    functions = (body,) if test is None else (test, body)
     items = iter(iterable)
     body(next(items))
     going = True if test is None else test()
@@ -175,10 +177,10 @@ def _roll_rest(
 
 
 def attempt_while(
-    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], stage: Callable[[Backend], None]
+    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], stage: Callable[[RolledLoop], None]
 ) -> _Attempt | None:
     """What rolls `while test(): body()` while `backend` traces, if it can."""
-    return _attempt(backend, backend.rolled(None), (body, test), state, lambda _: stage(backend))
+    return _attempt(backend, backend.rolled(None), (test, body), state, stage)
 
 
 def run_plainly(

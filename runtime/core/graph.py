@@ -15,23 +15,24 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.backend import PACKAGES, format_error, is_internal
+from autograph.backend import PACKAGES, format_error, is_internal, of_trace
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "Graph", "Node", "Position", "UnrollingWarning", "Value", "is_users", "param_text", "prune",
-    "staging_error", "user_position", "verify",
+    "Graph", "Node", "Position", "Unrolled", "UnrollingWarning", "Value", "is_users", "loops", "param_text",
+    "prune", "staging_error", "user_position", "verify", "why_unrolled",
 ]
 
 
@@ -111,14 +112,43 @@ class UnrollingWarning(UserWarning):
     """A warning that a loop over Python values makes a graph that is slow to trace and to run."""
 
 
+class Unrolled(NamedTuple):
+    """A loop over Python values that is traced iteration by iteration, since a loop of the graph would not mean the
+    same: the lines of its body, and why."""
+
+    filename: str
+    first: int
+    last: int
+    why: str
+
+
+class _Loops(threading.local):
+    def __init__(self) -> None:
+        self.unrolled: list[Unrolled] = []
+
+
+loops: Final = of_trace(_Loops())
+"""The loops of the running trace that are unrolled although they have many iterations."""
+
+
+def why_unrolled(filename: str, lineno: int) -> str:
+    """`"; it is not rolled ..., since ..."` for the innermost such loop that has this line; empty without one."""
+    found = [loop for loop in loops.unrolled if loop.filename == filename and loop.first <= lineno <= loop.last]
+    innermost = max(found, key=lambda loop: (loop.first, -loop.last), default=None)
+    return "" if innermost is None else f"; it is not rolled into a loop of the graph, since {innermost.why}"
+
+
 def _watch_size(graph: Graph) -> None:
     """Warn with the line that makes a graph grow. StagingError if it grows without bound."""
     size = len(graph.nodes)
     lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
     (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
+    why = why_unrolled(filename, lineno)
     what = (f"the graph of {graph.name!r} has grown to {size:,} ops, {count:,} of them from this line: "
-            "a loop over Python values is traced iteration by iteration")
-    remedy = "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph."
+            f"a loop over Python values is traced iteration by iteration{why}")
+    begin = ("Take what needs the Python value out of the loop, or make it a tensor" if why
+             else "Loop over a tensor, for example rt.range(n)")
+    remedy = f"{begin}, so that the loop itself becomes graph."
     if size == MANY_NODES:
         warnings.warn(format_error(filename, lineno, None, what, remedy), UnrollingWarning, stacklevel=2)
         return

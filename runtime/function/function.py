@@ -40,6 +40,7 @@ from runtime.function.signature import Call, InvalidArgumentsError, Signature, w
 from runtime.function.variable import Creation
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import trace_function
+from runtime.staging.values.trials import leaking
 
 __all__ = ["Function", "function"]
 
@@ -378,7 +379,7 @@ class Function(Called):
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     try:
-                        with unwritable(outside.arrays):
+                        with unwritable(outside.arrays), leaking(outside.leaks_into):
                             returned = trace_function(lambda: fn(*args, **kwargs))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
                     finally:

@@ -79,6 +79,11 @@ class PriorState:
                     found.append((root, key, value))
         return found
 
+    def leaks_into(self, holder: Any, value: Any) -> bool:
+        """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
+        is_module = type(holder).__name__ == "Globals"
+        return (is_module or self.existed(holder)) and graph_value_in(value, self.existed) is not None
+
     def check(self, value: Any) -> None:
         """StagingError if an object from before, which the function returns, contains values of the graph."""
         if self.leaks and graph_value_in(value) is not None:

@@ -31,6 +31,7 @@ from runtime.ops.gather import (
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
 from runtime.staging.backend import BACKEND
+from runtime.staging.values.trials import act
 
 __all__ = ["Creation", "IndexedSlices", "Variable", "creation", "name_scope"]
 
@@ -165,6 +166,7 @@ class Variable:
             declared = (None,) * array.ndim
         self.type = TensorType(as_dtype(array.dtype), declared)
         if maker is not None:
+            act("it makes a variable")
             maker.created.append(self)
 
     # What it is.

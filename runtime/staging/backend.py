@@ -26,7 +26,7 @@ from runtime.core.array_writes import set_item
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
-from runtime.core.graph import Position, staging_error
+from runtime.core.graph import Position, staging_error, why_unrolled
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
@@ -186,11 +186,14 @@ class Staging:
         if event == "outside":
             return outside_iterator(subject, name)
         if event == "unrolled":
+            why = why_unrolled(filename, lineno)
+            begin = ("Take what needs the Python value out of the loop, or make it a tensor" if why
+                     else "Loop over a tensor, for example rt.range(n)")
             return staging_error(
                 f"this loop over Python values has run {self.unroll_budget} iterations, each of which is traced into"
-                " the graph, since a tensor decides whether to leave it",
-                "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph; or raise the"
-                " budget with rt.config.set_autograph_unroll_budget(n).")
+                f" the graph, since a tensor decides whether to leave it{why}",
+                f"{begin}, so that the loop itself becomes graph; or raise the budget with"
+                " rt.config.set_autograph_unroll_budget(n).")
         what, remedy = (_changed(type(subject), name) if event == "changed"
                         else taken_outside(type(subject).__name__, name))
         error = StagingError(what, remedy=remedy)

@@ -65,7 +65,7 @@ from runtime.staging.values.lattice import (
     text,
     with_staged_lists,
 )
-from runtime.staging.values.trials import Trial, trials
+from runtime.staging.values.trials import Trial
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
@@ -298,6 +298,7 @@ class _Loop:
 
     def finish(self, trial: Trial | None) -> None:
         """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` is against it."""
+        self.trial = trial
         if trial is not None:
             trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         with tracing(self.graph):
@@ -309,6 +310,9 @@ class _Loop:
             set_outputs(self.graph, outputs)
         if any(self.changed):
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read()).check()
+        self.find_invariants()
+
+    def find_invariants(self) -> None:
         self.invariant = [value is made.value
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 
@@ -367,6 +371,11 @@ class _Loop:
         here = current_graph()
         assert here is not None
         leaves = [leaf for spec, value in zip(self.specs, self.init, strict=True) for leaf in lower(spec, value)]
+        numbers: Sequence[Any] = [None] * len(leaves)
+        if self.trial is not None:
+            numbers = self.trial.results(
+                self.graph, params.get("test"), leaves, operands[0].value.constant if operands else None)
+            self.find_invariants()
         graphs = [param for param in params.values() if isinstance(param, Graph)]
         last = len(leaves) - 1
         for k in reversed(range(len(leaves))):
@@ -379,12 +388,12 @@ class _Loop:
         state = [leaf for leaf, same in zip(leaves, self.invariant, strict=True) if not same]
         results = iter(apply(op, *operands, *state, **params))
         return self._results([leaf if same else next(results)
-                              for leaf, same in zip(leaves, self.invariant, strict=True)], runs)
+                              for leaf, same in zip(leaves, self.invariant, strict=True)], runs, numbers)
 
-    def _results(self, leaves: Sequence[Any], runs: bool) -> tuple[Any, ...]:
+    def _results(self, leaves: Sequence[Any], runs: bool, numbers: Sequence[Any]) -> tuple[Any, ...]:
         leaves = list(named(leaves, self.specs, self.names))
         specs = list(self.specs)
-        kept = []
+        kept, known = [], {}
         for i, spec in enumerate(specs):
             count = sum(1 for _ in leaf_types(spec))
             own, leaves = leaves[:count], leaves[count:]
@@ -392,9 +401,12 @@ class _Loop:
                 specs[i] = replace(spec, unbound=False) if spec.none else spec.child
                 own = own[1:]
             kept += own
+            number = numbers[len(numbers) - len(leaves) - 1] if own else None
+            if number is not None and isinstance(specs[i], Leaf):
+                known[i] = number
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
-        values = rebuild_all(specs, iter(kept), self.names)
+        values = [known.get(i, value) for i, value in enumerate(rebuild_all(specs, iter(kept), self.names))]
         for target, parts in as_they_were:  # tensors of the graph would be equal, but others cannot use them
             fill(target, parts)
         ends = [self.end] if runs else [BodyEnd(self.init), self.end]
@@ -485,7 +497,7 @@ def stage_while(
     truth: Truth,
 ) -> tuple[Any, ...]:
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
-    trial = trials.take()
+    trial = options.get("rolled")
     loop = _Loop(body_fn, init, names, options)
     params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
               **checkpoint_param(options, False)}
@@ -502,7 +514,7 @@ def stage_reduce(
 ) -> tuple[Any, ...]:
     """The state after `for item in items: state = body_fn(item, *state)`, which ends early when `test_fn(*state)` is
     false."""
-    trial, runs = trials.take(), False
+    trial, runs = options.get("rolled"), False
     limit = options.get("maximum_iterations")
     operands: list[Any]
     params: dict[str, Any] = {}

@@ -6,12 +6,16 @@ unrolled loop: a shape, or the length of a list.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, Final
 
-from runtime.core.graph import Graph, Node
+from autograph.backend import inside
+from runtime.core.graph import Graph, Node, Unrolled, loops
 from runtime.core.trace import current_graph
 from runtime.core.types import TensorType
+from runtime.staging.control.python_results import python_results
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.iterables import Counted, Staged, StagedRange, indexable
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
@@ -71,18 +75,21 @@ class RolledLoop:
         """Remove what has been traced since the loop began."""
         rollback(self.mark)
 
-    def attempt(self, stage: Callable[[], None]) -> Exception | None:
+    def attempt(self, stage: Callable[[], None], code: CodeType) -> Exception | None:
         """Stage the loop as one of the graph; returns why that fails, if it does."""
         trials.depth += 1
-        outer, trials.current = trials.current, self
         try:
             stage()
         except Exception as error:
+            loops.unrolled.append(Unrolled(code.co_filename, *_lines(code), _reason(error)))
             return error
         finally:
-            trials.current = outer
             trials.depth -= 1
         return None
+
+    def leaks(self, holder: Any, value: Any) -> bool:
+        """Whether a value that the staged loop leaves in an object would leave the graph with that."""
+        return trials.leaks is not None and trials.leaks(holder, value)
 
     def check(self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Spec], names: Sequence[str]) -> None:
         """Raise TrialFailed if the state after the loop would be less known than after the unrolled one."""
@@ -95,6 +102,25 @@ class RolledLoop:
                 raise TrialFailed(f"{name!r} is None before the loop only")
             if self.ops <= MANY_OPS and (_loses_shape(before, after) or (_is_growing(before, after) and _grows(body))):
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
+
+    def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
+        """The Python numbers that the loop leaves; None for its other variables. TrialFailed if the graph would have to
+        compute larger ones."""
+        found = python_results(body, test, leaves, length)
+        if not found.fit:
+            raise TrialFailed("it computes an int of more than 64 bits")
+        return found.numbers
+
+
+def _lines(code: CodeType) -> tuple[int, int]:
+    lines = [line for each in inside(code) for _, _, line in each.co_lines() if line]
+    return min(lines), max(lines)
+
+
+def _reason(error: Exception) -> str:
+    """An error of a trial as a reason, on one line without the place."""
+    message = str(getattr(error, "message", "") or error).split("\n")[0]
+    return re.sub(r"^(\w+: )?[^ ]+:[0-9]+: ", "", message)
 
 
 def _size(node: Node) -> int:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dis
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Protocol
 
@@ -19,8 +20,8 @@ from runtime.core.errors import StagingError
 from runtime.core.graph import Graph, Node, is_users
 
 __all__ = [
-    "Trial", "TrialFailed", "acts_outside", "is_accident", "note_accident", "refuse_accidents", "refuse_choice",
-    "trials", "watch_call"]
+    "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",
+    "refuse_choice", "trials", "watch_call"]
 
 
 class TrialFailed(StagingError):
@@ -36,28 +37,37 @@ class Trial(Protocol):
         """Raise TrialFailed if the loop does not mean the same as the unrolled one. `init`: the state before it; None
         if each iteration raises. `specs`: what describes the state of the staged loop."""
 
+    def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
+        """The Python numbers after the loop, None for other variables (`runtime.staging.control.python_results`)."""
+
 
 class _Trials(threading.local):
     depth = 0
     """How many loops that are tried are being traced."""
-    current: Trial | None = None
-    """The loop to try, until it is staged."""
     is_watched = False
     """Whether a loop that may be tried has begun in this trace, so that what acts on the outside world counts."""
     acts = 0
     """How often traced code has acted on the outside world since."""
 
+    leaks: Callable[[Any, Any], bool] | None = None
+    """Whether a value that the trace puts into an object would leave the graph with that object."""
+
     def __init__(self) -> None:
         self.accidents: dict[int, tuple[Node, BaseException]] = {}
         """By id: the nodes that raise exceptions that are accidents of a trial."""
 
-    def take(self) -> Trial | None:
-        """The trial that the loop that is being staged is, if it is one."""
-        found, self.current = self.current, None
-        return found
-
 
 trials: Final = of_trace(_Trials())
+
+
+@contextmanager
+def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
+    """Declare which values would leave the graph that is traced."""
+    outer, trials.leaks = trials.leaks, leaks
+    try:
+        yield
+    finally:
+        trials.leaks = outer
 
 
 def is_accident(error: BaseException) -> bool:
@@ -114,13 +124,17 @@ _ACTING: Final = frozenset({
 """Their functions that do more, or run any code."""
 
 
+def act(what: str) -> None:
+    """Note that traced code does what cannot be undone. TrialFailed in a trial."""
+    if trials.depth:
+        raise TrialFailed(what)
+    trials.acts += 1
+
+
 def watch_call(fn: Any) -> None:
-    """Note the call of something that does not convert. TrialFailed in a trial, if it may act on the outside world."""
+    """Note the call of something that does not convert, if it may act on the outside world."""
     if acts_outside(fn):
-        if trials.depth:
-            raise TrialFailed(f"{getattr(fn, '__qualname__', fn)!r} is called, which may act on what is outside of the "
-                              "program")
-        trials.acts += 1
+        act(f"it calls {getattr(fn, '__qualname__', fn)!r}, which may act on what is outside of the program")
 
 
 def acts_outside(fn: Any) -> bool:

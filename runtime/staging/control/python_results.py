@@ -1,0 +1,175 @@
+"""The Python numbers that a loop over Python values leaves: where they depend on no tensor, they are computed while the
+function is traced, as they are if the loop is unrolled.
+
+So after `for i in range(1000): x = x + i; n += 1` the variables `i` and `n` are ints.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.types import TensorType
+
+__all__ = ["PythonResults", "python_results"]
+
+MOST_STEPS: Final = 200_000
+"""Results that take more operations are left to the graph."""
+
+_OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "negative": operator.neg, "pow": operator.pow,
+    "left_shift": operator.lshift, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne}
+"""Ops that on Python's numbers do what Python does."""
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+Number = int | float | None
+
+
+@dataclass
+class PythonResults:
+    """`numbers`: the final values of those variables of a loop that depend on Python's numbers alone; None for the
+    others. `fit`: whether what the loop has to compute of such numbers has 64 bits."""
+
+    numbers: Sequence[Number]
+    fit: bool = True
+
+
+def python_results(body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> PythonResults:
+    """What a loop computes of Python's numbers alone. Of these variables those become invariant on which nothing else
+    in the loop depends.
+
+    `leaves`: the variables before the loop. `length`: the number of iterations, or None. The body takes the index, if
+    there is a length, and the variables; `test` takes the variables, and says whether the loop goes on.
+    """
+    loop = _Loop(body, test, list(map(_number, leaves)), None if length is None else int(length))
+    numbers = loop.run()
+    if numbers is None:
+        return PythonResults([None] * len(leaves))
+    needed, values = _needed(body, test, loop, {k for k, number in enumerate(numbers) if number is None})
+    for k, number in enumerate(numbers):
+        if number is not None and k not in needed:
+            body.outputs[k] = loop.inputs[k]
+    return PythonResults(numbers, loop.large.isdisjoint(values))
+
+
+def _number(x: Any) -> Number:
+    """The Python number that a value of the graph was made of, if it was."""
+    value = getattr(x, "value", None)
+    if not isinstance(value, Value) or not _is_number(value):
+        return None
+    array = value.constant
+    found: Number = array.item() if array is not None else None
+    return found
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and not value.type.shape and value.type.weak
+
+
+def _computed(graph: Graph, given: Iterable[Value]) -> tuple[list[Node], set[Value]]:
+    """The nodes that compute Python's numbers and truth values from the values `given`, and these with theirs."""
+    nodes, known = [], set(given)
+    for node in graph.nodes:
+        name = node.op.name
+        if name == "const" or name == "cast" or name in _OPERATORS:
+            result = node.outputs[0]
+            type = result.type
+            if known.issuperset(node.inputs) and isinstance(type, TensorType) and not type.shape and (
+                    type.weak or type.dtype.is_bool):
+                nodes.append(node)
+                known.add(result)
+    return nodes, known
+
+
+class _Loop:
+    """The part of a loop that computes Python's numbers."""
+
+    def __init__(self, body: Graph, test: Graph | None, init: list[Number], count: int | None) -> None:
+        self.body, self.test, self.init, self.count = body, test, init, count
+        offset = len(body.inputs) - len(init)
+        self.inputs, self.indices = body.inputs[offset:], body.inputs[:offset]
+        self.large: set[Value] = set()
+        """Values beyond 64 bits."""
+        known = {k for k, number in enumerate(init) if number is not None}
+        while True:
+            self.nodes, values = _computed(body, (*self.indices, *(self.inputs[k] for k in known)))
+            lost = {k for k in known if body.outputs[k] not in values}
+            if not lost:
+                break
+            known -= lost
+        self.wanted = [k for k, value in enumerate(body.outputs) if value in values and _is_number(value)]
+        self.going: list[Node] = []
+        self.ends = count is not None
+        if test is not None:
+            self.going, values = _computed(test, [test.inputs[k] for k in known])
+            self.ends = test.outputs[0] in values
+
+    def run(self) -> list[Number] | None:
+        """The variables after the loop, None for those that depend on tensors; None if only the graph knows when the
+        loop ends, it takes too long, or an operation raises."""
+        state, index, steps = [*self.init], 0, 0
+        try:
+            while self.ends and (self.count is None or index < self.count) and self._goes_on(state):
+                steps += len(self.nodes) + len(self.going) + 1
+                if steps > MOST_STEPS:
+                    return None
+                values: dict[Value, Any] = dict(zip(self.inputs, state, strict=True))
+                self._compute(self.nodes, values | dict.fromkeys(self.indices, index), state)
+                index += 1
+        except (ArithmeticError, ValueError, TypeError):  # of 2 ** -1 on, Python's type depends on the value
+            return None
+        wanted = self.wanted if index else ()
+        return [state[k] if k in wanted else None for k in range(len(state))] if self.ends else None
+
+    def _goes_on(self, state: Sequence[Number]) -> bool:
+        if self.test is None:
+            return True
+        values: dict[Value, Any] = dict(zip(self.test.inputs, state, strict=True))
+        self._compute(self.going, values, [])
+        return bool(values[self.test.outputs[0]])
+
+    def _compute(self, nodes: list[Node], values: dict[Value, Any], state: list[Number]) -> None:
+        """Add the values of the nodes, and put the variables into `state`."""
+        for node in nodes:
+            name, result = node.op.name, node.outputs[0]
+            if name == "const":
+                found = node.params["value"].item()
+            elif name == "cast":
+                found = values[node.inputs[0]]
+                if isinstance(result.type, TensorType):
+                    found = float(found) if result.type.dtype.is_floating else int(found)
+            else:
+                found = _OPERATORS[name](*[values[value] for value in node.inputs])
+            if type(found) is int and found not in _INT64:
+                self.large.add(result)
+            values[result] = found
+        for k in self.wanted if state else ():
+            state[k] = values[self.body.outputs[k]]
+
+
+def _needed(
+    body: Graph, test: Graph | None, loop: _Loop, wanted: set[int]
+) -> tuple[set[int], set[Value]]:
+    """The variables that the loop has to compute for those that are `wanted`, its test, effects and errors; and the
+    values that it has to compute."""
+    if test is not None:
+        used = {value for node in test.nodes for value in node.inputs} | {*test.outputs}
+        wanted = wanted | {k for k, value in enumerate(test.inputs) if value in used}
+    known = set(map(id, loop.nodes))
+    values: set[Value] = set()
+    for node in body.nodes:
+        if id(node) not in known and (node.effect or node.errors):
+            values.update(node.inputs)
+    while True:
+        values.update(body.outputs[k] for k in wanted)
+        for node in reversed(body.nodes):
+            if not values.isdisjoint(node.outputs):
+                values.update(node.inputs)
+        more = {k for k, value in enumerate(loop.inputs) if value in values} - wanted
+        if not more:
+            return wanted, values
+        wanted |= more

@@ -1,0 +1,535 @@
+"""Loops over Python ranges and lists: rolled into one loop of the graph, or unrolled, with the same meaning."""
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autograph as ag
+import runtime as rt
+from runtime.staging.control import rolled_loops
+
+ONE = rt.constant(1.0)
+
+
+def ops_of(f: Callable[..., Any], *args: Any) -> list[str]:
+    return [node.op.name for node in rt.function(f).get_concrete_function(*args).graph.nodes]
+
+
+def is_rolled(f: Callable[..., Any], *args: Any) -> bool:
+    return not {"reduce", "while_loop"}.isdisjoint(ops_of(f, *args))
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(plain, x))
+    return x.numpy().tolist() if isinstance(x, rt.Tensor) else x
+
+
+def check(f: Callable[..., Any], *args: Any, rolled: bool = True) -> Any:
+    """`f` is rolled or not, and gives what Python gives, natively, by NumPy, and unrolled."""
+    assert is_rolled(f, *args) is rolled
+    expected = plain(f(*args))
+    found = [rt.function(f, executor=executor)(*args) for executor in ("native", "numpy")]
+    few = rolled_loops.FEWEST
+    try:
+        rolled_loops.FEWEST = 1 << 30
+        found.append(rt.function(f)(*args))
+    finally:
+        rolled_loops.FEWEST = few
+    for each in found:
+        np.testing.assert_allclose(np.array(plain(each), float), np.array(expected, float), rtol=1e-5)
+    return found[0]
+
+
+# What is rolled.
+
+def test_range() -> None:
+    def f(x: Any) -> Any:
+        for i in range(3, 300, 2):
+            x = x * 0.5 + i
+        return x
+
+    check(f, ONE)
+
+
+def test_downwards_and_negative() -> None:
+    def f(x: Any) -> Any:
+        for i in range(200, -200, -3):
+            x = x * 0.5 + i
+        return x
+
+    check(f, ONE)
+
+
+def test_numbers_that_python_knows_stay_python_numbers() -> None:
+    kinds = []
+
+    def f(x: Any) -> Any:
+        n, m, half, big = 0, 100, 1.0, 1
+        for i in range(120):
+            x = x + i
+            n += 1
+            m -= i % 3
+            half /= 2
+            big *= 2
+            last = i * i
+        kinds.append([*map(type, (n, m, half, last, i))])
+        return x, n, m, half, last, i, rt.zeros([n])[3]
+
+    check(f, ONE)
+    assert all(each == [int, int, float, int, int] for each in kinds)
+
+
+def test_an_integer_beyond_64_bits_stays_exact() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        big = 1
+        for i in range(120):
+            x = x + i
+            big *= 3
+        return x, big == 3 ** 120
+
+    assert f(ONE)[1]
+
+
+def test_while_on_python_values() -> None:
+    def f(x: Any) -> Any:
+        k, total = 0, 0
+        while k < 150:
+            x = x * 0.9 + k
+            total += k
+            k += 1
+        return x, k, total
+
+    found = check(f, ONE)
+    assert found[1:] == (150, 11175)
+
+
+def test_break_continue_and_else() -> None:
+    def f(x: Any, limit: Any) -> Any:
+        for i in range(200):
+            if i % 3 == 0:
+                continue
+            if x > limit:
+                break
+            x = x + i
+        else:
+            x = -x
+        return x, i
+
+    for limit in 10.0, 1e9:
+        check(f, ONE, rt.constant(limit))
+
+
+def test_nested_loops_and_a_list_that_they_change() -> None:
+    def f(values: Any) -> Any:
+        best = [0] * 31
+        for i in range(12):
+            for c in range(30, 1, -1):
+                best[c] = max(best[c], best[c - 2] + values[i])
+        return best
+
+    check(f, rt.constant(np.arange(12, dtype=np.int32) * 7 % 5))
+
+
+def test_a_list_of_lists() -> None:
+    def f(a: Any, b: Any) -> Any:
+        table = [[0] * 11 for _ in range(11)]
+        for i in range(1, 11):
+            for j in range(1, 11):
+                if a[i - 1] == b[j - 1]:
+                    table[i][j] = table[i - 1][j - 1] + 1
+                else:
+                    table[i][j] = max(table[i - 1][j], table[i][j - 1])
+        return table[10][10]
+
+    a = rt.constant([0, 1, 2, 1, 0, 2, 2, 1, 0, 1])
+    check(f, a, a[::-1])
+
+
+def test_a_long_list_of_numbers_and_of_tuples() -> None:
+    weights = [k % 7 - 2 for k in range(100)]
+    pairs = [(k, k / 8) for k in range(100)]
+
+    def f(x: Any) -> Any:
+        for w in weights:
+            x = x * 0.5 + w
+        for k, part in pairs:
+            x = x * part - k
+        return x
+
+    check(f, ONE)
+
+
+def test_a_value_whose_type_the_first_iteration_settles() -> None:
+    def f(x: Any) -> Any:
+        total, before = 0, None
+        for i in range(100):
+            total = total + x * i
+            if before is not None:
+                total = total + before
+            before = x
+        return total
+
+    check(f, rt.constant([1.0, 2.0]))
+
+
+def test_attributes_and_helpers() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count, self.sum = 0, 0.0
+
+        def add(self, x: Any) -> None:
+            self.count += 1
+            self.sum = self.sum + x
+
+    def f(x: Any) -> Any:
+        counter = Counter()
+        for i in range(100):
+            counter.add(x * i)
+        return counter.sum, counter.count
+
+    check(f, ONE)
+
+
+def test_prints_come_once_for_each_iteration(capfd: Any) -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(60):
+            print("at", i, x)
+            x = x + i
+        return x
+
+    f(ONE)
+    lines = capfd.readouterr().out.split("\n")
+    assert lines[:2] == ["at 0 1.0", "at 1 1.0"] and lines[59] == "at 59 1712.0" and len(lines) == 61
+
+
+def test_raise_in_a_rolled_loop() -> None:
+    def f(x: Any) -> Any:
+        for i in range(100):
+            if x > 50:
+                raise ValueError(f"too much at {i}")
+            x = x + i
+        return x
+
+    assert is_rolled(f, ONE)
+    for executor in "native", "numpy":
+        with pytest.raises(ValueError, match="^too much at 11$"):
+            rt.function(f, executor=executor)(ONE)
+
+
+# What is unrolled.
+
+def test_short_loops_and_cheap_ones_stay_unrolled() -> None:
+    def short(x: Any) -> Any:
+        for i in range(8):
+            x = rt.sin(x) * i + rt.cos(x) * 2 + rt.exp(x) * 0.01 + x * x + x / 3 + rt.tanh(x) + rt.abs(x)
+        return x
+
+    def cheap(x: Any) -> Any:
+        for i in range(20):
+            x = x + i
+        return x
+
+    check(short, ONE, rolled=False)
+    check(cheap, ONE, rolled=False)
+
+
+def test_a_shape_needs_the_python_value() -> None:
+    def f(x: Any) -> Any:
+        parts = []
+        for i in range(1, 60):
+            parts.append(rt.reduce_sum(rt.ones([i]) * x))
+        return parts[3], parts[58], len(parts)
+
+    assert check(f, ONE, rolled=False)[2] == 59
+
+
+def test_weights_are_not_chosen_by_a_tensor() -> None:
+    weights = [rt.constant([[k + 1.0, 1.0], [0.5, 1.0]]) for k in range(60)]
+
+    def f(x: Any) -> Any:
+        for i in range(60):
+            x = rt.tanh(rt.matmul(weights[i], x))
+        return x
+
+    check(f, rt.constant([[1.0], [2.0]]), rolled=False)
+
+
+def test_objects_and_functions_are_not_chosen_by_a_tensor() -> None:
+    class Layer:
+        def __init__(self, k: int) -> None:
+            self.k = k
+
+        def __call__(self, x: Any) -> Any:
+            return x * 0.5 + self.k
+
+    layers = [Layer(k) for k in range(60)]
+
+    def f(x: Any) -> Any:
+        for i in range(len(layers)):
+            x = layers[i](x) + 1
+        return x
+
+    check(f, ONE, rolled=False)
+
+
+def test_python_errors_that_the_index_causes_are_not_the_program_s() -> None:
+    table = {k: k * k for k in range(100)}
+
+    def f(x: Any) -> Any:
+        for i in range(100):
+            x = x * 0.5 + len("ab" * i) + int(str(i)) + table[i] + "abc".find(chr(97 + i % 3))
+        return x
+
+    check(f, ONE, rolled=False)
+
+
+def test_a_handler_does_not_catch_what_the_attempt_causes() -> None:
+    names = [f"{k}" for k in range(100)]
+
+    def f(x: Any) -> Any:
+        for i in range(100):
+            try:
+                k = float.fromhex(names[i])
+            except (TypeError, ValueError):
+                k = -1.0
+            x = x * 0.5 + k * 2
+        return x
+
+    check(f, ONE, rolled=False)
+
+
+def test_a_list_that_grows_keeps_its_length_where_that_is_cheap() -> None:
+    def f(x: Any) -> Any:
+        steps = []
+        for i in range(60):
+            x = x * 0.5 + i
+            steps.append(x)
+        a, *_, b = steps
+        return rt.stack(steps).shape[0], a, b, len(steps)
+
+    assert check(f, ONE, rolled=False)[3] == 60
+
+
+def test_a_shape_that_changes_stays_known() -> None:
+    def f(x: Any) -> Any:
+        for i in range(40):
+            x = rt.concat([x, x[:1] * i], 0) + 1
+        return x.shape[0], x[-1]
+
+    check(f, rt.constant([1.0]), rolled=False)
+
+
+# What an attempt must leave nothing of.
+
+outside: list[Any] = []
+count = 0
+
+
+def test_changes_of_objects_from_before_happen_once_each() -> None:
+    seen: set[int] = set()
+    kept: dict[str, int] = {}
+    numbers = random.Random(3)
+
+    @rt.function
+    def f(x: Any) -> Any:
+        global count
+        for i in range(60):
+            x = x * 0.5 + i
+            outside.append(i)
+            seen.add(i)
+            kept["last"] = i
+            count += 1
+            x = x + numbers.random()
+        return x
+
+    outside.clear()
+    f(ONE)
+    assert outside == [*range(60)] and seen == {*range(60)} and kept == {"last": 59} and count == 60
+    again = random.Random(3)
+    assert numbers.getstate() != again.getstate()
+    for _ in range(60):
+        again.random()
+    assert numbers.getstate() == again.getstate()
+
+
+def test_each_change_alone_happens_once() -> None:
+    items: list[int] = []
+    seen: set[int] = set()
+    file = io.StringIO()
+    holder = type("Holder", (), {"n": 0})()
+
+    def appended(i: int) -> None:
+        items.append(i)
+
+    def added(i: int) -> None:
+        seen.add(i)
+
+    def written(i: int) -> None:
+        file.write(f"{i},")
+
+    def counted(i: int) -> None:
+        holder.n += 1
+
+    for act in appended, added, written, counted:
+        @rt.function
+        def f(x: Any) -> Any:
+            for i in range(60):
+                x = x * 0.5 + i
+                act(i)
+            return x
+
+        f(ONE)
+    assert items == [*range(60)] and seen == {*range(60)} and holder.n == 60
+    assert file.getvalue() == "".join(f"{i}," for i in range(60))
+
+
+def test_calls_of_other_code_happen_once_for_each_iteration() -> None:
+    calls: list[int] = []
+
+    @ag.do_not_convert
+    def observe(i: Any) -> int:
+        calls.append(i)
+        return 2
+
+    def f(x: Any) -> Any:
+        for i in range(60):
+            x = x * observe(i)
+        return x
+
+    rt.function(f)(ONE)
+    assert calls == [*range(60)]
+
+
+def test_files_are_written_once(tmp_path: Any) -> None:
+    path = tmp_path / "log"
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(60):
+            x = x * 0.5 + i
+            with open(path, "a") as file:
+                file.write(f"{i},")
+        return x
+
+    f(ONE)
+    assert path.read_text() == "".join(f"{i}," for i in range(60))
+
+
+def test_iterators_from_outside_advance_once() -> None:
+    numbers = itertools.count(5)
+
+    def generate() -> Iterator[int]:
+        yield from range(1000)
+
+    generator = generate()
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for _ in range(60):
+            x = x * 0.5 + next(numbers) + next(generator)
+        return x
+
+    f(ONE)
+    assert next(numbers) == 65 and next(generator) == 60
+
+
+def test_a_list_that_the_loop_runs_over_and_changes() -> None:
+    def f(x: Any) -> Any:
+        items = [*range(30)]
+        for k in items:
+            x = x * 0.5 + k
+            if k % 2 == 0 and len(items) < 60:
+                items.append(k + 1)
+        return x, len(items)
+
+    check(f, ONE, rolled=False)
+
+
+def test_variables_are_made_once() -> None:
+    made: list[rt.Variable] = []
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(40):
+            if len(made) <= i:
+                made.append(rt.Variable(float(i)))
+            x = x * 0.5 + made[i]
+        return x
+
+    f(ONE)
+    assert len(made) == 40
+
+
+def test_objects_that_the_loop_makes_are_as_many_as_in_python() -> None:
+    class Node:
+        count = 0
+
+        def __init__(self, value: Any) -> None:
+            Node.count += 1
+            self.value = value
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(60):
+            x = x * 0.5 + Node(i).value
+        return x
+
+    f(ONE)
+    assert Node.count == 60
+
+
+# Errors and warnings.
+
+def test_the_warning_says_why_a_loop_is_unrolled(monkeypatch: Any) -> None:
+    monkeypatch.setattr("runtime.core.graph.MANY_NODES", 500)
+    names = [f"{k}" for k in range(300)]
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(300):
+            x = x * 0.5 + float.fromhex(names[i])
+        return x
+
+    with pytest.warns(rt.UnrollingWarning) as caught:
+        f(ONE)
+    line = f.python_function.__code__.co_firstlineno + 3
+    text = str(caught[0].message).split("\n")
+    assert text[0].startswith(f"{__file__}:{line}: the graph of 'f' has grown to 500 ops, 500 of them from this line: "
+                              "a loop over Python values is traced iteration by iteration; it is not rolled into a loop"
+                              " of the graph, since ")
+    assert text[-1] == ("Take what needs the Python value out of the loop, or make it a tensor, so that the loop"
+                        " itself becomes graph.")
+
+
+def test_no_warning_where_a_loop_is_rolled() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(100_000):
+            x = x * 0.5 + i
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(ONE)
+
+
+def test_an_error_of_the_program_is_the_same_as_unrolled() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        for i in range(100):
+            x = rt.matmul(x, x) + i
+        return x
+
+    with pytest.raises(rt.errors.InvalidArgumentError, match=re.escape(f"{__file__}:")):
+        f(rt.ones([2, 3]))
