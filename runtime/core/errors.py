@@ -12,6 +12,7 @@ from autograph.backend import format_error
 __all__ = [
     "AbortedError",
     "DTypeError",
+    "DataLossError",
     "DivisionByZeroError",
     "FailedPreconditionError",
     "GraphError",
@@ -76,6 +77,10 @@ class ResourceExhaustedError(OpError):
 
 class OutOfMemoryError(ResourceExhaustedError, MemoryError):
     """A tensor exceeds the maximal size, or the available memory: TF2's error, and Python's."""
+
+
+class DataLossError(OpError):
+    """Data in a file is damaged (`tf.errors.DataLossError`)."""
 
 
 class AbortedError(OpError):

@@ -1,6 +1,9 @@
 """Datasets: sequences of elements that stream one at a time (`tf.data`)."""
 from __future__ import annotations
 
-from runtime.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset, DatasetIterator
+from runtime.data.dataset import Dataset
+from runtime.data.iterators import DatasetIterator
+from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec
+from runtime.data.threads import AUTOTUNE
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator"]
+__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec"]

@@ -1,6 +1,7 @@
 """Elements of datasets as flat tuples of arrays, and the functions that datasets apply to them."""
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,11 +10,9 @@ import numpy as np
 
 import autograph as ag
 from autograph.backend import restored
-from runtime.backends.numpy import compile_graph
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, Value, prune, user_position
 from runtime.core.op import CAST
-from runtime.core.pytree import flatten, map_structure, pack_sequence_as
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
@@ -25,43 +24,44 @@ from runtime.core.types import (
     join_shapes,
     type_of_array,
 )
+from runtime.data.pipeline import Element, Pipeline, flat, packed, spec_of, types_of
+from runtime.function.executors import make
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 
 __all__ = [
-    "Element", "ElementFunction", "Elements", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "located",
+    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "generators", "join_specs", "located",
     "shapes_like", "shuffled", "splitter", "stacked",
 ]
 
-Element = tuple[Any, ...]  # the arrays of one element, in the order of `flatten(element_spec)`
-Elements = Callable[[Sequence[Any]], Iterator[Element]]  # from arrays for the sources
-
-
 class ElementFunction:
-    """A function of a dataset, traced for its elements."""
+    """A function of a dataset, traced for its elements, which runs as one graph."""
 
     def __init__(self, fn: Callable[..., Any], spec: Any) -> None:
         self.name = getattr(fn, "__name__", "step")
         self.graph = graph = Graph(self.name, current_graph())
-        inputs = [add_input(graph, leaf.type) for leaf in flatten(spec)]
-        element = pack_sequence_as(spec, inputs)
+        element = packed(spec, [add_input(graph, type) for type in types_of(spec)])
 
         def result() -> Any:
             with tracing(graph, BACKEND), watching(None), Creation(False, {}):
                 converted = ag.convert_traced(fn)
                 found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
-                set_outputs(graph, flatten(found))
+                set_outputs(graph, flat(found))
                 return found
 
         self.result = restored(result)
         prune(graph)
-        self._optimized = rewrite(with_python_numbers(graph), keep_captures=True)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
+        graph.inputs[:0] = [inner for _, inner in graph.captures]  # they are passed: a dataset's source is known late
+        graph.captures.clear()
+        graph.parent = None
+        self._run: Callable[..., Sequence[Any]] | None = None
 
-    def result_spec(self) -> Any:
-        return map_structure(TensorSpec.from_tensor, self.result)
+    def spec(self) -> Any:
+        """The structure of the result."""
+        return spec_of(self.result)
 
     def check_predicate(self) -> None:
         outputs = self.graph.outputs
@@ -69,10 +69,26 @@ class ElementFunction:
             raise located(DTypeError(f"{self.name} gives {', '.join(str(v.type) for v in outputs)}, "
                                       "but a predicate gives a bool scalar"))
 
+    def check_integer(self, what: str) -> None:
+        """TypeError unless the result is one integer scalar."""
+        types = [value.type for value in self.graph.outputs]
+        type = types[0] if len(types) == 1 else None
+        if not isinstance(type, TensorType) or type.shape != () or not type.dtype.is_integer:
+            raise located(DTypeError(f"{self.name} gives {', '.join(map(str, types))}, but {what} gives an int scalar"))
+
+    def dataset(self, what: str) -> Pipeline:
+        """The result of a function that gives a dataset, whose sources are the arrays that a run gives. TypeError for
+        another result."""
+        if not isinstance(self.result, Pipeline):
+            raise located(TypeError(f"the function of {what} gives a dataset, but {self.name} gives {self.spec()!r}"))
+        return self.result
+
     def bind(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Callable[..., Sequence[Any]]]:
         """The values of the preceding dataset's sources, and the function from arrays to arrays."""
         count = len(arrays) - len(self.captures)
-        return arrays[:count], compile_graph(self._optimized).bind(arrays[count:])
+        if self._run is None:
+            self._run = make(rewrite(with_python_numbers(self.graph)), None).function()
+        return arrays[:count], functools.partial(self._run, *arrays[count:]) if self.captures else self._run
 
 
 def located(error: Exception) -> Exception:
@@ -81,7 +97,7 @@ def located(error: Exception) -> Exception:
 
 
 def as_tensors(structure: Any) -> Any:
-    """A structure of tuples and dicts with tensors as leaves: lists become tensors."""
+    """A structure of tuples and dicts with tensors and datasets as leaves: lists become tensors."""
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         kind: Any = type(structure)
         return kind(*map(as_tensors, structure))
@@ -90,7 +106,7 @@ def as_tensors(structure: Any) -> Any:
     if isinstance(structure, Mapping):
         kind = type(structure)
         return kind({key: as_tensors(value) for key, value in structure.items()})
-    return convert_to_tensor(structure)
+    return structure if isinstance(structure, Pipeline) else convert_to_tensor(structure)
 
 
 def as_count(value: Any) -> Tensor:
@@ -126,6 +142,13 @@ def shuffled(elements: Iterator[Element], size: int, rng: np.random.Generator) -
         buffer[i] = element
     for i in rng.permutation(len(buffer)):
         yield buffer[i]
+
+
+def generators(seed: int | None, anew: bool) -> Callable[[], np.random.Generator]:
+    """What makes the generator of an iteration: another each time if `anew`."""
+    base = int(np.random.default_rng().integers(1 << 62)) if seed is None else abs(int(seed))
+    rounds = itertools.count()
+    return lambda: np.random.default_rng([base, next(rounds) if anew else 0])
 
 
 def join_specs(a: TensorSpec, b: TensorSpec) -> TensorSpec:

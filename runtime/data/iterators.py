@@ -9,10 +9,10 @@ import numpy as np
 
 from runtime.core.errors import OutOfRangeError
 from runtime.core.pytree import flatten, pack_sequence_as
-from runtime.core.tensor import EagerTensor
-from runtime.core.trace import apply, convert_to_tensor, current_graph
-from runtime.core.types import TensorType
-from runtime.data.elements import Element, Elements
+from runtime.core.tensor import EagerList, EagerTensor
+from runtime.core.trace import apply, current_graph
+from runtime.core.types import ListType
+from runtime.data.pipeline import DatasetSpec, Element, Elements, array_of, packed, types_of
 from runtime.ops.datasets import NEXT, START
 from runtime.staging.values.iterables import Staged, Stream
 
@@ -28,7 +28,8 @@ class DatasetIterator(Staged):
 
     def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements) -> None:
         self.element_spec = element_spec
-        self.types: tuple[TensorType, ...] = tuple([spec.type for spec in flatten(self.element_spec)])
+        self.types: tuple[Any, ...] = tuple(types_of(self.element_spec))
+        self._nested = any(isinstance(leaf, DatasetSpec) for leaf in flatten(element_spec))
         self._elements = elements
         self.name = "iterator"
         self._of_graph = current_graph() is not None
@@ -37,7 +38,7 @@ class DatasetIterator(Staged):
         if self._of_graph:
             apply(START, *sources, iterator=self)
         else:
-            self.start(*[source._array for source in map(convert_to_tensor, sources)])  # type: ignore[attr-defined]
+            self.start(*map(array_of, sources))
 
     def start(self, *sources: Any) -> None:
         """Implements the op `iterator_start`."""
@@ -65,7 +66,11 @@ class DatasetIterator(Staged):
             return self.get_next()
         with np.errstate(all="ignore"):
             element = next(self._current())
-        return pack_sequence_as(self.element_spec, map(EagerTensor.own, element))
+        if not self._nested:
+            return pack_sequence_as(self.element_spec, map(EagerTensor.own, element))
+        return packed(self.element_spec, [
+            EagerList(x, type) if isinstance(type, ListType) else EagerTensor.own(x)
+            for x, type in zip(element, self.types, strict=True)])
 
     def __iter__(self) -> DatasetIterator:
         return self

@@ -1,0 +1,196 @@
+"""Datasets of what functions give for elements."""
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.core.errors import DTypeError, InvalidArgumentError
+from runtime.core.pytree import assert_same_structure, flatten
+from runtime.core.types import compatible_shapes
+from runtime.data.elements import ElementFunction, as_count, as_tensors, located
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element, P, Pipeline, flat, spec_of, tensor_types
+from runtime.data.threads import AUTOTUNE, mapped, prefetched
+
+__all__ = ["Mapping"]
+
+
+def threads_of(num_parallel_calls: Any) -> int | None:
+    """The number of threads, AUTOTUNE, or None for one call after another."""
+    if num_parallel_calls is None:
+        return None
+    number = int(num_parallel_calls)
+    if number < 1 and number != AUTOTUNE:
+        raise located(InvalidArgumentError(f"num_parallel_calls is at least 1, or AUTOTUNE, not {number}"))
+    return number
+
+
+class Mapping(Pipeline):
+    """The transformations that apply a function. It is converted and traced once, when the dataset is made."""
+
+    def map(
+        self: P, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: Any = None,
+        synchronous: Any = None, use_unbounded_threadpool: bool = False, name: str | None = None,
+    ) -> P:
+        """`map_func` of each element; an element that is a tuple is passed as several arguments
+        (`tf.data.Dataset.map`).
+
+        `num_parallel_calls`: the elements are computed in so many threads, ahead of their use; for AUTOTUNE, in as many
+        as there are processors, if computing one takes long enough. They come in order, unless `deterministic` is
+        False. An error names the element. `synchronous` and `use_unbounded_threadpool` have no effect.
+        """
+        step, threads = ElementFunction(map_func, self.element_spec), threads_of(num_parallel_calls)
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            own, run = step.bind(arrays)
+
+            def one(numbered: tuple[int, Element]) -> Element:
+                number, element = numbered
+                try:
+                    return tuple(run(*element))
+                except Exception as error:
+                    _name_element(error, number, step.name)
+                    raise
+
+            return mapped(one, enumerate(self._elements(own)), threads, deterministic is not False)
+
+        return self._derived(elements, step.captures, step.spec())
+
+    def filter(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements for which `predicate` is true (`tf.data.Dataset.filter`). DTypeError if its result is not a bool
+        scalar."""
+        step = ElementFunction(predicate, self.element_spec)
+        step.check_predicate()
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            own, run = step.bind(arrays)
+            return (element for element in self._elements(own) if run(*element)[0])
+
+        return self._derived(elements, step.captures, cardinality=UNKNOWN_CARDINALITY)
+
+    def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
+        """The elements before the first for which `predicate` is false (`tf.data.Dataset.take_while`)."""
+        step = ElementFunction(predicate, self.element_spec)
+        step.check_predicate()
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            own, run = step.bind(arrays)
+            return itertools.takewhile(lambda element: run(*element)[0], self._elements(own))
+
+        return self._derived(elements, step.captures, cardinality=UNKNOWN_CARDINALITY)
+
+    def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
+        """The elements of the datasets that `map_func` gives for each element, one dataset after the other
+        (`tf.data.Dataset.flat_map`). TypeError for a function that gives something else."""
+        step = ElementFunction(map_func, self.element_spec)
+        inner = step.dataset("flat_map")
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            own, run = step.bind(arrays)
+            return itertools.chain.from_iterable(inner._elements(run(*element)) for element in self._elements(own))
+
+        return self._derived(elements, step.captures, inner.element_spec, UNKNOWN_CARDINALITY)
+
+    def interleave(
+        self: P, map_func: Callable[..., Any], cycle_length: int | None = None, block_length: int = 1,
+        num_parallel_calls: Any = None, deterministic: Any = None, name: str | None = None,
+    ) -> P:
+        """The elements of the datasets that `map_func` gives for each element: `block_length` of one, then of the
+        next, in turn of `cycle_length` datasets (default: the number of processors); when one is exhausted, that of the
+        next element takes its place (`tf.data.Dataset.interleave`).
+
+        With `num_parallel_calls` a thread for each dataset reads ahead; the order is the same.
+        """
+        step, threads = ElementFunction(map_func, self.element_spec), threads_of(num_parallel_calls)
+        inner = step.dataset("interleave")
+        cycle = os.cpu_count() or 1 if cycle_length in (None, AUTOTUNE) else int(cycle_length)
+        if cycle < 1 or block_length < 1:
+            raise located(InvalidArgumentError(
+                f"interleave takes a cycle_length and a block_length of at least 1, not {cycle} and {block_length}"))
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            own, run = step.bind(arrays)
+            streams = (inner._elements(run(*element)) for element in self._elements(own))
+            if threads is not None:
+                streams = (prefetched(stream, block_length) for stream in streams)
+            return _interleaved(streams, cycle, block_length)
+
+        return self._derived(elements, step.captures, inner.element_spec, UNKNOWN_CARDINALITY)
+
+    def scan(self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> P:
+        """The outputs of `state, output = scan_func(state, element)` for each element (`tf.data.Dataset.scan`).
+
+        DTypeError if the new state is not of the type of the initial one.
+        """
+        state = as_tensors(initial_state)
+        state_spec = spec_of(state)
+        types = tensor_types(state_spec, "the state of scan")
+        step = ElementFunction(scan_func, (state_spec, self.element_spec))
+        if not isinstance(step.result, tuple) or len(step.result) != 2:
+            raise located(TypeError(f"the function of scan gives a pair, (state, output), but {step.name} gives "
+                                    f"{step.spec()!r}"))
+        new, output = step.spec()
+        assert_same_structure(state_spec, new)
+        for before, after in zip(types, flatten(new), strict=True):
+            if before.dtype is not after.dtype or not compatible_shapes(before.shape, after.type.shape):
+                raise located(DTypeError(f"the state of scan is {before} before, but {after.type} after {step.name}"))
+        count = len(types)
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            rest, run = step.bind(arrays)
+            values, own = list(rest[len(rest) - count:]), rest[:len(rest) - count]
+            for element in self._elements(own):
+                results = run(*values, *element)
+                values = list(results[:count])
+                yield tuple(results[count:])
+
+        return self._derived(elements, (*flat(state), *step.captures), output)
+
+    def unique(self: P, name: str | None = None) -> P:
+        """Each of the elements once, where it comes first (`tf.data.Dataset.unique`)."""
+        tensor_types(self.element_spec, "unique")
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            seen = set()
+            for element in self._elements(arrays):
+                key = tuple([(x.shape, x.tobytes()) for x in map(np.asarray, element)])
+                if key not in seen:
+                    seen.add(key)
+                    yield element
+
+        return self._derived(elements, cardinality=UNKNOWN_CARDINALITY)
+
+    def enumerate(self: P, start: Any = 0, name: str | None = None) -> P:
+        """Pairs of an int64 index and an element (`tf.data.Dataset.enumerate`)."""
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            return ((np.int64(i), *element) for i, element in enumerate(self._elements(arrays[:-1]), int(arrays[-1])))
+
+        number = as_count(start)
+        return self._derived(elements, (number,), (spec_of(number), self.element_spec))
+
+
+def _interleaved(streams: Iterator[Iterator[Element]], cycle: int, block: int) -> Iterator[Element]:
+    places: list[Iterator[Element] | None] = [None] * cycle
+    place = 0
+    exhausted = False
+    while not exhausted or any(stream is not None for stream in places):
+        stream = places[place]
+        if stream is None and not exhausted:
+            stream = places[place] = next(streams, None)
+            exhausted = stream is None
+        if stream is not None:
+            taken = 0
+            for element in itertools.islice(stream, block):
+                taken += 1
+                yield element
+            if taken < block:
+                places[place] = None
+        place = (place + 1) % cycle
+
+
+def _name_element(error: Exception, number: int, name: str) -> None:
+    if len(error.args) and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]}\nwhile {name} was applied to element {number} of a dataset", *error.args[1:])

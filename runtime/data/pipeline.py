@@ -1,0 +1,113 @@
+"""What all datasets are: sources, the structure of their elements, and how to make an iterator over these."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from runtime.core.pytree import flatten, map_structure, pack_sequence_as
+from runtime.core.tensor import EagerList, Tensor
+from runtime.core.types import TensorSpec, Type
+from runtime.staging.values.iterables import Staged
+
+__all__ = [
+    "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "Element", "Elements", "Pipeline", "array_of",
+    "flat", "packed", "spec_of", "tensor_types", "types_of",
+]
+
+INFINITE_CARDINALITY: Final = -1
+UNKNOWN_CARDINALITY: Final = -2
+
+Element = tuple[Any, ...]
+"""The arrays of one element, in the order of `types_of(element_spec)`; a list's value is a sequence of arrays."""
+Elements = Callable[[Sequence[Any]], Iterator[Element]]
+"""From arrays for the sources to an iterator over the elements."""
+P = TypeVar("P", bound="Pipeline")
+
+
+class Pipeline(Staged):
+    """A sequence of elements, each a structure of tensors and datasets, that can be iterated over any number of times.
+
+    element_spec   the structure of an element, with a TensorSpec for each tensor and a DatasetSpec for each dataset
+    sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
+    """
+
+    def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int) -> None:
+        self.sources = tuple(sources)
+        self.element_spec = element_spec
+        self._elements = elements
+        self._cardinality = cardinality
+
+    def _derived(
+        self: P, elements: Elements, sources: Sequence[Any] = (), spec: Any = None, cardinality: int | None = None
+    ) -> P:
+        """A dataset of these elements, from the sources of this one and these additional ones; what else is not given
+        is as here."""
+        return type(self)((*self.sources, *sources), self.element_spec if spec is None else spec, elements,
+                          self._cardinality if cardinality is None else cardinality)
+
+
+class DatasetSpec:
+    """The type of a dataset that is part of an element (`tf.data.DatasetSpec`).
+
+    element_spec   the structure of its elements
+    """
+
+    def __init__(self, dataset: Pipeline) -> None:
+        self.element_spec = dataset.element_spec
+        self.types: tuple[Type, ...] = tuple([source.type for source in dataset.sources])
+        """Of its sources, which are what an element holds of it."""
+        self._kind = type(dataset)
+        self._elements = dataset._elements
+        self._cardinality = dataset._cardinality
+
+    def dataset(self, sources: Sequence[Any]) -> Pipeline:
+        """The dataset that is made from these sources."""
+        return self._kind(sources, self.element_spec, self._elements, self._cardinality)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r})"
+
+
+def types_of(spec: Any) -> list[Type]:
+    """The types of the arrays of an element."""
+    types: list[Type] = []
+    for leaf in flatten(spec):
+        types += leaf.types if isinstance(leaf, DatasetSpec) else (leaf.type,)
+    return types
+
+
+def tensor_types(spec: Any, what: str) -> list[Any]:
+    """The types of the tensors of an element. TypeError if there are datasets, which `what` does not take."""
+    leaves = flatten(spec)
+    if any(isinstance(leaf, DatasetSpec) for leaf in leaves):
+        raise TypeError(f"{what} takes elements of tensors, but these hold datasets: {spec!r}")
+    return [leaf.type for leaf in leaves]
+
+
+def packed(spec: Any, values: Sequence[Any]) -> Any:
+    """The element of these tensors and lists, in the order of `types_of`."""
+    rest = iter(values)
+    return pack_sequence_as(spec, [
+        leaf.dataset([next(rest) for _ in leaf.types]) if isinstance(leaf, DatasetSpec) else next(rest)
+        for leaf in flatten(spec)])
+
+
+def flat(structure: Any) -> list[Any]:
+    """The tensors and lists of a structure of tensors and datasets, in the order of `types_of`."""
+    values: list[Any] = []
+    for leaf in flatten(structure):
+        values += leaf.sources if isinstance(leaf, Pipeline) else (leaf,)
+    return values
+
+
+def spec_of(structure: Any) -> Any:
+    return map_structure(
+        lambda x: DatasetSpec(x) if isinstance(x, Pipeline) else TensorSpec.from_tensor(x), structure)
+
+
+def array_of(source: Any) -> Any:
+    """The array of an eager tensor, or the arrays of an eager list."""
+    if isinstance(source, EagerList):
+        return source.items
+    assert isinstance(source, Tensor)
+    return source._array  # type: ignore[attr-defined]

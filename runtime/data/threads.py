@@ -1,0 +1,101 @@
+"""Elements that threads compute ahead of their use.
+
+Native code and NumPy's work on larger arrays run without the interpreter's lock, so they overlap with the program that
+uses the elements. A thread ends when its iterator is exhausted, closed, or no longer referenced.
+"""
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
+
+__all__ = ["AUTOTUNE", "mapped", "prefetched"]
+
+AUTOTUNE: Final = -1
+_PREFETCHED: Final = 4
+"""Elements that `prefetch(AUTOTUNE)` keeps ready."""
+_MEASURED: Final = 8
+"""Elements that `map(num_parallel_calls=AUTOTUNE)` computes in turn, to see what one takes."""
+_WORTHWHILE: Final = 200e-6
+"""Seconds that one element takes at least where AUTOTUNE takes threads: a thread costs about 50 us for each."""
+_END: Final = object()
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def _fill(stream: Iterator[Any], ready: SimpleQueue[Any], room: SimpleQueue[bool]) -> None:
+    """Put the elements into `ready`, each in a tuple, as long as `room` gives True; at the end an empty one, or the
+    error."""
+    try:
+        while room.get():
+            element = next(stream, _END)
+            if element is _END:
+                break
+            ready.put((element,))
+        else:
+            if hasattr(stream, "close"):
+                stream.close()
+        ready.put(())
+    except BaseException as error:  # it is raised where the element would have been used
+        ready.put(error)
+
+
+def prefetched(stream: Iterator[T], size: int) -> Iterator[T]:
+    """The elements of `stream`, of which a thread computes up to `size` ahead; for AUTOTUNE a few."""
+    ready: SimpleQueue[Any] = SimpleQueue()
+    room: SimpleQueue[bool] = SimpleQueue()
+    for _ in range(_PREFETCHED if size == AUTOTUNE else size):
+        room.put(True)
+    threading.Thread(target=_fill, args=(stream, ready, room), name="runtime.data.prefetch", daemon=True).start()
+    try:
+        while found := ready.get():
+            if isinstance(found, BaseException):
+                raise found
+            room.put(True)
+            yield found[0]
+    finally:
+        room.put(False)
+
+
+def mapped(
+    run: Callable[[T], R], stream: Iterator[T], workers: int | None, ordered: bool = True
+) -> Iterator[R]:
+    """`run` of each element: in turn for `workers` None; else in so many threads, and for AUTOTUNE in as many as there
+    are processors if that is worth while. If not `ordered`, a result comes as soon as it is there."""
+    if workers == AUTOTUNE:
+        took = []
+        for element in itertools.islice(stream, _MEASURED):
+            start = time.perf_counter()
+            result = run(element)
+            took.append(time.perf_counter() - start)
+            yield result
+        worthwhile = len(took) == _MEASURED and min(took) > _WORTHWHILE  # the first call may compile
+        workers = os.cpu_count() if worthwhile else None
+    if workers is None or workers < 2:
+        yield from map(run, stream)
+        return
+    pool = ThreadPoolExecutor(workers, "runtime.data.map")
+    pending: deque[Future[R]] = deque()
+    try:
+        for element in stream:
+            pending.append(pool.submit(run, element))
+            if len(pending) > workers:
+                yield _next(pending, ordered)
+        while pending:
+            yield _next(pending, ordered)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _next(pending: deque[Future[R]], ordered: bool) -> R:
+    if ordered:
+        return pending.popleft().result()
+    done = next(iter(wait(pending, return_when=FIRST_COMPLETED).done))
+    pending.remove(done)
+    return done.result()
