@@ -42,7 +42,7 @@ from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbo
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
-from autograph.state.heap_snapshot import Heap
+from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_all, only_atoms
 from autograph.state.references import is_outermost, outermost, references, variables, was_before
 from autograph.state.statement_state import Remake
@@ -79,6 +79,7 @@ __all__ = [
     "Remake",
     "RolledLoop",
     "Values",
+    "accept",
     "ambient",
     "at_end",
     "backend_of",

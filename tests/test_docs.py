@@ -165,7 +165,7 @@ def code_in(docstring):
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
     if name.startswith("runtime.keras"):
-        pytest.importorskip("keras", reason="Keras needs Python 3.11")
+        pytest.importorskip("runtime.keras", reason="Keras needs Python 3.11")
     module = importlib.import_module(name)
     found = doctest.testmod(module, extraglobs={"ag": ag, "rt": rt}, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0

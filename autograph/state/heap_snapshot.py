@@ -7,6 +7,7 @@ number or a staged value is state, too: the statement is staged again with it.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
@@ -17,9 +18,19 @@ from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
 from autograph.state.structure import is_record, parts_in
 
-__all__ = ["Heap", "becomes_state"]
+__all__ = ["Heap", "accept", "becomes_state"]
 
 _MISSING: Final = object()
+_live: Final[weakref.WeakSet[Heap]] = weakref.WeakSet()
+"""The heaps of the statements and functions that are being staged."""
+
+
+def accept(values: Collection[Any]) -> None:
+    """Take what these objects hold now for what they held before the bodies that are being traced: what a library sets
+    up once, when it is first called, such as the parameters of a layer, is no state of a body."""
+    ids = set(map(id, values))
+    for heap in list(_live):
+        heap.accept(ids)
 
 
 class Heap:
@@ -36,6 +47,13 @@ class Heap:
             if others and is_other(reached.value, reached.path in names):
                 self.others.append((reached, Other(reached.value)))
             self.records.append((reached, self._copy(reached.value)))
+        _live.add(self)
+
+    def accept(self, ids: Collection[int]) -> None:
+        self.records = [(reached, self._copy(reached.value) if id(reached.value) in ids else before)
+                        for reached, before in self.records]
+        self.others = [(reached, Other(reached.value) if id(reached.value) in ids else other)
+                       for reached, other in self.others]
 
     def _copy(self, value: Any) -> Any:
         if type(value) is list:

@@ -5,16 +5,15 @@ It needs the package keras (`pip install 'autograph[keras]'`). After the import 
 """
 from __future__ import annotations
 
+from importlib import util as _util
+
 from runtime.keras.released import install
 
+_spec = _util.find_spec("keras")
+if _spec is None or _spec.origin is None:  # a folder of this name on the path has no origin
+    raise ModuleNotFoundError("keras is not installed: pip install 'autograph[keras]'", name="keras")
 install()
-try:
-    import keras as _keras
-except ModuleNotFoundError as _error:
-    if _error.name != "keras":
-        raise
-    raise ModuleNotFoundError(
-        "keras is not installed: pip install 'autograph[keras]'", name="keras") from None
+import keras as _keras  # noqa: E402 - after it can be found
 
 __version__ = _keras.__version__
 globals().update({_name: getattr(_keras, _name) for _name in dir(_keras) if not _name.startswith("_")})

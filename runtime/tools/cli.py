@@ -1,6 +1,8 @@
-"""The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph.
+"""The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph, and
+`python -m runtime keras SCRIPT ...` runs a script in which Keras runs on this runtime.
 
-Exit status: 0 all is well, 1 the function cannot be traced, 2 the input or the call is at fault.
+Exit status: 0 all is well, 1 the function cannot be traced, 2 the input or the call is at fault. That of a script is
+its own.
 """
 from __future__ import annotations
 
@@ -9,13 +11,14 @@ import importlib
 import importlib.util
 import os
 import re
+import runpy
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.backend import ConversionError, format_error, is_internal
+from autograph.backend import ConversionError, deferred, format_error, is_internal
 from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.reverse import derivative
 from runtime.core.errors import FailedPreconditionError
@@ -28,11 +31,14 @@ from runtime.tools.draw import to_dot, to_svg
 
 __all__ = ["main", "parse_spec"]
 
+_released = deferred("runtime.keras.released")
+
 _EXAMPLES = """\
 examples:
   python -m runtime graph model.py:step --spec int32 --spec 'float32[None,3]'
   python -m runtime graph package.module:Net.call --spec 'float32[8]' --svg net.svg
   python -m runtime graph model.py:loss --spec 'float32[8]' --grad
+  python -m runtime keras train.py --epochs 10
 
 exit status: 0 ok, 1 the function cannot be traced, 2 bad input or usage
 """
@@ -48,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(argv)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 2
+    if options.command == "keras":
+        return _run_keras(options.script)
     try:
         text = _drawn(options)
     except _UsageError as error:
@@ -65,8 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m runtime", description="Shows the graphs that functions become.")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser = argparse.ArgumentParser(
+        prog="python -m runtime", description="Shows the graphs that functions become, and runs Keras on them.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     graph = commands.add_parser(
         "graph", help="print or draw the graph of a function", epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -75,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
                        help="a file, or a module by dotted name, and a function in it (Class.method for a static one)")
     graph.add_argument("--spec", action="append", default=[], metavar="TYPE", dest="specs",
                        help="type of an argument, in order: int32, 'float32[8]', 'float32[None,3]'")
+    keras = commands.add_parser(
+        "keras", help="run a script, in which `import keras` is Keras on this runtime",
+        description="Run a script, or a module with -m, in which `import keras` is Keras on this runtime.")
+    keras.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER,
+                       help="a file, or -m and a module, then the arguments of the script")
     output = graph.add_mutually_exclusive_group()
     output.add_argument("--grad", action="store_true",
                         help="print the graphs of its derivative: the forward graph, which also gives what is saved, "
@@ -100,6 +114,28 @@ def _drawn(options: argparse.Namespace) -> str:
     if options.svg is not None:
         return _write(options.svg, to_svg(concrete))
     return _derivative(concrete) if options.grad else str(concrete.graph)
+
+
+def _run_keras(script: Sequence[str]) -> int:
+    """Run a script as `python SCRIPT ...` does, with Keras on this backend. Its errors and exits are its own."""
+    is_module = script[:1] == ["-m"]
+    target = script[is_module:][:1]
+    if not target:
+        return _fail(2, "which script? python -m runtime keras SCRIPT, or -m MODULE")
+    if not is_module and not os.path.exists(target[0]):
+        return _fail(2, f"there is no file {target[0]!r}")
+    try:
+        _released.install()
+    except ImportError as error:
+        return _fail(2, str(error))
+    sys.argv = list(script[is_module:])
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(target[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(target[0])))
+        runpy.run_path(target[0], run_name="__main__")
+    return 0
 
 
 def _derivative(concrete: ConcreteFunction) -> str:

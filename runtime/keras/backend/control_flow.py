@@ -49,6 +49,10 @@ def while_loop(cond: Function, body: Function, loop_vars: Any, maximum_iteration
 
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """`for i in range(lower, upper): value = body_fun(i, value)`."""
+    if rt.executing_eagerly():
+        for i in range(int(lower), int(upper)):
+            init_val = body_fun(i, init_val)
+        return init_val
     _, value = rt.while_loop(lambda i, value: i < upper, lambda i, value: (i + 1, body_fun(i, value)),
                              (rt.convert_to_tensor(lower), init_val))
     return value
@@ -71,7 +75,7 @@ def scan(
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
-        raise ValueError(f"`unroll` must be a positive integer or boolean. Received: unroll={unroll}")
+        raise ValueError(f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}")
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     return scan_with_carry(f, init, xs, length, reverse)

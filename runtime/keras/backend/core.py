@@ -224,10 +224,9 @@ def device_scope(device_name: Any) -> AbstractContextManager[None]:
 
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of `fn`, with a KerasTensor for each tensor. Nothing is computed: `fn` is traced."""
-    with StatelessScope(), SymbolicScope():
-        result = _specs(fn, args, kwargs, _UNKNOWN[0])
-        if any(isinstance(x, KerasTensor) and None in x.shape for x in tree.flatten((args, kwargs))):
-            result = tree.map_structure(_common, result, _specs(fn, args, kwargs, _UNKNOWN[1]))
+    result = _specs(fn, args, kwargs, _UNKNOWN[0])
+    if any(isinstance(x, KerasTensor) and None in x.shape for x in tree.flatten((args, kwargs))):
+        result = tree.map_structure(_common, result, _specs(fn, args, kwargs, _UNKNOWN[1]))
     return result
 
 
@@ -254,7 +253,7 @@ def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
         return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype))
 
     try:
-        with tracing(graph, BACKEND):
+        with tracing(graph, BACKEND), StatelessScope(), SymbolicScope():
             inputs, named = tree.map_structure(as_input, (args, kwargs))
             return tree.map_structure(as_spec, fn(*inputs, **named))
     finally:

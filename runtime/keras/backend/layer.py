@@ -4,10 +4,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 import autograph as ag
+from autograph.backend import accept
+from runtime.core.trace import current_graph
 
 __all__ = ["RuntimeLayer"]
 
 _STAGED: Final = ("call", "train_step", "test_step", "predict_step", "compute_loss", "compute_metrics")
+
+
+def _parts(value: Any, depth: int) -> list[Any]:
+    """The object and its containers and helpers, but not other layers and variables, which are built themselves."""
+    parts: list[Any] = [value]
+    if depth:
+        inner: Any = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+        for part in (*inner, *getattr(value, "__dict__", {}).values()):
+            if isinstance(part, (list, tuple, dict, set)) or type(part).__module__.startswith("keras.src.utils"):
+                parts += _parts(part, depth - 1)
+    return parts
 
 
 class RuntimeLayer:
@@ -23,3 +36,11 @@ class RuntimeLayer:
             for name in _STAGED:
                 if callable(method := vars(cls).get(name)):
                     setattr(cls, name, ag.convert(method))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Keras calls this when the layer is built, which may have happened just now, in a staged branch."""
+        fields: dict[str, Any] = vars(self)
+        if "_is_accepted" not in fields and current_graph() is not None:
+            fields["_is_accepted"] = True
+            accept(_parts(self, 4))
+        return super().__call__(*args, **kwargs)  # type: ignore[misc]

@@ -1,8 +1,13 @@
-"""A model's steps (`train_step`, `test_step`, `predict_step`) as traced functions of batches."""
+"""A model's steps (`train_step`, `test_step`, `predict_step`) as traced functions of batches.
+
+Python takes about as long for each batch (Keras' iteration, the entry of a native call) as a small model's step. So
+batches are handed over in groups, and one native call runs the step for each of a group.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 from keras.src import tree
@@ -10,77 +15,123 @@ from keras.src import tree
 import runtime as rt
 from runtime.staging.control_flow import scan_with_carry
 
-__all__ = ["Steps"]
+__all__ = ["Grouping", "Steps"]
+
+_WORTH: Final = 4e-3  # seconds that a call should take, to make Python's share small
+_MOST: Final = 256  # batches in a call
+_MEMORY: Final = 1 << 24  # bytes of batches in a call
 
 
 class Steps:
     """Runs a step for each of several batches, in one native call for those of equal structure and shapes.
 
-    The step is traced once for each structure of a batch. It reads and writes variables in program order: the graph
-    reads each once, and writes it when the call ends.
+    The step is traced once for each structure of a batch, as the body of a loop over batches. It reads and writes
+    variables in program order: the graph reads each once, and writes it when the call ends.
     """
 
     def __init__(self, step: Callable[[Any], Any]) -> None:
         self._step = step
-        self._traced: dict[Hashable, tuple[Callable[..., Any], list[Any]]] = {}
+        self._traced: dict[Hashable, _Traced] = {}
 
     def one(self, batch: Any) -> Any:
         """The step's result for one batch."""
-        leaves, given = _split(batch)
-        call, made = self._function("one", given, leaves, batch, self._step)
-        return tree.pack_sequence_as(made[0], call(*leaves))
+        return self._run(batch, [rt.convert_to_tensor(x) for x in _tensors(batch)], False)
 
     def many(self, batches: Sequence[Any]) -> Any:
         """The step's result for the last of these batches."""
         result = None
         start = 0
         while start < len(batches):
-            shapes, stop = _shapes(batches[start]), start + 1
-            while stop < len(batches) and _shapes(batches[stop]) == shapes:
+            kinds, stop = _kinds(batches[start]), start + 1
+            while stop < len(batches) and _kinds(batches[stop]) == kinds:
                 stop += 1
-            result = self.one(batches[start]) if stop == start + 1 else self._loop(batches[start:stop])
+            columns = zip(*[_tensors(batch) for batch in batches[start:stop]], strict=True)
+            stacked = [rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns]
+            result = self._run(batches[start], stacked, True)
             start = stop
         return result
 
-    def _loop(self, batches: Sequence[Any]) -> Any:
-        columns = zip(*[_split(batch)[0] for batch in batches], strict=True)
-        leaves = [rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns]
-        _, given = _split(batches[0])
-        call, made = self._function("many", given, leaves, batches[0], self._step)
-        return tree.pack_sequence_as(made[0], call(*leaves))
-
-    def _function(self, kind: str, given: Any, leaves: list[Any], like: Any, step: Callable[[Any], Any]) -> Any:
-        """The traced function of a batch's tensors that returns the result's, and a list that gets the result."""
-        key = kind, given, tuple([(x.dtype, tuple(x.shape)[kind == "many":]) for x in leaves])
-        if key in self._traced:
-            return self._traced[key]
-        made: list[Any] = []
-
-        def packed(tensors: Sequence[Any]) -> Any:
-            remaining = iter(tensors)
-            flat = [next(remaining) if is_there else None for is_there in given]
-            return tree.pack_sequence_as(like, flat)
-
-        def one(*tensors: Any) -> Any:
-            result = step(packed(tensors))
-            made[:] = [result]
-            return [rt.convert_to_tensor(x) for x in tree.flatten(result)]
-
-        def many(*tensors: Any) -> Any:
-            _, results = scan_with_carry(lambda carry, batch: (carry, one(*batch)), (), list(tensors))
-            return [x[-1] for x in results]
-
-        specs = [rt.TensorSpec([None, *x.shape[1:]] if kind == "many" else x.shape, x.dtype) for x in leaves]
-        call = rt.function(many if kind == "many" else one, input_signature=specs, autograph=False)
-        self._traced[key] = call, made
-        return self._traced[key]
+    def _run(self, like: Any, tensors: Sequence[Any], loops: bool) -> Any:
+        key = loops, tuple([None if kind is None else (kind[0].str, kind[1]) for kind in _kinds(like)])
+        traced = self._traced.get(key)
+        if traced is None:
+            traced = self._traced[key] = _Traced(self._step, like, tensors, loops)
+        return traced(tensors)
 
 
-def _split(batch: Any) -> tuple[list[Any], tuple[bool, ...]]:
-    """The tensors in a batch, and of each leaf whether it is one (and not None)."""
-    leaves = tree.flatten(batch)
-    return ([rt.convert_to_tensor(x) for x in leaves if x is not None], tuple([x is not None for x in leaves]))
+class _Traced:
+    """The traced step for batches with the structure of `like`."""
+
+    def __init__(self, step: Callable[[Any], Any], like: Any, tensors: Sequence[Any], loops: bool) -> None:
+        self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
+        self._result: Any = None
+        specs = [rt.TensorSpec([None, *x.shape[1:]] if loops else x.shape, x.dtype) for x in tensors]
+        self._call = rt.function(self._loop if loops else self._once, input_signature=specs, autograph=False)
+
+    def __call__(self, tensors: Sequence[Any]) -> Any:
+        flat = self._call(*tensors)
+        return tree.pack_sequence_as(self._result, flat)
+
+    def _once(self, *tensors: Any) -> list[Any]:
+        remaining = iter(tensors)
+        batch = tree.map_structure(lambda given: given and next(remaining), self._like)
+        result = self._step(batch)
+        self._result = tree.map_structure(lambda _: None, result)
+        return [rt.convert_to_tensor(x) for x in tree.flatten(result)]
+
+    def _loop(self, *tensors: Any) -> list[Any]:
+        _, results = scan_with_carry(lambda carry, batch: (carry, self._once(*batch)), (), list(tensors))
+        return [x[-1] for x in results]
 
 
-def _shapes(batch: Any) -> list[Any]:
-    return [None if x is None else tuple(x.shape) for x in tree.flatten(batch)]
+def _tensors(batch: Any) -> list[Any]:
+    return [x for x in tree.flatten(batch) if x is not None]
+
+
+def _kinds(batch: Any) -> list[Any]:
+    """The dtype and shape of each leaf."""
+    found: list[Any] = []
+    for x in tree.flatten(batch):
+        if x is None:
+            found.append(None)
+        else:
+            array = x if isinstance(x, np.ndarray) else np.asarray(x)
+            found.append((array.dtype, array.shape))
+    return found
+
+
+class Grouping:
+    """How many batches to hand over at a time, so that a call takes some milliseconds."""
+
+    def __init__(self) -> None:
+        self.count = 1
+        self._is_compiled = False
+
+    def groups(self, epoch_iterator: Any) -> Iterator[tuple[int, int, list[Any]]]:
+        """The batches of an epoch in groups, each with the numbers of its first and last step."""
+        group: list[Any] = []
+        first = last = 0
+        for begin, last, data in epoch_iterator:
+            if not group:
+                first = begin
+            group += data
+            if len(group) >= self.count:
+                yield first, last, group
+                group = []
+        if group:
+            yield first, last, group
+
+    def took(self, seconds: float, group: Sequence[Any]) -> None:
+        """Adapt to the time of a call; the first one has compiled."""
+        if self._is_compiled:
+            size = sum(getattr(x, "nbytes", 0) for x in _tensors(group[0])) or 1
+            fitting = min(int(_WORTH * len(group) / seconds) + 1, _MEMORY // size, 2 * len(group), _MOST)
+            self.count = max(fitting, 1)
+        self._is_compiled = True
+
+    def run(self, function: Callable[[Any], Any], group: Sequence[Any]) -> Any:
+        """`function(group)`, whose time counts."""
+        start = time.perf_counter()
+        result = function(group)
+        self.took(time.perf_counter() - start, group)
+        return result

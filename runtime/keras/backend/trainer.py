@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,13 +13,13 @@ from keras.src import optimizers, tree
 from keras.src.backend import config
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
-from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
-from keras.src.utils.python_utils import pythonify_logs
+from keras.src.utils.python_utils import is_default, pythonify_logs
 
 import runtime as rt
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
-from runtime.keras.backend.steps import Steps
+from runtime.keras.backend.datasets import batches as batches_of
+from runtime.keras.backend.steps import Grouping, Steps
 
 __all__ = ["RuntimeTrainer"]
 
@@ -32,6 +33,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.test_function: Callable[[Any], Any] | None = None
         self.predict_function: Callable[[Any], Any] | None = None
         self._eval_epoch_iterator: Any = None
+        self._groupings: dict[str, Grouping] = {}
 
     # Steps, which users may override.
 
@@ -68,9 +70,9 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         if not self.run_eagerly:
             return Steps(step).many
 
-        def eagerly(batches: Any) -> Any:
+        def eagerly(data: Any) -> Any:
             result = None
-            for batch in batches:
+            for batch in data:
                 result = step(tree.map_structure(lambda x: None if x is None else convert_to_tensor(x), batch))
             return result
 
@@ -78,6 +80,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
+            self._groupings.clear()
             self.train_function = self._make_function(self.train_step)
 
     def make_test_function(self, force: bool = False) -> None:
@@ -87,10 +90,10 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def make_predict_function(self, force: bool = False) -> None:
         if self.predict_function is not None and not force:
             return
-        step = self._make_function(self.predict_step)
+        step = self._make_function(self.predict_step) if self.run_eagerly else Steps(self.predict_step).one
 
-        def function(batches: Any) -> Any:
-            results = [step([batch]) for batch in batches]
+        def function(data: Any) -> Any:
+            results = [step([batch] if self.run_eagerly else batch) for batch in data]
             return results[0] if len(results) == 1 else tree.map_structure(lambda *xs: rt.concat(xs, 0), *results)
 
         self.predict_function = function
@@ -110,7 +113,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split)
-        epoch_iterator = EpochIterator(
+        epoch_iterator = batches_of(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps_per_epoch,
             shuffle=shuffle, class_weight=class_weight, steps_per_execution=self.steps_per_execution)
         self._symbolic_build(iterator=epoch_iterator)
@@ -140,19 +143,30 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
         logs: Any = {}
+        run, batches = self._grouped("train", self.train_function, epoch_iterator, callbacks)
         with epoch_iterator.catch_stop_iteration():
-            for begin_step, end_step, batches in epoch_iterator:
+            for begin_step, end_step, data in batches:
                 callbacks.on_train_batch_begin(begin_step)
-                logs = self.train_function(batches)
+                logs = run(data)
                 callbacks.on_train_batch_end(end_step, logs)
                 if self.stop_training:
                     break
         return dict(pythonify_logs(self._get_metrics_result_or_logs(logs)))
 
+    def _grouped(
+        self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any
+    ) -> tuple[Callable[[Any], Any], Any]:
+        """What runs batches, and the batches: several at a time unless the user says how many, or a callback has
+        something to do for each."""
+        if self.run_eagerly or self.steps_per_execution > 1 or _handles_batches(what, callbacks):
+            return function, epoch_iterator
+        grouping = self._groupings.setdefault(what, Grouping())
+        return functools.partial(grouping.run, function), grouping.groups(epoch_iterator)
+
     def _validate(self, data: Any, batch_size: Any, steps: Any, callbacks: Any) -> dict[str, Any]:
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         if self._eval_epoch_iterator is None:
-            self._eval_epoch_iterator = EpochIterator(
+            self._eval_epoch_iterator = batches_of(
                 x=x, y=y, sample_weight=sample_weight, batch_size=batch_size,
                 steps_per_execution=self.steps_per_execution, steps_per_epoch=steps, shuffle=False)
         logs = self.evaluate(x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps=steps,
@@ -168,7 +182,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         is_cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
             raise ValueError(f"Arguments not recognized: {kwargs}")
-        epoch_iterator = self._eval_epoch_iterator if is_cached else EpochIterator(
+        epoch_iterator = self._eval_epoch_iterator if is_cached else batches_of(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
             steps_per_execution=self.steps_per_execution)
         self._symbolic_build(iterator=epoch_iterator)
@@ -180,10 +194,11 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         callbacks.on_test_begin()
         self.reset_metrics()
         logs: Any = {}
+        run, batches = self._grouped("test", self.test_function, epoch_iterator, callbacks)
         with epoch_iterator.catch_stop_iteration():
-            for begin_step, end_step, batches in epoch_iterator:
+            for begin_step, end_step, data in batches:
                 callbacks.on_test_batch_begin(begin_step)
-                logs = self.test_function(batches)
+                logs = run(data)
                 callbacks.on_test_batch_end(end_step, logs)
                 if self.stop_evaluating:
                     break
@@ -195,7 +210,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def predict(
         self, x: Any, batch_size: Any = None, verbose: Any = "auto", steps: Any = None, callbacks: Any = None,
     ) -> Any:
-        epoch_iterator = EpochIterator(x=x, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
+        epoch_iterator = batches_of(x=x, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
                                        steps_per_execution=self.steps_per_execution)
         if not all(layer.built for layer in self._flatten_layers()):
             with _first(epoch_iterator) as batch:
@@ -208,9 +223,9 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         callbacks.on_predict_begin()
         outputs: list[Any] = []
         with epoch_iterator.catch_stop_iteration():
-            for begin_step, end_step, batches in epoch_iterator:
+            for begin_step, end_step, data in epoch_iterator:
                 callbacks.on_predict_batch_begin(begin_step)
-                result = self.predict_function(batches)
+                result = self.predict_function(data)
                 outputs.append(tree.map_structure(convert_to_numpy, result))
                 callbacks.on_predict_batch_end(end_step, {"outputs": result})
                 if self.stop_predicting:
@@ -262,6 +277,13 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
 
+def _handles_batches(what: str, callbacks: Any) -> bool:
+    """Whether one of the user's callbacks, or one of Keras that is not about progress, handles single batches."""
+    hooks = [f"on_{what}_batch_begin", f"on_{what}_batch_end", "on_batch_begin", "on_batch_end"]
+    return any(not is_default(getattr(callback, hook)) for callback in callbacks.callbacks for hook in hooks
+               if not isinstance(callback, (callbacks_module.ProgbarLogger, callbacks_module.History)))
+
+
 def _batch(*parts: Any) -> tuple[Any, ...]:
     return tuple(tree.map_structure(lambda x: None if x is None else convert_to_tensor(x), part) for part in parts)
 
@@ -282,6 +304,6 @@ def _capped(epochs: int) -> int:
 @contextlib.contextmanager
 def _first(epoch_iterator: Any) -> Iterator[Any]:
     """The first batch."""
-    for _, _, batches in epoch_iterator:
-        yield batches[0]
+    for _, _, data in epoch_iterator:
+        yield data[0]
         return

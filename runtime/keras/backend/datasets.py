@@ -1,0 +1,50 @@
+"""An `rt.data.Dataset` of batches as data of `fit`, `evaluate` and `predict`."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+from keras.src.trainers.epoch_iterator import EpochIterator
+
+from runtime.data.dataset import Dataset
+
+__all__ = ["DatasetAdapter", "batches"]
+
+
+class DatasetAdapter(DataAdapter):  # type: ignore[misc]
+    """Its elements are batches: `x`, `(x, y)` or `(x, y, sample_weight)`."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        return self._dataset.as_numpy_iterator()
+
+    @property
+    def num_batches(self) -> int | None:
+        count = int(self._dataset.cardinality())
+        return count if count >= 0 else None
+
+    @property
+    def batch_size(self) -> None:
+        return None
+
+    @property
+    def has_partial_batch(self) -> None:
+        return None
+
+    @property
+    def partial_batch_size(self) -> None:
+        return None
+
+
+def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:
+    """The batches of one epoch, of any data that Keras takes and of datasets of this runtime."""
+    if isinstance(x, Dataset):
+        for name, given in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
+            if given is not None:
+                raise ValueError(f"`{name}` cannot be given beside a dataset, whose elements have all: x, (x, y) or "
+                                 "(x, y, sample_weight)")
+        x = DatasetAdapter(x)
+    return EpochIterator(x=x, y=y, sample_weight=sample_weight, class_weight=class_weight, **options)

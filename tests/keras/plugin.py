@@ -1,0 +1,24 @@
+"""A pytest plugin (`-p tests.keras.plugin`) for Keras' own tests, in each worker too.
+
+Keras runs on this backend, unless KERAS_BACKEND names another, and the tests find the `conftest` of Keras' repository,
+which is not in its wheel.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+
+import pytest
+
+from runtime.keras.released import BACKEND, install
+
+
+def skip_if_backend(backend: str, reason: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(os.environ.get("KERAS_BACKEND", BACKEND) == backend, reason=reason)
+
+
+if os.environ.get("KERAS_BACKEND", BACKEND) == BACKEND:
+    install()
+sys.modules["conftest"] = ModuleType("conftest")
+vars(sys.modules["conftest"])["skip_if_backend"] = skip_if_backend

@@ -1,0 +1,99 @@
+"""Released Keras is found to have the places where this backend is chosen, and runs on it."""
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from runtime.keras import released
+from tests.keras.outcomes import sources
+
+
+def run(text: str, *options: str) -> str:
+    """What a script prints, in a process of its own."""
+    done = subprocess.run([sys.executable, *options, "-c", textwrap.dedent(text)] if text else
+                          [sys.executable, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("module", released.BRANCHES)
+def test_each_chain_gets_a_branch(module: str) -> None:
+    path = sources().parent.parent.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    tree = released.adapted(module, path.read_text())
+    tests = [ast.unparse(node.test) for node in ast.walk(tree) if isinstance(node, ast.If)]
+    assert any(test.endswith("backend() == 'runtime'") for test in tests)
+
+
+def test_a_release_without_the_chain_is_refused() -> None:
+    for module in (*released.BRANCHES, "keras.src.backend.config"):
+        with pytest.raises(ImportError, match="chooses its backend in another way"):
+            released.adapted(module, "import os\n")
+
+
+def test_keras_runs_on_this_backend_without_another_framework() -> None:
+    printed = run("""
+        import sys
+        class Absent:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] in ("tensorflow", "jax", "torch"):
+                    raise ModuleNotFoundError(name, name=name)
+        sys.meta_path.insert(0, Absent())
+        import runtime as tf
+        assert "keras" not in sys.modules and "runtime.keras" not in sys.modules
+        tf.keras.layers
+        import keras
+        print(keras.config.backend(), tf.keras.Model is keras.Model, tf.keras.backend.backend())
+        """)
+    assert printed == "runtime True runtime\n"
+
+
+def test_the_cache_of_byte_code_is_that_of_keras() -> None:
+    """The adapted modules are compiled anew: no other backend meets their code."""
+    text = "import keras.src.backend.config as c\nprint(c._BACKEND)"
+    assert run(f"import runtime.keras\n{text}") == "runtime\n"
+    loader = "import importlib.util as u\ns = u.find_spec('keras')\nimport pathlib, marshal\n" \
+             "p = pathlib.Path(s.origin).parent / 'src/backend/config.py'\n" \
+             "c = pathlib.Path(u.cache_from_source(str(p)))\n" \
+             "print(c.exists() and \"'runtime'\" in repr(marshal.loads(c.read_bytes()[16:]).co_consts))"
+    assert run(loader) == "False\n"
+
+
+def test_another_backend_that_runs_already_is_refused(tmp_path: object) -> None:
+    printed = run("""
+        import sys, types
+        config = types.ModuleType("keras.src.backend.config")
+        config.backend = lambda: "jax"
+        sys.modules[config.__name__] = config
+        try:
+            import runtime.keras
+        except ImportError as error:
+            print(error)
+        """)
+    assert printed == "keras was imported before, on the backend 'jax': import runtime.keras first\n"
+
+
+def test_a_script_runs_unchanged_by_the_command(tmp_path: object) -> None:
+    script = f"{tmp_path}/train.py"
+    with open(script, "w") as file:
+        file.write("import sys\nimport keras\nprint(__name__, sys.argv[1:], keras.config.backend())\n")
+    assert run("", "-m", "runtime", "keras", script, "--epochs", "2") == "__main__ ['--epochs', '2'] runtime\n"
+
+
+def test_a_missing_keras_says_which_extra() -> None:
+    printed = run("""
+        import sys
+        import importlib.util
+        find = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, *rest: None if name == "keras" else find(name, *rest)
+        import runtime as tf
+        try:
+            tf.keras
+        except ModuleNotFoundError as error:
+            print(error)
+        """)
+    assert printed == "keras is not installed: pip install 'autograph[keras]'\n"
