@@ -333,7 +333,7 @@ def _read_before(loop: Node, read: Value) -> Value:
     graph: Graph | None = loop.params["body"].parent
     assert graph is not None and read.node is not None
     before = graph.nodes[graph.nodes.index(loop) - 1]
-    if before.op is read.node.op and before.params == read.node.params:
+    if before.op is read.node.op and before.params["variable"] is read.node.params["variable"]:
         return before.outputs[0]
     made = Node(graph, read.node.op, (), read.node.params, read.type, read.node.position)
     made.outputs[0].hint = read.hint

@@ -411,3 +411,21 @@ def test_nothing_is_recorded_where_no_tape_is_open() -> None:
     with pytest.raises(ZeroDivisionError), rt.GradientTape():
         1 / 0
     assert not recorders and not open_traces
+
+
+def test_a_loop_that_reads_several_variables():
+    """Each is read once before the loop, also where the read before it is of another variable."""
+    first, second = rt.Variable([[1.0, 2.0], [0.5, 1.0]]), rt.Variable([[0.5, 0.0], [1.0, 2.0]])
+
+    @rt.function
+    def gradients(x):
+        with rt.GradientTape() as tape:
+            for _ in rt.range(3):
+                x = x * first + x * second
+            loss = rt.reduce_sum(x)
+        return tape.gradient(loss, [first, second])
+
+    found = gradients(rt.ones([2, 2]))
+    expected = 3.0 * (first + second).numpy() ** 2
+    for gradient in found:
+        np.testing.assert_allclose(gradient.numpy(), expected)

@@ -160,7 +160,7 @@ def _gates(inputs: Any, kernel: Any, bias: Any, go_backwards: bool, time_major: 
         x = rt.reverse(x, [0])
     steps, batch, size = x.shape
     kernel = convert_to_tensor(kernel)
-    product = rt.matmul(rt.reshape(x, [-1, size]), kernel)
+    product = rt.matmul(rt.reshape(rt.cast(x, kernel.dtype), [-1, size]), kernel)
     if bias is not None:
         product = product + convert_to_tensor(bias)
     sizes: Any = (steps, batch) if steps is not None and batch is not None else rt.shape(x)[:2]
