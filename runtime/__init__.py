@@ -19,6 +19,7 @@ from runtime import (
     nn,
     numpy,
     random,
+    signal,
 )
 from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
@@ -57,6 +58,7 @@ from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.function.variable import IndexedSlices, Variable, name_scope
+from runtime.ops.bitcast import bitcast
 from runtime.ops.complex_numbers import complex
 from runtime.ops.concat_split import concat, pad, repeat, roll, split, tile, unstack
 from runtime.ops.creation import (
@@ -210,6 +212,7 @@ __all__ = [
     "atanh",
     "autodiff",
     "autograph",
+    "bitcast",
     "bitwise",
     "bool",
     "boolean_mask",
@@ -326,6 +329,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",

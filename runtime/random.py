@@ -8,12 +8,13 @@ from runtime.ops.random import (
     set_seed,
     shuffle,
     stateless_normal,
+    stateless_truncated_normal,
     stateless_uniform,
     truncated_normal,
     uniform,
 )
 
 __all__ = [
-    "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal", "stateless_uniform",
-    "truncated_normal", "uniform",
+    "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
 ]

@@ -22,6 +22,7 @@ from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_an
 from runtime.ops.op_makers import (
     FLOATS,
     INEXACT,
+    INTS,
     NUMERIC,
     REAL,
     apply_one,
@@ -167,6 +168,10 @@ hypot = binary("hypot", np.hypot, FLOATS, doc="""\
 The distance of the point (x, y) from 0, without overflow on the way. The derivative there is 0.""")
 fmod = binary("fmod", np.fmod, FLOATS, doc="The remainder of x / y rounded towards zero: with the sign of x.")
 copysign = binary("copysign", np.copysign, FLOATS, doc="The absolute value of x, with the sign of y.")
+nextafter = binary("next_after", np.nextafter, FLOATS, public="nextafter",
+                   doc="The float next to x towards y (`tf.math.nextafter`).")
+gcd = binary("gcd", np.gcd, INTS, doc="The greatest common divisor of ints, element-wise (`numpy.gcd`).")
+lcm = binary("lcm", np.lcm, INTS, doc="The least common multiple of ints, element-wise (`numpy.lcm`).")
 
 negative = unary("negative", np.negative, NUMERIC, errors=_overflow, doc="-x (`tf.negative`).")
 abs = unary("abs", np.abs, NUMERIC, real=True, errors=_overflow,

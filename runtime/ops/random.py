@@ -26,7 +26,7 @@ from runtime.ops.sorting import argsort
 
 __all__ = [
     "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
-    "stateless_uniform", "truncated_normal", "uniform",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
 ]
 
 Dims = tuple[int | None, ...]
@@ -355,6 +355,14 @@ def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, 
                      name: str | None = None) -> Tensor:
     """Normally distributed floats that depend only on `seed`, two ints (`tf.random.stateless_normal`)."""
     return named(_scaled(_stateless(seed, shape, dtype), mean, stddev), name)
+
+
+def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
+                               name: str | None = None) -> Tensor:
+    """As `truncated_normal`, of numbers that depend only on `seed`, two ints
+    (`tf.random.stateless_truncated_normal`)."""
+    from_uniform = _stateless(seed, shape, dtype)
+    return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
 
 
 def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:

@@ -7,6 +7,7 @@ from runtime.autodiff.rules import (  # noqa: F401  they fill the tables
     convolution,
     decompositions,
     effects,
+    fourier,
     gather,
     indexing,
     linalg,

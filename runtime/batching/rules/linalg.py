@@ -42,3 +42,8 @@ def _of_matrices(call: Call) -> Sequence[Any]:
     if len({type.ndim for type in call.types}) > 1:
         raise Unbatched("its operands have different ranks")
     return call.apply(*call.all_batched())
+
+
+@batching("fft")
+def _of_last_axis(call: Call) -> Sequence[Any]:
+    return call.apply(*call.inputs)

@@ -1,1 +1,129 @@
-"""Keras' `backend.random`."""
+"""Keras's `backend.random`: numbers that depend on their seed alone, two ints."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from keras.src.backend.config import floatx
+from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
+
+import runtime.numpy as rnp
+from runtime.core.tensor import Tensor
+from runtime.core.types import TensorSpec, as_dtype
+from runtime.keras.backend.promotion import floating, in_dtype, name_of, tensor
+from runtime.ops import logic, math, random, reduction, sorting
+from runtime.ops import shape as shapes
+from runtime.ops.effects import numpy_function
+
+__all__ = ["SeedGenerator", "beta", "binomial", "categorical", "draw_seed", "dropout", "gamma", "make_default_seed",
+           "normal", "randint", "shuffle", "truncated_normal", "uniform"]
+
+
+def _name(dtype: Any) -> str:
+    return str(floatx()) if dtype is None else name_of(tensor(0, dtype))
+
+
+def _drawn(draw: Callable[[str], Tensor], dtype: Any) -> Tensor:
+    """Numbers in a dtype, drawn in float32 if that has fewer bits."""
+    name = _name(dtype)
+    return in_dtype(draw(name if name in ("float32", "float64") else "float32"), name)
+
+
+def _seed(seed: Any) -> Tensor:
+    return in_dtype(draw_seed(seed), "int64")
+
+
+def _known(shape: Any) -> Any:
+    return shape if isinstance(shape, Tensor) else list(shape)
+
+
+def _scaled(x: Tensor, factor: Any, offset: Any) -> Tensor:
+    for number, function, none in ((factor, math.multiply, 1), (offset, math.add, 0)):
+        if not (isinstance(number, (int, float)) and number == none):
+            x = function(x, in_dtype(number if isinstance(number, (int, float)) else tensor(number), x.dtype.name))
+    return x
+
+
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
+    return _drawn(lambda name: _scaled(random.stateless_normal(_known(shape), _seed(seed), dtype=name), stddev, mean),
+                  dtype)
+
+
+def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
+    def draw(name: str) -> Tensor:
+        x = random.stateless_uniform(_known(shape), _seed(seed), dtype=name)
+        if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
+            return _scaled(x, maxval - minval, minval)
+        low, high = (in_dtype(tensor(bound), name) for bound in (minval, maxval))
+        return x * (high - low) + low
+
+    return _drawn(draw, dtype)
+
+
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
+    return _drawn(lambda name: _scaled(random.stateless_truncated_normal(_known(shape), _seed(seed), dtype=name),
+                                       stddev, mean), dtype)
+
+
+def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Tensor:
+    name = _name(dtype)
+    drawn = name if as_dtype(name).is_integer else "int32"
+    return in_dtype(random.stateless_uniform(_known(shape), _seed(seed), in_dtype(tensor(minval), drawn),
+                                             in_dtype(tensor(maxval), drawn), drawn), name)
+
+
+def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Tensor:
+    x = floating(logits)
+    wide = "float64" if x.dtype.name == "float64" else "float32"
+    rows, classes = shapes.dims(x)
+    u = random.stateless_uniform([rows, num_samples, classes], _seed(seed), dtype=wide)
+    noise = -math.log(-math.log(math.maximum(u, 1e-30)))  # Gumbel's distribution
+    return in_dtype(reduction.argmax(in_dtype(x, wide)[:, None, :] + noise, 2), _name(dtype))
+
+
+def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
+    x = tensor(inputs)
+    if rate == 1.0:
+        return rnp.zeros_like(x)
+    if rate == 0.0:
+        return x
+    sizes = shapes.dims(x)
+    if noise_shape is not None:
+        sizes = [own if size is None else size for own, size in zip(sizes, noise_shape, strict=True)]
+    kept = random.stateless_uniform(sizes, _seed(seed)) >= rate
+    return logic.where(kept, x / in_dtype(1.0 - rate, x.dtype.name), rnp.zeros_like(x))
+
+
+def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:
+    x = tensor(x)
+    order = sorting.argsort(random.stateless_uniform([shapes.dim(x, axis)], _seed(seed), dtype="float64"))
+    return rnp.take(x, order, axis)
+
+
+# Distributions that NumPy draws, in graphs by a call of Python.
+
+def _from_numpy(shape: Any, parameters: tuple[Any, ...], dtype: Any, seed: Any, draw: Callable[..., Any]) -> Tensor:
+    """Numbers of a distribution whose parameters broadcast to `shape`, which is known."""
+    sizes = tuple(int(size) for size in shape)
+    name = _name(dtype)
+
+    def drawn(seed: Any, *parameters: Any) -> Any:
+        generator = np.random.default_rng([int(part) & 0xFFFFFFFFFFFFFFFF for part in seed])
+        return np.asarray(draw(generator, *parameters, sizes)).astype(as_dtype(name).np)
+
+    given = [in_dtype(tensor(parameter), "float64") for parameter in parameters]
+    return numpy_function(drawn, [_seed(seed), *given], TensorSpec(sizes, name))  # type: ignore[no-any-return]
+
+
+def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+    return _from_numpy(shape, (alpha,), dtype, seed, lambda of, alpha, size: of.gamma(alpha, size=size))
+
+
+def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+    return _from_numpy(shape, (alpha, beta), dtype, seed, lambda of, alpha, beta, size: of.beta(alpha, beta, size))
+
+
+def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+    return _from_numpy(shape, (counts, probabilities), dtype, seed,
+                       lambda of, counts, chances, size: of.binomial(counts.astype(np.int64), chances, size))

@@ -1,0 +1,98 @@
+"""Keras's promotion of dtypes, as casts before ops, which take operands of one dtype."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from keras.src.backend import config
+from keras.src.backend.common import dtypes
+from keras.src.backend.common.variables import standardize_dtype
+
+from runtime.core.tensor import Tensor
+from runtime.keras.backend.core import cast, convert_to_tensor
+
+__all__ = ["FLOAT_NAMES", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats", "in_dtype",
+           "is_scalar", "name_of", "result", "tensor", "with_float32"]
+
+INT_NAMES: Final = frozenset(dtypes.INT_TYPES)
+FLOAT_NAMES: Final = frozenset(dtypes.FLOAT_TYPES)
+
+_WIDER: Final = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
+
+
+def tensor(x: Any, dtype: Any = None) -> Tensor:
+    """A tensor for what Keras takes as one: variables, arrays, lists and numbers."""
+    made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype)
+    return made
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether it is a Python number, whose dtype is weak."""
+    return type(x) in (bool, int, float, complex)
+
+
+def name_of(x: Any) -> Any:
+    """The name of a value's dtype, or the type of a Python number."""
+    if is_scalar(x):
+        return type(x) if type(x) in (int, float) else "bool" if type(x) is bool else "complex64"
+    return x.dtype.name if isinstance(x, Tensor) else standardize_dtype(x.dtype if hasattr(x, "dtype") else x)
+
+
+@functools.lru_cache(maxsize=4096)
+def _promoted(floatx: str, *names: Any) -> str:
+    name: str = dtypes.result_type(*names)
+    return name
+
+
+def result(*names: Any) -> str:
+    """The dtype that Keras gives the result of operands of these dtypes (names, or `int` and `float`)."""
+    return _promoted(config.floatx(), *names)
+
+
+def agreed(*xs: Any, also: tuple[Any, ...] = ()) -> list[Tensor]:
+    """Tensors of one dtype, that of the result of `xs` (and of dtypes in `also`)."""
+    given = [x if is_scalar(x) else tensor(x) for x in xs]
+    names = [name_of(x) for x in given]
+    name = names[0] if len({*names, *also}) == 1 and type(names[0]) is str else result(*names, *also)
+    return [in_dtype(x, name) for x in given]
+
+
+def in_dtype(x: Any, name: str) -> Tensor:
+    """A tensor or Python number in the dtype of that name."""
+    if isinstance(x, Tensor):
+        if x.dtype.name == name and not x.type.weak:
+            return x
+        made: Tensor = cast(x, name)
+        return made
+    return tensor(x, name)
+
+
+def floating(x: Any) -> Tensor:
+    """A tensor of floats (or complex numbers): others are cast to what they are beside a Python float."""
+    x = tensor(x)
+    return in_dtype(x, config.floatx() if x.dtype.name == "int64" else result(x.dtype.name, float))
+
+
+def floats(*xs: Any) -> list[Tensor]:
+    """As `agreed`, of floats."""
+    return agreed(*xs, also=(float,))
+
+
+def by_numbers(function: Callable[..., Any], *xs: Tensor) -> Any:
+    """The function of numbers on tensors that may be bools, which are computed as int32."""
+    if not xs[0].dtype.is_bool:
+        return function(*xs)
+    return cast(function(*[in_dtype(x, "int32") for x in xs]), "bool")
+
+
+def accumulated(x: Tensor) -> Tensor:
+    """A tensor in the dtype of its sum, in which ints have at least 32 bits."""
+    return in_dtype(x, _WIDER.get(x.dtype.name, x.dtype.name))
+
+
+def with_float32(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """A float function computed in float32 at least, with a result of Keras's dtype for the mean of `x`."""
+    wide = result(x.dtype.name, "float32")
+    name = wide if x.dtype.is_integer or x.dtype.is_bool else x.dtype.name
+    return in_dtype(function(in_dtype(x, wide)), name)
