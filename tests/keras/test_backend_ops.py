@@ -3,14 +3,13 @@ import ast
 import importlib
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
+from keras import ops
 
 import runtime as rt
-
-pytest.importorskip("runtime.keras")  # before keras, which then runs on it
-import keras
-from keras import ops
+import runtime.keras
 
 BACKENDS = Path(keras.src.backend.__file__).parent
 RNG = np.random.default_rng(5)
