@@ -16,6 +16,8 @@ from runtime.staging.values import select
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("autograph", "runtime")
+FACES = (*PACKAGES, "runtime.keras.backend")
+"""Packages whose `__init__` is what others import of them: of users, and of Keras."""
 INSIDE_FUNCTIONS: dict[tuple[str, str], str] = {}
 """(module, imported): why this import has to run inside a function. Empty is the aim."""
 FOLDERS = """
@@ -59,6 +61,8 @@ runtime/batching
 runtime/autodiff
 runtime
 runtime/keras/backend
+runtime/keras/backend/numpy
+runtime/keras/backend/nn
 runtime/keras
 runtime/tools
 """.split()
@@ -147,17 +151,17 @@ def import_statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
 def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
     """Pairs of folders that import against the order, with the modules that do, wherever in these the import stands.
 
-    The face of a package imports what it likes, and importing anything of a package imports its face: `__init__` and
-    `__main__` of `autograph` and `runtime` are left out.
+    The face of a package imports what it likes, and importing anything of a package imports its face: the
+    `__init__` of `FACES`, and `__main__`, are left out.
     """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for name, tree in MODULES.items():
-        if name in PACKAGES or name.endswith(".__main__"):
+        if name in FACES or name.endswith(".__main__"):
             continue
         for node, is_for_annotations in import_statements(tree):
             if is_for_annotations is for_types:
                 for target in targets(name, node):
-                    if target not in MODULES or target in PACKAGES:
+                    if target not in MODULES or target in FACES:
                         continue
                     pair = folder(name), folder(target)
                     if FOLDERS.index(pair[1]) > FOLDERS.index(pair[0]):

@@ -7,3 +7,5 @@ try:
     importlib.metadata.version("keras")
 except importlib.metadata.PackageNotFoundError:
     collect_ignore_glob = ["test_*.py"]
+else:
+    import runtime.keras  # noqa: F401  before a test imports keras, which then runs on it

@@ -9,7 +9,6 @@ import pytest
 from keras import ops
 
 import runtime as rt
-import runtime.keras
 
 BACKENDS = Path(keras.src.backend.__file__).parent
 RNG = np.random.default_rng(5)

@@ -139,7 +139,7 @@ def test_ufuncs(name: str) -> None:
     ufunc = getattr(np, name, None)
     if ufunc is None:
         pytest.skip(f"this NumPy has no {name}")
-    of_ints = name.startswith(("bitwise", "invert", "left", "right"))
+    of_ints = name.startswith(("bitwise", "invert", "left", "right", "gcd", "lcm"))
     x, y = (np.abs(I), np.abs(I.T.reshape(3, 4)) % 4) if of_ints else (np.abs(X) % 0.9 + 0.05, np.abs(Y) + 0.1)
     if "cosh" in name and name.startswith("a"):
         x = x + 1
