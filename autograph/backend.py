@@ -29,7 +29,7 @@ from autograph.core.backend import (
     register_keyed,
 )
 from autograph.core.code_cache import inside, until_gone
-from autograph.core.deep_stack import with_room
+from autograph.core.deep_stack import lower_limit, raise_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import is_iterator, taken_by
 from autograph.core.late_binding import Late, deferred
@@ -112,6 +112,7 @@ __all__ = [
     "keyed",
     "left_alone",
     "lose",
+    "lower_limit",
     "meet_all",
     "meeting",
     "name_of",
@@ -124,6 +125,7 @@ __all__ = [
     "path_of",
     "prune",
     "put",
+    "raise_limit",
     "references",
     "register_keyed",
     "restored",

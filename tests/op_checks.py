@@ -33,6 +33,7 @@ NEED_A_PLACE = {
     "iterator_next": "its param is a dataset's iterator: data/test_dataset.py",
     "iterator_start": "its param is a dataset: data/test_dataset.py",
     "keep": "it belongs to a try_: staging/control/test_exceptions.py",
+    "call": "it runs a graph: staging/control/test_recursion.py",
     "numpy_function": "it runs the user's code: ops/test_effects.py",
     "print": "it prints: ops/test_effects.py",
     "py_function": "it runs the user's code: ops/test_effects.py",

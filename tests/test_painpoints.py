@@ -457,7 +457,7 @@ def test_27_partials_methods_and_constructors_convert() -> None:
     assert (big.numpy(), one) == (50, 1) or (big.numpy(), one.numpy()) == (50, 1)
 
 
-def test_28_endless_recursion_on_a_tensor_is_an_error() -> None:
+def test_28_recursion_on_a_tensor_runs_and_without_end_is_an_error() -> None:
     @rt.function
     def f(n):
         def down(k):
@@ -467,8 +467,19 @@ def test_28_endless_recursion_on_a_tensor_is_an_error() -> None:
 
         return down(n)
 
+    assert f(FIVE) == 0
+
+    @rt.function
+    def endless(n):
+        def down(k):
+            if k > 0:
+                return down(k - 1)
+            return down(k)
+
+        return down(n)
+
     with pytest.raises(rt.errors.StagingError, match="down"):
-        f(FIVE)
+        endless(FIVE)
 
 
 def test_29_comparisons_are_staged_lazily_and_each_operand_once() -> None:

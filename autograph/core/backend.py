@@ -338,6 +338,10 @@ class Backend(Protocol):
     of `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format`, and of C
     functions of modules (`math.sqrt`), are called for any argument, the latter only while this backend traces."""
 
+    def converted(self, fn: Any, form: Any) -> Any:
+        """What to call in place of the function `fn`, whose converted form is `form`."""
+        return form
+
     def callee(self, fn: Any) -> Any:
         """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a
         method of a list, tuple or dict. Its arguments may be the backend's, or contain values of the backend's."""

@@ -151,8 +151,10 @@ def _function(fn: FunctionType) -> Any:
         return fn
     maker = entry[0] if entry is not None else _remember(fn)
     if maker is not None:
-        return maker(fn)
-    return fn if ambient.backend is None else ambient.backend.callee(fn)
+        return maker(fn) if ambient.backend is None else ambient.backend.converted(fn, maker(fn))
+    if ambient.backend is None:
+        return fn
+    return ambient.backend.converted(fn, fn) if is_converted(fn.__code__) else ambient.backend.callee(fn)
 
 
 def _remember(fn: FunctionType) -> Maker | None:

@@ -22,10 +22,16 @@ def state_of(loop: Node, graph: Graph) -> list[Value]:
     return graph.inputs[len(graph.inputs) - len(loop.outputs):]
 
 
-def variables_read(graph: Graph) -> dict[int, Any]:
-    """The variables that a graph reads, by id."""
-    return {id(node.params["variable"]): node.params["variable"] for node in graph.walk()
-            if node.op.name == "read_variable"}
+def variables_read(graph: Graph, known: frozenset[Graph] = frozenset()) -> dict[int, Any]:
+    """The variables that a graph reads, by id; also in the routines that it calls, except in the graphs `known`."""
+    found: dict[int, Any] = {}
+    for node in graph.walk():
+        if node.op.name == "read_variable":
+            found[id(node.params["variable"])] = node.params["variable"]
+        elif node.op.name == "call" and node.params["function"].graph not in known:
+            routine = node.params["function"].graph
+            found.update(variables_read(routine, known | {graph, routine}))
+    return found
 
 
 def error_parts(node: Node, handler: Graph) -> list[Node]:
@@ -69,7 +75,10 @@ class Activity:
             for graph in node.subgraphs.values():
                 self.enter(graph)
             return _CONTROL.get(name, Activity._alike)(self, node)
-        if name in CONSTANT or not any(value in self.values for value in node.inputs):
+        if not any(value in self.values for value in node.inputs) and not (
+                name == "call" and self.variables & variables_read(node.params["function"].graph).keys()):
+            return False
+        if name in CONSTANT:
             return False
         return any([self.add(value) for value in node.outputs])
 

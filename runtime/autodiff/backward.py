@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, Final
 
 from runtime.autodiff import rules  # noqa: F401  they fill the tables
-from runtime.autodiff.activity import Activity
+from runtime.autodiff.activity import Activity, variables_read
 from runtime.autodiff.cotangents import Cotangents, fit
 from runtime.autodiff.rules.registry import CONSTANT, VJP, Applied, Update
 from runtime.core.errors import Place, UnimplementedError, locate
@@ -17,7 +17,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import current_graph, wrap
 
-__all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "sweep"]
+__all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "refuse_reads", "sweep"]
 
 
 class NoGradientError(UnimplementedError, LookupError):
@@ -58,6 +58,7 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
                 raise missing(node.op.name, node.position, "vjp")
             handler(node, out_cts, cts, activity)
         else:
+            refuse_reads(node, activity.variables)
             wanted = [value in activity for value in node.inputs]
             if any(wanted):
                 inputs, outputs = [*map(wrap, node.inputs)], [*map(wrap, node.outputs)]
@@ -100,6 +101,20 @@ def missing(name: str, position: Place | None, kind: str) -> NoGradientError:
                "derivative is.")
     locate(error, position)
     return error
+
+
+def refuse_reads(node: Node, variables: Container[int]) -> None:
+    """NoGradientError for the call of a routine that reads one of these variables, given by id."""
+    if node.op.name != "call":
+        return
+    for variable in variables_read(node.params["function"].graph).values():
+        if id(variable) in variables:
+            name = node.params["function"].name
+            error = NoGradientError(
+                f"the derivative by variable '{variable.name}' goes through {name!r}, which reads it, and calls itself "
+                "where a tensor decides", remedy="Pass it the value, as an argument: v.read_value().")
+            locate(error, node.position)
+            raise error
 
 
 def _refine(cts: Cotangents, value: Value) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.autodiff.activity import Activity, state_of
-from runtime.autodiff.backward import missing
+from runtime.autodiff.backward import missing, refuse_reads
 from runtime.autodiff.cotangents import fit, zero_for
 from runtime.autodiff.errors_as_data import as_cond, depends_on_body
 from runtime.autodiff.rules.registry import CONSTANT, JVP, Applied
@@ -85,6 +85,7 @@ def _apply(node: Node, tangents: Tangents) -> None:
     if node.op.name == "read_variable":
         tangents.put(node.outputs[0], tangents.get(id(node.params["variable"])))
         return
+    refuse_reads(node, tangents.variables)
     in_tangents = [tangents.get(value) for value in node.inputs]
     if all(x is None for x in in_tangents):
         return

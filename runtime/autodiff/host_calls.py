@@ -1,4 +1,4 @@
-"""Derivatives of `py_function`: its function runs once more, eagerly, and is differentiated."""
+"""Derivatives of `py_function` and of routines: the function runs once more, eagerly, and is differentiated."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
+from runtime.autodiff.calls import call_of, called
 from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.rules.registry import Applied, jvp, vjp
 from runtime.autodiff.tape import GradientTape
@@ -17,7 +18,10 @@ __all__: list[str] = []
 
 
 def _results(node: Applied) -> Callable[..., list[Any]]:
-    """The user's function, with a list of tensors as its result."""
+    """The function that is called, with a list of tensors as its result."""
+    if node.name == "call":
+        routine = node.params["function"]
+        return lambda *args: called(call_of(routine), args)
     func, single, types = node.params["func"], node.params["single"], node.params["types"]
 
     def call(*args: Any) -> list[Any]:
@@ -36,7 +40,7 @@ def _applied(func: Callable[..., Any], operands: Sequence[Any], types: Sequence[
     return list(apply(PY_FUNCTION, *operands, func=func, types=tuple(map(_strong, types)), single=False))
 
 
-@vjp("py_function")
+@vjp("py_function", "call")
 def _pulled(node: Applied, *cts: Any) -> Sequence[Any]:
     count, call = len(node.inputs), _results(node)
     sources = [i for i, x in enumerate(node.inputs) if node.wanted[i] and differentiable(x.type)]
@@ -56,7 +60,7 @@ def _pulled(node: Applied, *cts: Any) -> Sequence[Any]:
     return [next(made) if i in sources else None for i in range(count)]
 
 
-@jvp("py_function")
+@jvp("py_function", "call")
 def _pushed(node: Applied, *tangents: Any) -> Sequence[Any]:
     count, call = len(node.inputs), _results(node)
     moved = [i for i, tangent in enumerate(tangents) if tangent is not None]

@@ -156,5 +156,5 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Any]:
     for node in nodes:
         if node.op.name == "read_variable":
             yield node.params["variable"]
-        for sub in node.subgraphs.values():
+        for sub in [node.params["function"].graph] if node.op.name == "call" else node.subgraphs.values():
             yield from variables_read(sub).values()

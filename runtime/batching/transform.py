@@ -268,7 +268,7 @@ def _done(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
 _EFFECTS: Final[dict[str, Effect]] = {
     **dict.fromkeys(NO_ORDER, _assigned), "raise": _raised, "raise_unless": _raised_unless,
     "check_bound": _raised_unless, "check": _checked, "assert_compare": _checked,
-    **dict.fromkeys(("print", "py_function", "numpy_function"), _done)}
+    **dict.fromkeys(("print", "py_function", "numpy_function", "call"), _done)}
 
 
 def both(mask: Any, more: Any) -> Any:

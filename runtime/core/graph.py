@@ -319,10 +319,11 @@ class Graph:
             inner.hint = outer.hint
         else:
             source = outer if self.parent is None else self.parent.capture(outer, type)
-            inner = Value(self, type, hint=outer.hint if isinstance(outer, Value) else None)
-            self.captures.append((source, inner))
-            self.executable = None
-            self._captured[id(source)] = source, inner
+            if id(source) not in self._captured:
+                self.captures.append((source, Value(self, type, hint=outer.hint if isinstance(outer, Value) else None)))
+                self._captured[id(source)] = self.captures[-1]
+                self.executable = None
+            inner = self._captured[id(source)][1]
         self._captured[id(outer)] = outer, inner
         return inner
 

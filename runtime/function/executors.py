@@ -16,6 +16,10 @@ from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
+from runtime.core.routine import Routine
+from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.ops.control import CALL
+from runtime.optimize import rewrite
 from runtime.optimize.numeric_checks import with_numeric_checks
 
 if TYPE_CHECKING:
@@ -82,7 +86,22 @@ def chosen(executor: str | None) -> str:
 
 
 def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
-    """The graph, ready to run. `fast_math`: floats may be reordered, and NaN and infinity are assumed not to occur."""
+    """The graph, ready to run, with the routines that it calls. `fast_math`: floats may be reordered, and NaN and
+    infinity are assumed not to occur."""
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
-    return EXECUTORS[chosen(executor)](graph, fast_math)
+    name = chosen(executor)
+    _make_routines(graph, name, fast_math, set())
+    return EXECUTORS[name](graph, fast_math)
+
+
+def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
+    """Make what a graph calls ready to run; a routine may call itself, and `known` others."""
+    for node in graph.walk():
+        if node.op is not CALL:
+            continue
+        routine = node.params["function"]
+        if executor not in routine.runs and routine not in known:
+            inner = rewrite(with_python_numbers(routine.graph))
+            _make_routines(inner, executor, fast_math, {*known, routine})
+            routine.runs[executor] = EXECUTORS[executor](inner, fast_math).function()

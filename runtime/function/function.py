@@ -21,8 +21,8 @@ from autograph.backend import meet_all, meeting, prune, restored, until_gone
 from runtime.backends.executable import Called
 from runtime.core.array_writes import Hazard, check_results, origins_of, tracing_arrays
 from runtime.core.config import check_executor, settings
-from runtime.core.errors import InaccessibleTensorError, StagingError, locate
-from runtime.core.graph import Graph, staging_error, user_position
+from runtime.core.errors import InaccessibleTensorError, locate
+from runtime.core.graph import Graph, user_position
 from runtime.core.graph import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
@@ -33,13 +33,15 @@ from runtime.core.types import TensorType, Type, join_types
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
+from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
 from runtime.function.variable import Creation
 from runtime.staging.backend import BACKEND
-from runtime.staging.values.body_tracing import trace_function
+from runtime.staging.control.recursion import EndlessError, endless, recursive
+from runtime.staging.values.body_tracing import in_body, trace_function
 from runtime.staging.values.trials import leaking
 
 __all__ = ["Function", "function"]
@@ -130,6 +132,10 @@ class Function(Called):
         call = self._arguments(args, kwargs)
         try:
             concrete = self._find_or_trace(call)
+        except EndlessError:
+            if graph is None or not in_body():
+                raise
+            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
         except InaccessibleTensorError as exc:
             if graph is None or not _belongs(exc, graph):
                 raise
@@ -233,7 +239,7 @@ class Function(Called):
                             return found
                         pending = self._pending.setdefault(key, mine)
                         if pending is not mine and me in pending.owners:
-                            raise self._endless()
+                            raise endless(self.name)
                     if pending is mine:
                         return self._made(call, key)
                 finally:
@@ -260,11 +266,6 @@ class Function(Called):
             if self._pending.get(key) is pending:
                 self._pending.pop(key)
         pending.done.set()
-
-    def _endless(self) -> StagingError:
-        return staging_error(
-            f"{self.name} calls itself while it is traced for the same arguments: a recursion that a tensor decides "
-            "has no end when it is traced", "Write it as a loop, or let it recurse on Python values.")
 
     def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
         self._forget_dead()
@@ -483,36 +484,6 @@ class VerifiedFunction(Function):
 
     def _graph(self, *args: Any, **kwargs: Any) -> Graph:
         return self._find_or_trace(self._arguments(args, kwargs)).graph
-
-
-class Method:
-    """A `Function` as a method of an object: the value of `instance.method`. Other attributes are those of the
-    Function."""
-
-    __slots__ = ("__self__", "_function")
-
-    def __init__(self, function: Function, instance: Any) -> None:
-        self._function = function
-        self.__self__ = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return self._function._signature.parameters
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Method) and self._function is other._function
-
-    def __hash__(self) -> int:
-        return hash(self._function)
-
-    def __repr__(self) -> str:
-        return f"<rt.function {self._function.python_function.__qualname__} of {self.__self__!r}>"
 
 
 def _unknown_dims(concrete: ConcreteFunction) -> int:

@@ -20,8 +20,8 @@ from runtime.ops.exceptions import Region
 
 __all__ = ["with_python_numbers"]
 
-_AS_TENSORS = frozenset(("py_function", "numpy_function"))
-"""Ops that pass their operands to the user as tensors."""
+_AS_TENSORS = frozenset(("py_function", "numpy_function", "call"))
+"""Ops that pass their operands to functions of tensors."""
 
 
 _WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}

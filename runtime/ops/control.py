@@ -14,10 +14,12 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph
 from runtime.core.op import Op, Sample
+from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, Type, join_types
 
 __all__ = [
-    "COND", "CUSTOM_GRADIENT", "LANE_BY_LANE", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint", "Streaming",
+    "CALL", "COND", "CUSTOM_GRADIENT", "LANE_BY_LANE", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint",
+    "Streaming",
 ]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
@@ -184,6 +186,20 @@ CUSTOM_GRADIENT: Final = Op(
     "custom_gradient", _custom_kernel, _custom_rule,
     doc="The operands after the first `count`, with `gradient` as the derivative by these: from cotangents of results "
         "to cotangents of arguments.")
+
+
+# call(*operands; function): the results of a graph that is called by name, perhaps from itself.
+
+def _call_kernel(*operands: Any, function: Routine) -> tuple[Any, ...]:
+    return function.call("numpy", operands)
+
+
+def _call_rule(*operands: Type, function: Routine) -> tuple[Type, ...]:
+    return function.types
+
+
+CALL: Final = Op("call", _call_kernel, _call_rule, effect=True, foreign=True, errors=(Exception,),
+                 doc="The results of a recursive function.")
 
 
 # undefined(): the value of an unbound variable, and of a branch's result after it raised.

@@ -40,6 +40,7 @@ from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
 from runtime.staging.control.loops import stage_reduce, stage_while
+from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import callee
@@ -295,6 +296,9 @@ class Staging:
 
     def operation(self, name: str, *operands: Any) -> Any:
         return _OPERATIONS[name](*operands)
+
+    def converted(self, fn: Any, form: Any) -> Any:
+        return recursive(fn, form)
 
     def callee(self, fn: Any) -> Any:
         return callee(fn)

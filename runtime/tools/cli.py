@@ -24,7 +24,8 @@ from runtime.autodiff.reverse import derivative
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.function import Function, Method, function
+from runtime.function.function import Function, function
+from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
 from runtime.numbers.prepared import prepared
 from runtime.tools.draw import to_dot, to_svg

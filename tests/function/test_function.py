@@ -846,19 +846,27 @@ def test_recursion_on_a_python_value_ends():
     assert power(rt.constant(2), 5) == 32
 
 
-def test_recursion_on_a_tensor_is_an_error_and_no_hang():
+def test_a_function_that_calls_itself_where_a_tensor_decides():
     @rt.function
     def fact(n):
         if n <= 1:
             return 1
         return n * fact(n - 1)
 
+    assert fact(rt.constant(5)) == 120 and fact(rt.constant(1)) == 1 and traced(fact) == 1
+
+
+def test_recursion_without_end_is_an_error_and_no_hang():
+    @rt.function
+    def fact(n):
+        return n * fact(n - 1)
+
     with pytest.raises(rt.errors.StagingError) as info:
         fact(rt.constant(5))
     assert re.fullmatch(
-        rf"{HERE}:\d+: fact calls itself while it is traced for the same arguments: a recursion that a tensor "
-        r"decides has no end when it is traced\n +\d+ \|         return n \* fact\(n - 1\)\n +\^\n"
-        "Write it as a loop, or let it recurse on Python values.", str(info.value))
+        rf"{HERE}:\d+: 'fact' calls itself again and again: no condition decides whether it does, so this recursion "
+        r"has no end\n +\d+ \|         return n \* fact\(n - 1\)\n +\^\n"
+        "Let a condition return without the call.", str(info.value))
     with pytest.raises(rt.errors.StagingError):
         fact(rt.constant(5))
 

@@ -5,8 +5,6 @@ import functools
 
 from programs import fixed, program
 
-BY_TENSOR = "the recursion ends on a tensor, which a trace cannot follow"
-
 
 def double(x):
     if x > 10:
@@ -134,7 +132,7 @@ def recursive_on_python_value(n):
     return fact(n)
 
 
-@program((6,), (0,), staged=BY_TENSOR)
+@program((6,), (0,))
 def recursive_on_argument(n):
     def fib(k):
         if k < 2:
@@ -144,7 +142,7 @@ def recursive_on_argument(n):
     return fib(n)
 
 
-@program((7,), (4,), staged=BY_TENSOR)
+@program((7,), (4,))
 def mutual_recursion(n):
     def even(k):
         return True if k == 0 else odd(k - 1)
@@ -153,6 +151,80 @@ def mutual_recursion(n):
         return False if k == 0 else even(k - 1)
 
     return even(n)
+
+
+@program((2, 3), (0, 4))
+def ackermann(m, n):
+    def ack(m, n):
+        if m == 0:
+            return n + 1
+        if n == 0:
+            return ack(m - 1, 1)
+        return ack(m - 1, ack(m, n - 1))
+
+    return ack(m, n)
+
+
+@program((4,), (1,))
+def towers_of_hanoi(n):
+    def moves(n, source, target, other):
+        if n == 0:
+            return 0
+        return moves(n - 1, source, other, target) + 1 + moves(n - 1, other, target, source)
+
+    return moves(n, 0, 1, 2)
+
+
+@program((3, 7), (100, 3))
+def recursion_that_gives_several_results(a, b):
+    def extended_gcd(a, b):
+        if b == 0:
+            return a, (1, 0)
+        found, (x, y) = extended_gcd(b, a % b)
+        return found, (y, x - a // b * y)
+
+    found, (x, y) = extended_gcd(a, b)
+    return found, x, y
+
+
+@program((6,), (3,))
+def recursion_in_a_loop(n):
+    def partitions(n, most):
+        if n == 0:
+            return 1
+        total = 0
+        part = 1
+        while part <= most and part <= n:
+            total += partitions(n - part, part)
+            part += 1
+        return total
+
+    return partitions(n, n)
+
+
+@program((5,), (0,))
+def recursion_that_raises(n):
+    def down(n):
+        if n > 0:
+            return down(n - 1) + 1
+        raise ValueError("the bottom")
+
+    try:
+        return down(n)
+    except ValueError:
+        return -1
+
+
+@program((3,), (0,))
+def recursion_that_prints(n):
+    def count(n):
+        if n > 0:
+            print("at", n)
+            count(n - 1)
+            print("back", n)
+
+    count(n)
+    return n
 
 
 @program((3, fixed(4)), (-3, fixed(4)))

@@ -24,8 +24,8 @@ from runtime.staging.values.alias_tracking import tracking
 from runtime.staging.values.trials import note_accident
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "in_body", "line_of", "rollback", "trace_body",
-    "trace_function",
+    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of", "rollback",
+    "trace_body", "trace_function",
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
@@ -72,6 +72,11 @@ _open: Final = of_trace(_Open())
 def in_body() -> bool:
     """Whether this thread traces a body of a loop, branch or operand."""
     return bool(_open.bodies)
+
+
+def depth() -> int:
+    """The number of bodies that this thread traces, each in the one before."""
+    return len(_open.bodies)
 
 
 def trace_body(
@@ -146,7 +151,7 @@ def _open_body(body: Branch) -> None:
         raise staging_error(
             f"{_function()!r} calls itself without end while it is traced: this condition is a tensor, known only when"
             " the graph runs, so both of its branches are traced",
-            "Turn the recursion into a loop, or let a Python value decide when it ends.")
+            "Give it tensors for what changes from call to call, return what it changes, or write a loop.")
     _open.bodies = (*_open.bodies, place)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from runtime.backends.numpy import kernel_of
 from runtime.core.errors import OpError, OutOfMemoryError, locate
 from runtime.core.graph import Node, Position
 from runtime.core.op import better_error
+from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
 from runtime.core.variable_bindings import bound
 
@@ -98,6 +100,10 @@ def result_array(x: Any, dtype: Any) -> Any:
     return array if array.base is None and array.flags.c_contiguous else array.copy("C")
 
 
+def _native(function: Routine, *arrays: Any) -> tuple[Any, ...]:
+    return function.call("native", arrays)
+
+
 class KernelSite(Site):
     """Call the NumPy kernel of a node. `failing`: it is called in order to raise."""
 
@@ -113,7 +119,7 @@ class KernelSite(Site):
         # the user's code, and lists, may keep their arguments
         self.copied = (node.op.foreign or bool(node.subgraphs)
                        or any(isinstance(value.type, ListType) for value in (*node.inputs, *node.outputs)))
-        self.kernel = kernel_of(node)
+        self.kernel = kernel_of(node) if node.op.name != "call" else partial(_native, node.params["function"])
 
     def run(self, call: Call, words: int) -> None:
         node = self.node

@@ -1,0 +1,67 @@
+"""Graphs that are called by name: by nodes of other graphs and, in a recursion, of their own."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from autograph.backend import lower_limit, raise_limit
+from runtime.core.errors import locate
+from runtime.core.graph import Graph, Position
+from runtime.core.types import Type
+
+__all__ = ["Routine"]
+
+_FRAMES: Final = 8000  # that a recursion may take beyond Python's limit: each of its calls takes several
+
+Runner = Callable[..., Sequence[Any]]
+"""From arrays to arrays."""
+
+
+class _Depth(threading.local):
+    calls = 0
+
+
+_depth: Final = _Depth()
+
+
+class Routine:
+    """A graph that is called by name.
+
+    types  those of its results
+    graph  closed: what it used from outside is among its inputs; it may call the routine
+    runs   by the name of the executor, the function that runs it
+    """
+
+    executor: str | None = None  # of its derivatives, as for a traced function
+    fast_math = False
+
+    def __init__(self, name: str, types: tuple[Type, ...], position: Position | None = None) -> None:
+        self.name, self.types, self.position = name, types, position
+        self.graph = Graph(name)
+        self.runs: dict[str, Runner] = {}
+
+    def call(self, executor: str, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The results for arrays. RecursionError if calls nest too deeply."""
+        run = self.runs[executor]
+        if _depth.calls:
+            return self._nested(run, arrays)
+        token = raise_limit(_FRAMES)
+        try:
+            return self._nested(run, arrays)
+        except RecursionError:
+            error = RecursionError(f"maximum recursion depth exceeded: {self.name!r} calls itself too often")
+            locate(error, self.position)
+            raise error from None
+        finally:
+            lower_limit(token)
+
+    def _nested(self, run: Runner, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        _depth.calls += 1
+        try:
+            return tuple(run(*arrays))
+        finally:
+            _depth.calls -= 1
+
+    def __repr__(self) -> str:
+        return self.name

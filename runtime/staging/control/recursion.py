@@ -1,0 +1,341 @@
+"""Recursion that a tensor decides: the function becomes a graph that calls itself.
+
+A callee is traced into the graph of its caller. Inside a branch or loop that a tensor decides, a function that calls
+itself with arguments of the same types, and the same Python values, would be traced without end. There the call becomes
+a node that calls a `Routine`, whose graph is traced from that call, and in which such calls call the routine.
+
+The types of its results are a fixpoint: at first its own calls do not return, so that the types are those of the cases
+that end; then they are those that were found before.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from typing import Any, Final
+
+from autograph.backend import Heap, meet_all, of_trace
+from runtime.core import pytree
+from runtime.core.errors import StagingError, locate
+from runtime.core.graph import Graph, Value, staging_error, user_position
+from runtime.core.graph import prune as prune_graph
+from runtime.core.routine import Routine
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.trace import (
+    add_input,
+    apply,
+    capture,
+    convert_to_tensor,
+    current_graph,
+    set_outputs,
+    tracing,
+    watching,
+    wrap,
+)
+from runtime.core.types import ListType, TensorType, Type, join_types
+from runtime.ops.control import CALL
+from runtime.staging.values.body_tracing import Step, Unreachable, depth, trace_body
+
+__all__ = ["EndlessError", "endless", "recursive"]
+
+_NOT_CALLED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_PASSES: Final = 12
+_TENSOR: Final = object()
+"""In place of a tensor in the structure of a result."""
+_ATOMS: Final = (bool, int, str, bytes, complex, type(None))
+
+
+class EndlessError(StagingError):
+    """A function calls itself while it is traced for the same arguments."""
+
+
+def endless(name: str) -> EndlessError:
+    """The error for the function `name`."""
+    error = EndlessError(f"{name!r} calls itself again and again: no condition decides whether it does, so this"
+                         " recursion has no end", remedy="Let a condition return without the call.")
+    locate(error, user_position())
+    return error
+
+
+class _Arguments:
+    """The arguments of a call: tensors and lists of the graph, and a key for everything else."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.given = args, kwargs
+        self.leaves: list[Any] = []
+        self.key: Hashable = self._key(args), self._key(kwargs)
+
+    def _key(self, x: Any) -> Hashable:
+        kind: Any = type(x)
+        if kind in (list, tuple, dict) and pytree.is_nested(x):
+            items = x.items() if kind is dict else enumerate(x)
+            return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
+        if kind in (EagerTensor, GraphTensor, EagerList, GraphList):
+            self.leaves.append(x)
+            return kind, _strong(x.type)
+        if kind in _ATOMS:
+            return kind, x
+        return (kind, repr(x)) if kind is float else (kind, id(x))
+
+    def replaced(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
+        """The arguments with these leaves, and the containers that were made for it."""
+        rest, made = iter(leaves), list[Any]()
+
+        def new(x: Any) -> Any:
+            kind = type(x)
+            if kind in (list, tuple, dict) and pytree.is_nested(x):
+                copy = {name: new(item) for name, item in x.items()} if kind is dict else kind(map(new, x))
+                made.append(copy)
+                return copy
+            return next(rest) if kind in (EagerTensor, GraphTensor, EagerList, GraphList) else x
+
+        args, kwargs = self.given
+        return new(args), new(kwargs), made
+
+
+class _Activation:
+    """A call that is being traced: into the graph of its caller or, with a `routine`, into a graph of its own.
+
+    structure  what the routine returns, once it is known that it `returns`, and does not always raise
+    captured   the tensors and lists from outside that the routine is passed
+    """
+
+    def __init__(self, fn: Any, key: Hashable, graph: Graph) -> None:
+        self.fn, self.key, self.graph = fn, key, graph
+        self.depth = depth()
+        self.is_inlined = False  # it changes objects, as a graph that is called cannot
+        self.routine: Routine | None = None
+        self.structure: Any = None
+        self.returns = self.raises = False
+        self.captured: list[Any] = []
+        self.heap: Heap | None = None
+
+    def may_be_called(self, here: Graph) -> bool:
+        """Whether the finished routine may be called from the graph `here`: what it is passed is there, and the objects
+        that its trace has read are as they were."""
+        values = [x.value for x in self.captured if isinstance(x, (GraphTensor, GraphList))]
+        return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
+                   for value in values) and self.heap is not None and not any(True for _ in self.heap.changes())
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """Call the routine, from within it or from outside."""
+        if not (self.returns or self.raises):
+            raise Unreachable
+        assert self.routine is not None
+        found = apply(CALL, *leaves, *self.captured, function=self.routine)
+        if self.raises:
+            raise Unreachable
+        return _packed(self.structure, found)
+
+
+class _Active(threading.local):
+    calls: tuple[_Activation, ...] = ()
+    finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
+
+
+_active: Final = of_trace(_Active())
+
+
+def recursive(fn: Any, form: Any) -> Any:
+    """What to call in place of the function `fn`, whose converted form is `form`."""
+    if not depth() or fn.__code__.co_flags & _NOT_CALLED:
+        return form
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        here = current_graph()
+        if here is None:
+            return form(*args, **kwargs)
+        given = _Arguments(args, kwargs)
+        outer = _active.calls
+        again = next((call for call in reversed(outer) if call.fn is fn and call.key == given.key
+                      and call.graph.contains(here)), None)
+        if again is None or again.routine is None:
+            known = (call for call in _active.finished if call.fn is fn and call.key == given.key)
+            again = next((call for call in known if call.may_be_called(here)), again)
+        if again is not None and again.routine is not None:
+            return again.call(given.leaves)
+        new = _Activation(fn, given.key, here)
+        _active.calls = (*outer, new)
+        try:
+            if again is not None and not again.is_inlined and again.depth < new.depth:
+                traced = _traced(new, given, form, here)
+                if traced is not None:
+                    _active.finished = (*_active.finished, traced)
+                    return traced.call(given.leaves)
+                again.is_inlined = new.is_inlined = True
+            return form(*args, **kwargs)
+        finally:
+            _active.calls = outer
+
+    return called
+
+
+def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
+    """The call as a routine; None if it changes objects."""
+    name = call.fn.__name__
+    call.heap = heap = Heap(meet_all(call.fn, *given.given[0], *given.given[1].values()), others=False)
+    final, place = False, user_position()
+    types: tuple[Type, ...] = ()
+    for _ in range(_PASSES):
+        graph = Graph(name, here)
+        call.routine = Routine(name, types, place)
+        finished = _active.finished
+        try:
+            result, changed = _pass(call, given, form, graph)
+        finally:
+            _active.finished = finished  # those of this pass depend on what it assumed
+        if any(True for _ in heap.changes()) or changed:
+            heap.restore()
+            return None
+        more = _used(call, graph)
+        if result is None:
+            if not graph.errors:
+                raise endless(name)
+            if call.raises and not more:
+                return _closed(call, graph, [])
+            call.raises = True
+            continue
+        structure, found = result
+        joined = _joined(call, types, structure, found) if call.returns else tuple(x.type for x in found)
+        if call.returns and joined == types and not more:
+            if final or not any(_is_weak(type) for type in types):
+                return _closed(call, graph, found)
+            final = True
+        types = tuple(map(_strong, joined)) if final else joined
+        call.structure, call.returns = structure, True
+    raise staging_error(f"{name!r}, which calls itself where a tensor decides, gives other types or uses other tensors"
+                        f" each of {_PASSES} times that it is traced",
+                        "Give its results one type and shape (rt.cast, rt.reshape), and index constants by tensors.")
+
+
+def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
+    """What a call returns, traced into `graph`: the structure and its tensors, or None if it never returns; and whether
+    containers among the arguments were changed."""
+    inputs = [add_input(graph, _strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
+    args, kwargs, made = given.replaced(inputs)
+    before = [_items(x) for x in made]
+    outer = call.graph
+    call.graph = graph
+
+    def body() -> Any:
+        returned = form(*args, **kwargs)
+        leaves = pytree.flatten(returned)
+        structure = pytree.pack_sequence_as(returned, [x if _is_kept(x) else _TENSOR for x in leaves])
+        return structure, [_result(call, x) for x in leaves if not _is_kept(x)]
+
+    try:
+        with watching(None):
+            result = trace_body(graph, Step(body), tuple)
+    finally:
+        call.graph = outer
+    changed = any(len(old) != len(new) or any(a is not b for a, b in zip(old, new))
+                  for old, new in zip(before, map(_items, made)))
+    return result, changed
+
+
+def _used(call: _Activation, graph: Graph) -> bool:
+    """Add what the graph uses from outside to what the routine is passed. Returns whether that is more than before."""
+    known = set(map(_captured, call.captured))
+    more = [wrap(outer) for outer, _ in graph.captures
+            if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
+    call.captured += more
+    return bool(more)
+
+
+def _items(container: Any) -> list[Any]:
+    return list(container.values() if isinstance(container, dict) else container)
+
+
+def _result(call: _Activation, x: Any) -> Any:
+    """A result as a tensor or list of the graph; Python numbers adapt to the other results."""
+    graph = current_graph()
+    assert graph is not None
+    try:
+        return wrap(capture(graph, x))
+    except StagingError:
+        raise
+    except Exception:
+        raise staging_error(
+            f"{call.fn.__name__!r}, which calls itself where a tensor decides, returns a {type(x).__name__}, which no"
+            " graph computes", "Return tensors and numbers, also in tuples, lists and dicts.") from None
+
+
+def _joined(call: _Activation, types: Sequence[Type], structure: Any, found: Sequence[Any]) -> tuple[Type, ...]:
+    """The types that include those of all calls so far."""
+    name = call.fn.__name__
+    try:
+        pytree.assert_same_structure(call.structure, structure)
+    except (ValueError, TypeError):
+        raise _differ(name, call.structure, structure) from None
+    if pytree.flatten(call.structure) != pytree.flatten(structure):
+        raise _differ(name, call.structure, structure)
+    joined: list[Type] = []
+    for old, x in zip(types, found, strict=True):
+        both = join_types(old, x.type, adapts=True)
+        if both is None:
+            raise staging_error(f"{name!r}, which calls itself, returns {old} on one way and {x.type} on another",
+                                "Give them one dtype and rank: rt.cast, rt.reshape.")
+        joined.append(both)
+    return tuple(joined)
+
+
+def _is_kept(x: Any) -> bool:
+    return x is None or isinstance(x, str)
+
+
+def _differ(name: str, old: Any, new: Any) -> StagingError:
+    return staging_error(f"{name!r}, which calls itself where a tensor decides, returns {_text(old)} on one way and "
+                         f"{_text(new)} on another", "Return the same structure of tensors and numbers on each way.")
+
+
+def _text(structure: Any) -> str:
+    if pytree.is_nested(structure):
+        return f"a {type(structure).__name__} of {len(structure)}"
+    return "a tensor" if structure is _TENSOR else repr(structure)
+
+
+def _closed(call: _Activation, graph: Graph, results: Sequence[Any]) -> _Activation:
+    """The routine with its graph, whose captures become inputs."""
+    routine = call.routine
+    assert routine is not None
+    constants = [(_constant(outer), inner) for outer, inner in graph.captures]
+    inner = {outer: value for outer, value in graph.captures if isinstance(outer, Value)}
+    with watching(None), tracing(graph):
+        set_outputs(graph, [_fit(x, type) for x, type in zip(results, routine.types, strict=True)])
+    graph.inputs += [inner[_captured(x)] for x in call.captured]
+    graph.captures = [(tensor, value) for tensor, value in constants if tensor is not None]
+    graph._captured, graph.parent = {}, None
+    prune_graph(graph)
+    routine.graph = graph
+    return call
+
+
+def _fit(x: Any, type: Type) -> Any:
+    return convert_to_tensor(x, type.dtype) if isinstance(type, TensorType) else x
+
+
+def _packed(structure: Any, tensors: Iterable[Any]) -> Any:
+    rest = iter(tensors)
+    return pytree.map_structure(lambda x: next(rest) if x is _TENSOR else x, structure)
+
+
+def _captured(x: Any) -> Value:
+    found: Value = x.value
+    return found
+
+
+def _constant(outer: Any) -> Any:
+    """The eager tensor that a captured value stands for, if it is one without a derivative; else None."""
+    while isinstance(outer, Value):
+        outer = next((source for source, inner in outer.graph.captures if inner is outer), None)
+    return outer if isinstance(outer, EagerTensor) and not (outer.dtype.is_floating or outer.dtype.is_complex) else None
+
+
+def _is_weak(type: Type) -> bool:
+    return (type.element if isinstance(type, ListType) else type).weak
+
+
+def _strong(type: Type) -> Type:
+    if isinstance(type, ListType):
+        return ListType(_strong(type.element), type.known)  # type: ignore[arg-type]
+    return TensorType(type.dtype, type.shape)

@@ -1,0 +1,257 @@
+"""Recursion that a tensor decides: a graph that calls itself."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+
+@pytest.fixture(params=["numpy", "native"])
+def executor(request):
+    return request.param
+
+
+def total_of(chain):
+    def total(i):
+        if i < 0:
+            return 0
+        return i + total(chain[i])
+
+    return total
+
+
+def test_what_is_used_from_outside_is_passed_along(executor):
+    left, right = rt.constant([1, 3, -1, -1, -1]), rt.constant([2, 4, -1, -1, -1])
+
+    @rt.function(executor=executor)
+    def f(value, root):
+        weights = value * 2
+
+        def total(i):
+            if i < 0:
+                return 0
+            return weights[i] + total(left[i]) + total(right[i])
+
+        return total(root)
+
+    assert f(rt.constant([5, 3, 8, 1, 4]), rt.constant(0)) == 42
+    assert f(rt.constant([5, 3, 8, 1, 4]), rt.constant(1)) == 16
+    assert "call(" in str(f.concrete_functions[0].graph)
+    f.concrete_functions[0].graph.verify()
+
+
+@pytest.mark.slow
+def test_dpll(executor):
+    def holds(clause, assigned):
+        found = False
+        for k in range(3):
+            if assigned[rt.abs(clause[k])] == rt.sign(clause[k]):
+                found = True
+        return found
+
+    def is_open(clause, assigned):
+        found = False
+        for k in range(3):
+            if assigned[rt.abs(clause[k])] == 0:
+                found = True
+        return found
+
+    def dpll(clauses, assigned, n):
+        for clause in clauses:
+            if not holds(clause, assigned) and not is_open(clause, assigned):
+                return False
+        k = 1
+        while k <= n and assigned[k] != 0:
+            k += 1
+        if k > n:
+            return True
+        for value in (1, -1):
+            if dpll(clauses, rt.tensor_scatter_nd_update(assigned, [[k]], [value]), n):
+                return True
+        return False
+
+    f = rt.function(dpll, executor=executor)
+    start = rt.constant([0, 0, 0, 0])
+    assert f(rt.constant([[1, 2, 3], [-1, -2, 3], [1, -3, -2]]), start, rt.constant(3))
+    contradiction = [[a * 1, b * 2, c * 3] for a in (1, -1) for b in (1, -1) for c in (1, -1)]
+    assert not f(rt.constant(contradiction), start, rt.constant(3))
+
+
+@pytest.mark.slow
+def test_minimax_on_a_board_of_nine():
+    lines = rt.constant([[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]])
+
+    def winner(board):
+        found = 0
+        for line in lines:
+            total = rt.reduce_sum(rt.gather(board, line))
+            if rt.abs(total) == 3:
+                found = total // 3
+        return found
+
+    def minimax(board, player):
+        found = winner(board)
+        if found != 0 or rt.reduce_all(board != 0):
+            return found
+        best = -2
+        for i in rt.range(9):
+            if board[i] == 0:
+                moved = rt.tensor_scatter_nd_update(board, [[i]], [player])
+                best = rt.maximum(best, player * minimax(moved, -player))
+        return best * player
+
+    def reference(board, player):
+        total = max((sum(board[i] for i in line) for line in lines.numpy()), key=abs)
+        if abs(total) == 3 or all(board):
+            return total // 3 if abs(total) == 3 else 0
+        return player * max(player * reference([*board[:i], player, *board[i + 1:]], -player)
+                            for i in range(9) if not board[i])
+
+    f = rt.function(minimax)
+    for board in ([1, -1, 1, 0, -1, 0, 0, 0, 0], [1, 0, 0, 0, -1, 0, 0, 0, 1]):
+        assert f(rt.constant(board), 1) == reference(board, 1)
+        assert f(rt.constant(board), -1) == reference(board, -1)
+
+
+@pytest.mark.slow
+def test_quicksort_by_parts(executor):
+    def quicksort(x):
+        if rt.size(x) <= 1:
+            return x
+        pivot, rest = x[0], x[1:]
+        return rt.concat([quicksort(rest[rest < pivot]), [pivot], quicksort(rest[rest >= pivot])], 0)
+
+    values = np.random.default_rng(0).integers(0, 50, 40).astype(np.int32)
+    f = rt.function(quicksort, executor=executor, input_signature=[rt.TensorSpec([None], rt.int32)])
+    np.testing.assert_array_equal(f(values), np.sort(values))
+
+
+def test_depth_as_in_python(executor):
+    total = total_of(rt.range(1000) - 1)
+    f = rt.function(total, executor=executor)
+    assert f(rt.constant(700)) == 700 * 701 // 2
+
+    def endless(i):
+        if i < 0:
+            return 0
+        return endless(i + 1) + 1
+
+    with pytest.raises(RecursionError, match=r"test_recursion.py:\d+: maximum recursion depth.*: 'endless' calls"):
+        rt.function(endless, executor=executor)(rt.constant(0))
+    assert f(rt.constant(3)) == 6
+
+
+def test_derivatives(executor):
+    def power(x, n):
+        if n == 0:
+            return 1.0
+        return x * power(x, n - 1)
+
+    f = rt.function(power, executor=executor)
+    x, n = rt.constant(2.0), rt.constant(5)
+    with rt.GradientTape() as outer:
+        outer.watch(x)
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, n)
+        slope = tape.gradient(y, x)
+    assert (y, slope, outer.gradient(slope, x)) == (32, 80, 160)
+    with rt.autodiff.ForwardAccumulator(x, rt.constant(1.0)) as accumulator:
+        y = f(x, n)
+    assert accumulator.jvp(y) == 80
+
+    @rt.function(executor=executor)
+    def inside(x, n):
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = power(x, n)
+        return tape.gradient(y, x)
+
+    assert inside(x, n) == 80
+    np.testing.assert_array_equal(rt.vmap(f)(rt.constant([1.0, 2.0]), rt.constant([2, 3])), [1, 8])
+
+
+def test_the_derivative_by_a_variable_that_it_reads_is_an_error_and_never_wrong():
+    v = rt.Variable(2.0)
+
+    def power(n):
+        if n == 0:
+            return 1.0
+        return v * power(n - 1)
+
+    f = rt.function(power)
+    with rt.GradientTape() as tape:
+        y = f(rt.constant(3))
+    assert y == 8 and tape.watched_variables() == (v,)
+    with pytest.raises(LookupError, match=r"by variable 'Variable:0' goes through 'power', which reads it"):
+        tape.gradient(y, v)
+
+
+def test_effects_and_variables(executor):
+    v = rt.Variable(0)
+
+    @rt.function(executor=executor)
+    def f(n):
+        def count(n):
+            if n > 0:
+                v.assign_add(n)
+                count(n - 1)
+                v.assign(v * 2)
+        count(n)
+        v.assign_add(1)
+        return v.read_value()
+
+    assert f(rt.constant(3)) == 6 * 8 + 1 and v.numpy() == 49
+
+
+def test_python_values_that_change_an_object_still_decide():
+    class Counter:
+        calls = 0
+
+    counter = Counter()
+
+    def down(x):
+        counter.calls += 1
+        if x > 0:
+            x = x - 1
+        if x > 5:
+            if counter.calls > 3:
+                return x
+            return down(x)
+        return x
+
+    f = rt.function(down)
+    assert f(rt.constant(100)) == 96 and f(rt.constant(3)) == 2
+
+
+def test_results_of_other_types():
+    def grow(x, n):
+        if n == 0:
+            return rt.constant([1.0, 2.0])
+        return grow(x, n - 1) * x
+
+    np.testing.assert_array_equal(rt.function(grow)(rt.constant(3.0), rt.constant(2)), [9, 18])
+
+    def doubles(x, n):  # the result of the case that ends takes the dtype of the others
+        if n == 0:
+            return 1
+        return x + doubles(x, n - 1)
+
+    assert rt.function(doubles)(rt.constant(0.5, rt.float64), rt.constant(3)).dtype is rt.float64
+
+
+@pytest.mark.parametrize(("returned", "text"), [
+    (lambda x: (x, x), "returns a tensor on one way and a tuple of 2 on another"),
+    (lambda x: None, "returns a tensor on one way and None on another"),
+])
+def test_results_that_do_not_fit(returned, text):
+    def f(x, n):
+        if n == 0:
+            return x
+        f(x, n - 1)
+        return returned(x)
+
+    with pytest.raises((rt.errors.StagingError, TypeError)) as info:
+        rt.function(f)(rt.constant(1.0), rt.constant(2))
+    assert "test_recursion.py" in str(info.value)
