@@ -18,14 +18,13 @@ from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_k
 from runtime.autodiff.checkpoints import copied_here, prepare, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
 from runtime.autodiff.saving import add_state, define, drop_dead, inserted, plan_saved, recaptured
-from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, apply, current_graph, tracing, wrap
 from runtime.core.types import ListType, TensorType, int64
-from runtime.ops.control import REDUCE, SAVED
-from runtime.ops.lists import list_append, list_get, list_length, list_new
+from runtime.ops.control import COND, REDUCE, SAVED, UNDEFINED
+from runtime.ops.lists import list_append, list_extend, list_get, list_length, list_new, list_slice
 from runtime.ops.math import add, cast, subtract
 
 __all__: list[str] = []
@@ -136,31 +135,47 @@ class _Loop:
             if value in stable:
                 available[value] = wrap(_read_before(node, value))
         saved = [value for value, _ in needed if value not in available and value is not index]
-        lists = {value: self._stack(value) for value in saved}
+        spans = {value: self._flattened(value) for value in saved
+                 if isinstance(value.type, ListType) and not _continues(value, body)}
+        bounds = [bound for _, *both in spans.values() for bound in both]
+        lists = {value: self._stack(value) for value in (*saved, *bounds) if value not in spans}
         captured: dict[Value, Any] = {}
         reads: dict[Value, Value] = {}
         for value, inner in needed:
             if value in available:
                 captured[inner] = available[value]
-            elif isinstance(value.type, ListType):
+            elif isinstance(value.type, ListType) and value not in spans:
                 captured[inner] = wrap(lists[value][0])
             else:
                 reads[value] = inner
         attach(back, captured)
         if reads:
-            last = subtract(count, np.int64(1))
             with tracing(back), inserted(back):
-                i = subtract(last, self.index)
+                i = subtract(subtract(count, np.int64(1)), self.index)
                 if index in reads:
                     inner = reads.pop(index)
                     made = _as(i, index.type)
                     define(inner, made.value)
                     i = _scalar(inner) if made is i else i
-                for value, inner in reads.items():
-                    stack, base = lists[value]
-                    at = i if base is None else add(cast(wrap(base), int64), i)
-                    define(inner, list_get(wrap(stack), at).value)
+                _read(reads, lists, spans, i)
         return count
+
+    def _flattened(self, value: Value) -> tuple[Value, Value, Value]:
+        """The elements of all lists that `value` is, as one list, and where, in it, those of an iteration begin and
+        end: values of the body."""
+        node, body = self.node, self.body
+        graph, type = body.parent, value.type
+        assert graph is not None and isinstance(type, ListType)
+        with tracing(graph), inserted(graph, node):
+            start = list_new([], type.element)
+        with tracing(body):
+            before = wrap(body.add_input(ListType(type.element), SAVED + (f"_{value.hint}" if value.hint else "")))
+            after = list_extend(before, wrap(value))
+            bounds = [cast(list_length(x), int64) for x in (before, after)]
+        made = add_state(node, start.value, after.value)
+        if graph.parent is not None:
+            note_stack(made)
+        return made, _value(bounds[0]), _value(bounds[1])
 
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
         """The list to which the loop appends `value` in each iteration, and the offset at which that starts; None:
@@ -184,6 +199,23 @@ class _Loop:
         note_stack(node.outputs[found])
         operands = node.operands
         return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
+
+
+def _read(
+    reads: dict[Value, Value], lists: dict[Value, tuple[Value, Value | None]],
+    spans: dict[Value, tuple[Value, Value, Value]], i: Any,
+) -> None:
+    """Read what was saved in iteration `i`, in the current graph: the values of `reads` for its keys."""
+    def one(value: Value) -> Any:
+        stack, base = lists[value]
+        return list_get(wrap(stack), i if base is None else add(cast(wrap(base), int64), i))
+
+    for value, inner in reads.items():
+        if value in spans:
+            flat, first, last = spans[value]
+            define(inner, list_slice(wrap(flat), one(first), one(last)).value)
+        else:
+            define(inner, one(value).value)
 
 
 def _count(loop: Node) -> GraphTensor:
@@ -268,13 +300,7 @@ def _threaded(loop: Node, value: Value) -> Value:
     with tracing(graph), inserted(graph, loop):
         start = list_new([], value.type.element)
     before = body.add_input(value.type, value.hint)
-    if id(value) not in STACKS or not _continue(value, body, before):
-        error = UnimplementedError(
-            "the gradient of this loop needs, for each iteration, a whole list that the loop changes",
-            remedy="Keep what the derivative needs as tensors, for example with a TensorArray whose elements have one "
-                   "known shape.")
-        locate(error, loop.position)
-        raise error
+    _continue(value, body, before)
     STACKS.pop(id(value), None)
     made = add_state(loop, start.value, value)
     if graph.parent is not None:
@@ -282,39 +308,52 @@ def _threaded(loop: Node, value: Value) -> Value:
     return made
 
 
-def _continue(value: Value, graph: Graph, start: Value) -> bool:
-    """Let the list `value`, which starts empty in `graph`, start as `start`. False if that is impossible."""
+def _continues(value: Value, graph: Graph) -> bool:
+    """Whether the list `value` is one to which a loop in `graph` appends what it saves, and starts empty in `graph`."""
+    return id(value) in STACKS and _starts_empty(value, graph)
+
+
+def _starts_empty(value: Value, graph: Graph) -> bool:
     node = value.node
     if node is None or value.graph is not graph:
         return False
+    if node.op.name in ("while_loop", "reduce"):
+        start = _start(value, node)
+        return _is_new(start) and start.graph is graph
+    return node.op is COND and all(
+        made.node is not None and (made.node.op is UNDEFINED or _starts_empty(made, branch))
+        for branch in node.subgraphs.values() for made in [branch.outputs[node.outputs.index(value)]])
+
+
+def _start(value: Value, loop: Node) -> Value:
+    """The operand that a state of a loop starts as."""
+    return loop.operands[loop.outputs.index(value) - len(loop.outputs)]
+
+
+def _continue(value: Value, graph: Graph, start: Value) -> None:
+    """Let the list `value`, which starts empty in `graph`, start as `start`."""
+    node = value.node
+    assert node is not None
     k = node.outputs.index(value)
     operands = node.operands
-    if node.op.name in ("while_loop", "reduce"):
-        place = len(operands) - len(node.outputs) + k
-        old = operands[place]
-        if not _is_new(old) or old.graph is not graph:
-            return False
-        operands[place] = start
+    if node.op is COND:
+        for branch in node.subgraphs.values():
+            inner = branch.capture(start, start.type)
+            made = branch.outputs[k]
+            if made.node is not None and made.node.op is UNDEFINED:
+                branch.outputs[k] = inner
+            else:
+                _continue(made, branch, inner)
+    else:
+        old = _start(value, node)
+        operands[k - len(node.outputs)] = start
         for other in graph.nodes:
             if other.op.name == "list_length" and other.inputs[0] is old:
                 other.inputs[0] = start
                 graph.nodes.remove(other)  # it is as early as `start`
                 graph.nodes.insert(0, other)
                 break
-        recaptured(node, operands)
-        return True
-    if node.op.name != "cond":
-        return False
-    done = True
-    for branch in (node.params["true"], node.params["false"]):
-        inner = branch.capture(start, start.type)
-        made = branch.outputs[k]
-        if made.node is not None and made.node.op.name == "undefined":
-            branch.outputs[k] = inner
-        else:
-            done = _continue(made, branch, inner) and done
     recaptured(node, operands)
-    return done
 
 
 def _stable_reads(loop: Node) -> set[Value]:

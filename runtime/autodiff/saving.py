@@ -141,8 +141,9 @@ def plan_saved(back: Graph, source: Graph, available: Container[Value]) -> list[
 
 
 def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available: Container[Value]) -> None:
-    """Query sizes in the graph that defines the value, not in `graph`, which captures it from `around`; `holder` is the
-    node of `around` that `graph` belongs to. So a value of which only the size is needed is not saved."""
+    """Query sizes, and elements of lists, in the graph that defines the value, not in `graph`, which captures it from
+    `around`; `holder` is the node of `around` that `graph` belongs to. So a value of which only the size is needed, or
+    a list of which only an element is needed, is not saved. Elements stay in sub-graphs, which need not run."""
     for node in graph.nodes:
         if node.subgraphs:
             operands = node.operands
@@ -153,22 +154,34 @@ def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available
     kept: list[Node] = []
     taken: list[Node] = []
     for node in graph.nodes:
-        outer = outside.get(node.inputs[0]) if node.op.name in MEASURES else None
-        if not isinstance(outer, Value) or outer in available:
+        found = [outside.get(value) for value in node.inputs]
+        operands = [x for x in found if isinstance(x, Value)]
+        if len(operands) < len(node.inputs) or not operands or operands[0] in available or not (
+                node.op.name in MEASURES or (node.op.name == "list_get" and holder is None)):
             kept.append(node)
             continue
         (inner,) = node.outputs
-        made = Node(around, node.op, [outer], node.params, inner.type, node.position)
+        made = Node(around, node.op, operands, node.params, inner.type, node.position)
         taken.append(made)
         inner.node = None
+        outside[inner] = made.outputs[0]
         graph.captures.append((made.outputs[0], inner))
     graph.nodes = kept
-    at = len(around.nodes) if holder is None else around.nodes.index(holder)
-    around.nodes[at:at] = taken
+    for node in taken:
+        around.nodes.insert(_after_operands(around, node) if holder is None else around.nodes.index(holder), node)
     if taken:
         used = {value for node in kept for value in node.inputs} | set(graph.outputs)
         graph.captures = [pair for pair in graph.captures if pair[1] in used]
         graph._captured = {id(outer): (outer, inner) for outer, inner in graph.captures}
+
+
+def _after_operands(graph: Graph, node: Node) -> int:
+    """The first place for a node: a list may change in place after it."""
+    found = 0
+    for k, other in enumerate(graph.nodes):
+        if any(value.node is other for value in node.inputs):
+            found = k + 1
+    return found
 
 
 def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -> tuple[list[Value], set[Node]]:

@@ -192,6 +192,54 @@ def ragged(x: Any) -> Any:
     return s
 
 
+def ragged_and_changed(x: Any) -> Any:
+    parts = []
+    y = x
+    for i in rt.range(4):
+        y = rt.sin(y) * x
+        parts.append(y[: i % 2 + 1] * 2.0)
+        if i > 1:
+            parts[i - 1] = parts[i - 1] * 2.0
+    s = rt.zeros([], rt.float64)
+    for part in parts:
+        s = s * 0.5 + rt.reduce_sum(part * part * part)
+    return s
+
+
+def ragged_rows(x: Any) -> Any:
+    rows = []
+    for i in rt.range(3):
+        row = []
+        for j in rt.range(i + 1):
+            row.append(x[j] * x[i])
+        rows.append(rt.stack(row))
+    s = rt.zeros([], rt.float64)
+    for row in rows:
+        s = s * rt.reduce_sum(row) + rt.reduce_prod(row)
+    return s
+
+
+def ragged_in_a_nested_loop(x: Any) -> Any:
+    s = x[0] * 0.0
+    kept = []
+    for i in rt.range(3):
+        kept.append(x[: i + 1] * x[i])
+        for j in rt.range(len(kept)):
+            s = s * 0.3 + rt.reduce_sum(kept[j] * kept[j])
+    return s
+
+
+def grown_from_itself(x: Any) -> Any:
+    kept = []
+    for i in rt.range(4):
+        if len(kept) > 1:
+            kept.append(rt.concat([kept[-1], kept[-2]], 0) * x[i % 3])
+        else:
+            kept.append(x[: i + 1] * x[i])
+    return rt.reduce_sum(kept[-1] * kept[-1])
+
+
+RAGGED = [ragged, ragged_and_changed, ragged_rows, ragged_in_a_nested_loop, grown_from_itself]
 RNG = np.random.default_rng(1)
 PROGRAMS = [
     (straight, (1.3,)), (counted, (0.7, 5)), (counted, (0.7, 0)), (until, (1.2,)), (branches_in_loop, (0.2,)),
@@ -211,7 +259,33 @@ def arguments(values: tuple[Any, ...]) -> list[Any]:
 
 @pytest.mark.parametrize("program, values", PROGRAMS, ids=[f"{i}-{p.__name__}" for i, (p, _) in enumerate(PROGRAMS)])
 def test_programs(program: Any, values: tuple[Any, ...]) -> None:
-    check(program, *arguments(values), second=program is not ragged)  # see docs/limits.md
+    check(program, *arguments(values), second=program not in RAGGED)
+
+
+@pytest.mark.parametrize("executor", ["numpy", pytest.param("native", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("program", RAGGED)
+def test_rows_of_different_length(program: Any, executor: Any) -> None:
+    """As eagerly, where the path is Python's, up to the third order; natively the second, as LLVM takes seconds."""
+    x, direction = f64([0.7, 1.2, 0.9]), f64([0.3, 0.5, 0.7])
+
+    def along(gradient: Any) -> Any:
+        return lambda x: rt.reduce_sum(gradient(x) * direction)
+
+    slope = along(rt.grad(program))
+    pushed = rt.jvp(rt.function(program, executor=executor), [x], [direction])[1]
+    np.testing.assert_allclose(pushed, slope(x), rtol=1e-9)
+    gradients = [rt.grad(program), rt.grad(slope), rt.grad(along(rt.grad(slope)))]
+    for gradient in gradients[:3 if executor == "numpy" else 2]:
+        np.testing.assert_allclose(rt.function(gradient, executor=executor)(x), gradient(x), rtol=1e-9, atol=1e-12)
+
+
+def test_of_a_list_an_element_is_saved_if_that_is_all_that_is_needed() -> None:
+    def second(program: Any) -> Any:
+        gradient = rt.function(rt.grad(lambda x: rt.reduce_sum(rt.grad(program)(x))), executor="numpy")
+        return str(gradient.get_concrete_function(f64([0.7, 1.2, 0.9])).graph)
+
+    assert "list_extend" not in second(ragged_in_a_nested_loop)
+    assert "list_extend" in second(grown_from_itself)
 
 
 def test_graphs_are_closed_and_native() -> None:

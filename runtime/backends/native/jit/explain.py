@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime.backends.native.codegen.context import Lowering
 from runtime.core.graph import Node, Value
+from runtime.core.types import ListType
 from runtime.ops.control import LANE_BY_LANE, SAVED
 
 __all__ = ["report"]
@@ -24,8 +25,9 @@ def _saved(nodes: Iterable[Node]) -> Iterator[str]:
         body = node.params["body"]
         state = {value for value in body.inputs if (value.hint or "").startswith(SAVED)}
         made = [value.node.inputs[1] for value in body.outputs
-                if value.node is not None and value.node.op.name == "list_append" and value.node.inputs[0] in state]
-        sizes = [value.type.size for value in made]
+                if value.node is not None and value.node.op.name in ("list_append", "list_extend")
+                and value.node.inputs[0] in state]
+        sizes = [None if isinstance(value.type, ListType) else value.type.size for value in made]
         size = sum(n * value.type.dtype.size for n, value in zip(sizes, made) if n is not None)
         if made:
             names = ", ".join(_named(value) for value in made)
