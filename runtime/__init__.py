@@ -20,6 +20,7 @@ from runtime import (
     numpy,
     random,
     signal,
+    train,
 )
 from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
@@ -353,6 +354,7 @@ __all__ = [
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
+    "train",
     "transpose",
     "truediv",
     "uint8",

@@ -59,6 +59,7 @@ runtime/data
 runtime/batching/rules
 runtime/batching
 runtime/autodiff
+runtime/train
 runtime
 runtime/keras/backend
 runtime/keras/backend/numpy

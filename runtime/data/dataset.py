@@ -79,7 +79,7 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
         return found[0]
 
     def __iter__(self) -> DatasetIterator:
-        return DatasetIterator(self.sources, self.element_spec, self._elements)
+        return DatasetIterator(self.sources, self.element_spec, self._elements, self.draws)
 
     def __len__(self) -> int:
         if self._cardinality == INFINITE_CARDINALITY:

@@ -32,8 +32,8 @@ from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 
 __all__ = [
-    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "generators", "join_specs", "located",
-    "shapes_like", "shuffled", "splitter", "stacked",
+    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "located", "shapes_like",
+    "shuffled", "splitter", "stacked",
 ]
 
 class ElementFunction:
@@ -142,13 +142,6 @@ def shuffled(elements: Iterator[Element], size: int, rng: np.random.Generator) -
         buffer[i] = element
     for i in rng.permutation(len(buffer)):
         yield buffer[i]
-
-
-def generators(seed: int | None, anew: bool) -> Callable[[], np.random.Generator]:
-    """What makes the generator of an iteration: another each time if `anew`."""
-    base = int(np.random.default_rng().integers(1 << 62)) if seed is None else abs(int(seed))
-    rounds = itertools.count()
-    return lambda: np.random.default_rng([base, next(rounds) if anew else 0])
 
 
 def join_specs(a: TensorSpec, b: TensorSpec) -> TensorSpec:

@@ -1,6 +1,7 @@
 """Iterators of datasets, in Python and in graphs."""
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from runtime.core.pytree import flatten, pack_sequence_as
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import apply, current_graph
 from runtime.core.types import ListType
-from runtime.data.pipeline import DatasetSpec, Element, Elements, array_of, packed, types_of
+from runtime.data.pipeline import DatasetSpec, Draws, Element, Elements, array_of, packed, types_of
 from runtime.ops.datasets import NEXT, START
 from runtime.staging.values.iterables import Staged, Stream
 
@@ -26,7 +27,9 @@ class DatasetIterator(Staged):
     last it raises OutOfRangeError.
     """
 
-    def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements) -> None:
+    def __init__(
+        self, sources: Sequence[Any], element_spec: Any, elements: Elements, draws: Sequence[Draws] = ()
+    ) -> None:
         self.element_spec = element_spec
         self.types: tuple[Any, ...] = tuple(types_of(self.element_spec))
         self._nested = any(isinstance(leaf, DatasetSpec) for leaf in flatten(element_spec))
@@ -35,10 +38,42 @@ class DatasetIterator(Staged):
         self._of_graph = current_graph() is not None
         self._thread = threading.local()  # the position of a graph's iterator, for each thread that runs it
         self._stream: Iterator[Element] = iter(())
+        self._taken = 0
         if self._of_graph:
             apply(START, *sources, iterator=self)
         else:
-            self.start(*map(array_of, sources))
+            self._sources, self._draws = sources, draws
+            self._begin()
+
+    def _begin(self) -> None:
+        self._began = [(draws.base, draws.round) for draws in self._draws]
+        self._taken = 0
+        self.start(*map(array_of, self._sources))
+
+    def state(self) -> Any:
+        """The position, as int64[n]: what `restore` needs to go on from here."""
+        self._outside("saved")
+        return np.array([self._taken, *itertools.chain.from_iterable(self._began)], np.int64)
+
+    def restore(self, state: Any) -> None:
+        """Go on where an iterator of the same dataset was when it had this `state`: the elements before are passed
+        over. ValueError for the state of another dataset."""
+        self._outside("restored")
+        taken, *numbers = map(int, state)
+        if len(numbers) != 2 * len(self._draws):
+            raise ValueError("this is the position of an iterator over another dataset: the number of its shuffles "
+                             f"is {len(numbers) // 2}, not {len(self._draws)}")
+        for draws, base, turn in zip(self._draws, numbers[::2], numbers[1::2], strict=True):
+            draws.base, draws.round = base, turn
+        self._begin()
+        for number in range(taken):
+            if next(self._current(), None) is None:
+                raise ValueError(f"this is the position after element {taken} of a dataset, which now has {number}")
+        self._taken = taken
+
+    def _outside(self, what: str) -> None:
+        if self._of_graph:
+            raise ValueError(f"the iterator of a traced function begins anew in each run, so it is not {what}")
 
     def start(self, *sources: Any) -> None:
         """Implements the op `iterator_start`."""
@@ -50,10 +85,15 @@ class DatasetIterator(Staged):
     def _current(self) -> Iterator[Element]:
         return self._thread.stream if self._of_graph else self._stream
 
+    def _advance(self) -> Element:
+        element = next(self._current())
+        self._taken += 1
+        return element
+
     def advance(self) -> Element:
         """Implements the op `iterator_next`: the arrays of the next element."""
         try:
-            return tuple([np.asarray(x) for x in next(self._current())])
+            return tuple([np.asarray(x) for x in self._advance()])
         except StopIteration:
             raise OutOfRangeError("End of sequence") from None
 
@@ -65,7 +105,7 @@ class DatasetIterator(Staged):
         if current_graph() is not None:
             return self.get_next()
         with np.errstate(all="ignore"):
-            element = next(self._current())
+            element = self._advance()
         if not self._nested:
             return pack_sequence_as(self.element_spec, map(EagerTensor.own, element))
         return packed(self.element_spec, [
@@ -76,7 +116,7 @@ class DatasetIterator(Staged):
         return self
 
     def __iterable__(self) -> Stream:
-        return Stream((), self.element_spec, lambda arrays: self._current())
+        return Stream((), self.element_spec, lambda arrays: iter(self._advance, None))
 
     def __repr__(self) -> str:
         return f"<iterator of a dataset, element_spec={self.element_spec!r}>"

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.pytree import assert_same_structure, map_structure
-from runtime.data.elements import as_count, generators, join_specs, located, shuffled, splitter
-from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Element, Elements, Pipeline
+from runtime.data.elements import as_count, join_specs, located, shuffled, splitter
+from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Element, Elements, Pipeline
 from runtime.function.static_values import get_static_value
 
 __all__ = ["Ordering"]
@@ -104,7 +104,7 @@ class Ordering(Pipeline):
         Each iteration has another order, unless `reshuffle_each_iteration` is False; with a `seed` the orders are the
         same in every run of the program.
         """
-        draws = generators(seed, reshuffle_each_iteration is not False)
+        draws = Draws(seed, reshuffle_each_iteration is not False)
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             return shuffled(self._elements(arrays[:-1]), int(arrays[-1]), draws())
@@ -113,7 +113,7 @@ class Ordering(Pipeline):
         known = get_static_value(size)
         if known is not None and known < 1:
             raise located(InvalidArgumentError(f"a shuffle buffer holds at least 1 element, not {known}"))
-        return self._derived(elements, (size,))
+        return self._derived(elements, (size,), draws=[draws])
 
     def concatenate(self: D, dataset: Pipeline, name: str | None = None) -> D:
         """The elements of this dataset, then those of another of the same structure and dtypes
@@ -130,4 +130,4 @@ class Ordering(Pipeline):
         total = min(sizes) if min(sizes) < 0 else sum(sizes)
         total = INFINITE_CARDINALITY if INFINITE_CARDINALITY in sizes else total
         spec = map_structure(join_specs, self.element_spec, dataset.element_spec)
-        return self._derived(elements, dataset.sources, spec, total)
+        return self._derived(elements, dataset.sources, spec, total, dataset.draws)

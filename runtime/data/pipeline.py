@@ -4,14 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from runtime.core.pytree import flatten, map_structure, pack_sequence_as
 from runtime.core.tensor import EagerList, Tensor
 from runtime.core.types import TensorSpec, Type
 from runtime.staging.values.iterables import Staged
 
 __all__ = [
-    "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "Element", "Elements", "Pipeline", "array_of",
-    "flat", "packed", "spec_of", "tensor_types", "types_of",
+    "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "Draws", "Element", "Elements", "Pipeline",
+    "array_of", "flat", "packed", "spec_of", "tensor_types", "types_of",
 ]
 
 INFINITE_CARDINALITY: Final = -1
@@ -24,26 +26,49 @@ Elements = Callable[[Sequence[Any]], Iterator[Element]]
 P = TypeVar("P", bound="Pipeline")
 
 
+class Draws:
+    """A source of random generators, one for each iteration; of the same numbers each time unless `anew`.
+
+    base, round   what the next one is made of: with these of another run its numbers come again
+    """
+
+    def __init__(self, seed: int | None, anew: bool) -> None:
+        self.base = int(np.random.default_rng().integers(1 << 62)) if seed is None else abs(int(seed))
+        self.round = 0
+        self._anew = anew
+
+    def __call__(self) -> np.random.Generator:
+        generator = np.random.default_rng([self.base, self.round])
+        self.round += self._anew
+        return generator
+
+
 class Pipeline(Staged):
     """A sequence of elements, each a structure of tensors and datasets, that can be iterated over any number of times.
 
     element_spec   the structure of an element, with a TensorSpec for each tensor and a DatasetSpec for each dataset
     sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
+    draws          what its order depends on, besides
     """
 
-    def __init__(self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int) -> None:
+    def __init__(
+        self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int,
+        draws: Sequence[Draws] = (),
+    ) -> None:
+        self.draws = tuple(draws)
         self.sources = tuple(sources)
         self.element_spec = element_spec
         self._elements = elements
         self._cardinality = cardinality
 
     def _derived(
-        self: P, elements: Elements, sources: Sequence[Any] = (), spec: Any = None, cardinality: int | None = None
+        self: P, elements: Elements, sources: Sequence[Any] = (), spec: Any = None, cardinality: int | None = None,
+        draws: Sequence[Draws] = (),
     ) -> P:
-        """A dataset of these elements, from the sources of this one and these additional ones; what else is not given
-        is as here."""
+        """A dataset of these elements, from the sources and draws of this one and these additional ones; what else is
+        not given is as here."""
         return type(self)((*self.sources, *sources), self.element_spec if spec is None else spec, elements,
-                          self._cardinality if cardinality is None else cardinality)
+                          self._cardinality if cardinality is None else cardinality, (*self.draws, *draws))
 
 
 class DatasetSpec:
@@ -56,13 +81,14 @@ class DatasetSpec:
         self.element_spec = dataset.element_spec
         self.types: tuple[Type, ...] = tuple([source.type for source in dataset.sources])
         """Of its sources, which are what an element holds of it."""
-        self._kind = type(dataset)
+        self._kind, self._draws = type(dataset), dataset.draws
         self._elements = dataset._elements
         self._cardinality = dataset._cardinality
 
     def dataset(self, sources: Sequence[Any]) -> Pipeline:
         """The dataset that is made from these sources."""
-        return self._kind(sources, self.element_spec, self._elements, self._cardinality)
+        return self._kind(sources, self.element_spec, self._elements, self._cardinality,
+                          self._draws)
 
     def __repr__(self) -> str:
         return f"DatasetSpec({self.element_spec!r})"

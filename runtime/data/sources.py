@@ -16,7 +16,6 @@ from runtime.data.elements import (
     as_tensors,
     checked_spec,
     fit,
-    generators,
     join_specs,
     located,
     shapes_like,
@@ -25,6 +24,7 @@ from runtime.data.elements import (
 from runtime.data.pipeline import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
+    Draws,
     Element,
     P,
     Pipeline,
@@ -160,7 +160,7 @@ class Sources(Pipeline):
 
         sizes = [part._cardinality for part in parts if part._cardinality != INFINITE_CARDINALITY]
         return cls([x for part in parts for x in part.sources], map_structure(lambda d: d.element_spec, structure),
-                   elements, min(sizes, default=INFINITE_CARDINALITY))
+                   elements, min(sizes, default=INFINITE_CARDINALITY), _draws(parts))
 
     @classmethod
     def random(
@@ -168,13 +168,13 @@ class Sources(Pipeline):
     ) -> P:
         """Endless int64 scalars from 0 to 2**32 - 1 (`tf.data.Dataset.random`): the same in each iteration, unless
         `rerandomize_each_iteration`."""
-        draws = generators(seed, bool(rerandomize_each_iteration))
+        draws = Draws(seed, bool(rerandomize_each_iteration))
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             rng = draws()
             return ((rng.integers(1 << 32),) for _ in itertools.count())
 
-        return cls((), TensorSpec((), int64), elements, INFINITE_CARDINALITY)
+        return cls((), TensorSpec((), int64), elements, INFINITE_CARDINALITY, [draws])
 
     @classmethod
     def choose_from_datasets(
@@ -194,7 +194,7 @@ class Sources(Pipeline):
                            (int(choice[0]) for choice in choice_dataset._elements(own)), stop_on_empty_dataset)
 
         return cls([x for d in (*datasets, choice_dataset) for x in d.sources], _joined(datasets), elements,
-                   UNKNOWN_CARDINALITY)
+                   UNKNOWN_CARDINALITY, _draws((*datasets, choice_dataset)))
 
     @classmethod
     def sample_from_datasets(
@@ -209,7 +209,7 @@ class Sources(Pipeline):
             raise located(ValueError(
                 f"sample_from_datasets takes a weight of 0 or more for each of {len(datasets)} datasets, not "
                 f"{shares.tolist()}"))
-        split, draws = splitter(datasets), generators(seed, rerandomize_each_iteration is not False)
+        split, draws = splitter(datasets), Draws(seed, rerandomize_each_iteration is not False)
         ends = np.cumsum(shares / shares.sum())
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
@@ -219,7 +219,12 @@ class Sources(Pipeline):
                        for _ in itertools.count())
             return _chosen(streams, numbers, stop_on_empty_dataset, {k for k, x in enumerate(shares) if x == 0})
 
-        return cls([x for d in datasets for x in d.sources], _joined(datasets), elements, UNKNOWN_CARDINALITY)
+        return cls([x for d in datasets for x in d.sources], _joined(datasets), elements, UNKNOWN_CARDINALITY,
+                   [*_draws(datasets), draws])
+
+
+def _draws(datasets: Sequence[Pipeline]) -> list[Draws]:
+    return [draws for dataset in datasets for draws in dataset.draws]
 
 
 def _joined(datasets: Sequence[Pipeline]) -> Any:

@@ -1,0 +1,242 @@
+"""Checkpoints: the values of variables, and the positions of iterators of datasets, in a file (`tf.train`)."""
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from runtime.core.errors import DTypeError, NotFoundError, ShapeError, locate
+from runtime.core.graph import user_position
+from runtime.core.types import DType, as_dtype
+from runtime.function.variable import Variable
+from runtime.train.objects import Composite, leaves, parts
+from runtime.train.storage import read_arrays, write_arrays
+
+__all__ = ["Checkpoint", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint"]
+
+VERSION: Final = 1
+SUFFIX: Final = ".safetensors"
+
+
+def file_of(prefix: Any) -> str:
+    """The file of a checkpoint's path, which may be given with the suffix."""
+    path = str(os.fspath(prefix))
+    return path if path.endswith(SUFFIX) else path + SUFFIX
+
+
+class CheckpointReader:
+    """The contents of a checkpoint (`tf.train.load_checkpoint`).
+
+    NotFoundError if there is none, DataLossError if it is damaged, UnimplementedError if a later release wrote it.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = os.fspath(path)
+        arrays, document = read_arrays(file_of(path), VERSION)
+        aliases: Mapping[str, str] = document.get("aliases", {})
+        self._arrays: dict[str, Any] = {**arrays, **{alias: arrays[name] for alias, name in aliases.items()}}
+
+    def has_tensor(self, name: str) -> bool:
+        return name in self._arrays
+
+    def get_tensor(self, name: str) -> Any:
+        """The value of the variable, as a NumPy array. NotFoundError if there is none of this name."""
+        if name not in self._arrays:
+            raise _located(NotFoundError(f"the checkpoint {self.path} has no {name!r}: it has {_some(self._arrays)}"))
+        return self._arrays[name].copy()
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        return {name: list(array.shape) for name, array in self._arrays.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        return {name: as_dtype(array.dtype.name) for name, array in self._arrays.items()}
+
+
+def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+    """The contents of a checkpoint."""
+    return CheckpointReader(ckpt_dir_or_file)
+
+
+def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+    """The names and shapes of what a checkpoint holds, in the order of the names (`tf.train.list_variables`)."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+class RestoreStatus:
+    """What `Checkpoint.restore` returns: it tells whether all values found their variables.
+
+    Variables that are made after `restore` get their values when an object is assigned to an attribute of the
+    checkpoint, when one of these methods is called, or when the checkpoint is saved. Values that found none until this
+    object goes are warned about, unless `expect_partial` was called.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, reader: CheckpointReader) -> None:
+        self._checkpoint = checkpoint
+        self._reader = reader
+        self._left = set(reader.get_variable_to_shape_map())
+        self._restored: set[int] = set()
+        self._quiet = True  # where a value does not fit, that is the error
+        self.complete()
+        self._quiet = False
+
+    def complete(self) -> None:
+        """Give the variables that are there by now their values."""
+        found = {path: leaf for path, leaf in leaves(self._checkpoint) if path in self._left}
+        values = {path: self._reader.get_tensor(path) for path in found}
+        for path, leaf in found.items():  # before the first is changed
+            _check(path, leaf, values[path], self._reader.path)
+        for path, leaf in found.items():
+            if id(leaf) not in self._restored:
+                self._restored.add(id(leaf))
+                if isinstance(leaf, Variable):
+                    leaf.assign(values[path])
+                else:
+                    leaf.restore(values[path])
+        self._left -= found.keys()
+
+    def assert_consumed(self) -> RestoreStatus:
+        """AssertionError unless each value in the checkpoint found a variable, and each variable a value."""
+        self.assert_existing_objects_matched()
+        if self._left:
+            raise _located(AssertionError(
+                f"no variable was found for these values of the checkpoint {self._reader.path}: {_some(self._left)}. "
+                f"The variables are {_some(dict(leaves(self._checkpoint)))}"))
+        return self
+
+    def assert_existing_objects_matched(self) -> RestoreStatus:
+        """AssertionError unless each variable found a value."""
+        self.complete()
+        missing = [path for path, leaf in leaves(self._checkpoint) if not self._reader.has_tensor(path)]
+        if missing:
+            raise _located(AssertionError(
+                f"the checkpoint {self._reader.path} has no values for {_some(missing)}: it has "
+                f"{_some(self._reader.get_variable_to_shape_map())}"))
+        return self
+
+    def assert_nontrivial_match(self) -> RestoreStatus:
+        """AssertionError if no variable found a value."""
+        self.complete()
+        if not self._restored:
+            raise _located(AssertionError(f"nothing of the checkpoint {self._reader.path} was restored"))
+        return self
+
+    def expect_partial(self) -> RestoreStatus:
+        """Do not warn about values that find no variable."""
+        self._quiet = True
+        return self
+
+    def __del__(self) -> None:
+        if getattr(self, "_left", None) and not self._quiet:
+            warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._left)}; "
+                          "expect_partial() on what restore returned says that this is meant", stacklevel=2)
+
+
+class Nothing:
+    """What `Checkpoint.restore(None)` returns."""
+
+    def assert_consumed(self) -> Nothing:
+        """AssertionError: there is no checkpoint."""
+        raise _located(AssertionError("no checkpoint was given, so nothing was restored"))
+
+    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
+
+    def expect_partial(self) -> Nothing:
+        return self
+
+
+class Checkpoint(Composite):
+    """Objects whose variables are saved and restored together (`tf.train.Checkpoint`).
+
+    `Checkpoint(model=model, optimizer=optimizer)`: variables have the names of the attributes, items and keys that lead
+    to them, as in `model/layers/0/kernel`; `Checkpoint(root)` has those of an object itself. `save_counter` counts the
+    saves. Also iterators of datasets have a place in a checkpoint: they go on where they were.
+    """
+
+    def __init__(self, root: Any = None, **objects: Any) -> None:
+        self._pending: list[RestoreStatus] = []
+        self._root = root
+        for name, part in objects.items():
+            setattr(self, name, part)
+        if "save_counter" not in objects:
+            self.save_counter = Variable(0, dtype="int64", trainable=False, name="save_counter")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        for status in self.__dict__.get("_pending", ()):
+            status.complete()
+
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        if self._root is not None:
+            yield from parts(self._root)
+        yield from sorted((name, part) for name, part in vars(self).items() if not name.startswith("_"))
+
+    def write(self, file_prefix: Any, options: Any = None) -> str:
+        """Write the file `file_prefix` + ".safetensors", whole or not at all; return `file_prefix`. `save_counter` is
+        not counted up."""
+        for status in self._pending:
+            status.complete()
+        arrays: dict[str, Any] = {}
+        aliases: dict[str, str] = {}
+        names: dict[int, str] = {}
+        for path, leaf in leaves(self):
+            first = names.setdefault(id(leaf), path)
+            if first != path:
+                aliases[path] = first
+            else:
+                arrays[path] = leaf.numpy() if isinstance(leaf, Variable) else leaf.state()
+        folder = os.path.dirname(file_of(file_prefix))
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        write_arrays(file_of(file_prefix), arrays, {"aliases": aliases}, VERSION)
+        return str(os.fspath(file_prefix))
+
+    def save(self, file_prefix: Any, options: Any = None) -> str:
+        """Write a checkpoint of the name `file_prefix` + "-" + the number of this save; return that name, which
+        `latest_checkpoint` finds."""
+        self.save_counter.assign_add(1)
+        path = f"{os.fspath(file_prefix)}-{int(self.save_counter.numpy())}"
+        try:
+            self.write(path)
+        except BaseException:
+            self.save_counter.assign_sub(1)
+            raise
+        return path
+
+    def read(self, save_path: Any, options: Any = None) -> RestoreStatus:
+        """Give the variables the values that `write` wrote."""
+        status = RestoreStatus(self, load_checkpoint(save_path))
+        self._pending[:] = [status] if status._left else []
+        return status
+
+    def restore(self, save_path: Any, options: Any = None) -> RestoreStatus | Nothing:
+        """Give the variables the values that `save` wrote; None does nothing, as `latest_checkpoint` gives where there
+        is none.
+
+        ShapeError or DTypeError if a value does not fit, before any variable is changed.
+        """
+        return Nothing() if save_path is None else self.read(save_path)
+
+
+def _check(path: str, leaf: Any, value: Any, file: str) -> None:
+    want = (leaf.dtype, leaf.shape.as_list()) if isinstance(leaf, Variable) else (as_dtype("int64"), list(value.shape))
+    if as_dtype(value.dtype.name) is not want[0]:
+        raise _located(DTypeError(
+            f"{path!r} is {want[0].name}, but the checkpoint {file} has {value.dtype.name} for it"))
+    if want[1] is not None and (len(want[1]) != value.ndim or any(
+            n is not None and n != m for n, m in zip(want[1], value.shape, strict=True))):
+        raise _located(ShapeError(
+            f"{path!r} has the shape {want[1]}, but the checkpoint {file} has a value of {list(value.shape)} for it",
+            remedy="Make the objects as they were when the checkpoint was written."))
+
+
+def _some(names: Iterable[str]) -> str:
+    """A few of the names, in order."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - 8} more" if len(ordered) > 8 else ""
+    return (", ".join(map(repr, ordered[:8])) or "nothing") + more
+
+
+def _located(error: Exception) -> Exception:
+    locate(error, user_position())
+    return error

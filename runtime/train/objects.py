@@ -1,0 +1,59 @@
+"""The variables that objects hold, by their paths: attributes, items and keys, as in `model/layers/0/kernel`."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runtime.data.iterators import DatasetIterator
+from runtime.function.module import Module
+from runtime.function.variable import Variable
+
+__all__ = ["Composite", "leaves", "parts"]
+
+Leaf = Variable | DatasetIterator
+
+
+class Composite:
+    """Base class of objects that name their parts."""
+
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        raise NotImplementedError
+
+
+def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Leaf]]:
+    """The variables and iterators of datasets in `x`, each with its path; those of several paths come more than once.
+
+    Parts are the attributes of modules and checkpoints, the items of lists, tuples and dicts, and the `variables` of
+    other objects, such as layers and optimizers of Keras, by their numbers.
+    """
+    yield from _leaves(x, path, ())
+
+
+def _leaves(x: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Leaf]]:
+    if id(x) in around:
+        return
+    if isinstance(x, (Variable, DatasetIterator)):
+        yield path, x
+        return
+    for name, part in parts(x):
+        inner = _escaped(str(name))
+        yield from _leaves(part, f"{path}/{inner}" if path else inner, (*around, id(x)))
+
+
+def parts(x: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of an object, with their names."""
+    if isinstance(x, Composite):
+        yield from x.parts()
+    elif isinstance(x, Module):
+        yield from sorted(vars(x).items(), key=lambda item: item[0])
+    elif isinstance(x, Mapping):
+        yield from ((key, x[key]) for key in sorted(x, key=str))
+    elif isinstance(x, (list, tuple)):
+        yield from enumerate(x)
+    elif not isinstance(x, type) and hasattr(type(x), "variables"):
+        for number, variable in enumerate(x.variables):
+            yield number, variable if isinstance(variable, Variable) else getattr(variable, "value", None)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")

@@ -1,0 +1,93 @@
+"""Arrays in a file: safetensors, whose metadata is a JSON document that says what they are.
+
+A file is written under another name, flushed to disk, and renamed, so that a file of the final name is whole at every
+moment: a process that is killed while it writes leaves the file that was there.
+"""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from runtime.core.errors import DataLossError, NotFoundError, UnimplementedError
+from runtime.core.types import as_dtype
+
+__all__ = ["read_arrays", "write_arrays", "write_text"]
+
+_KEY: Final = "runtime"
+
+
+def write_arrays(path: str, arrays: Mapping[str, Any], document: Mapping[str, Any], version: int) -> None:
+    """Write arrays by name, and a JSON document about them."""
+    stored = {name: _as_bits(np.asarray(array)) for name, array in arrays.items()}
+    described = {
+        "version": version, **document,
+        "arrays": {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in arrays.items()}}
+    _replace(path, save(stored, {_KEY: json.dumps(described)}))
+
+
+def write_text(path: str, text: str) -> None:
+    _replace(path, text.encode())
+
+
+def read_arrays(path: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays by name, and the document.
+
+    NotFoundError if there is no file, DataLossError if it is not whole or of another kind, UnimplementedError if it is
+    of a later version.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise NotFoundError(f"there is no file {path}") from None
+    try:
+        stored = load(data)
+        size = int.from_bytes(data[:8], "little")
+        document = json.loads(json.loads(data[8:8 + size])["__metadata__"][_KEY])
+        found = document["version"]
+        if isinstance(found, int) and found > version:
+            raise UnimplementedError(
+                f"{path} is of version {found} of its format, and this release reads up to {version}",
+                remedy="Read it with the release that wrote it, or a later one.")
+        if found != version:
+            raise ValueError(f"version {found!r}")
+        arrays = {name: _of_bits(stored[name], about) for name, about in document["arrays"].items()}
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataLossError(f"{path} is damaged, or was not written by this package: {error}") from None
+    return arrays, document
+
+
+def _as_bits(array: Any) -> Any:
+    """The array as unsigned integers, which safetensors has for each size; numbers of 16 bytes become two."""
+    size = min(array.dtype.itemsize, 8)
+    return np.ascontiguousarray(array).reshape(-1).view(f"u{size}")
+
+
+def _of_bits(stored: Any, about: Mapping[str, Any]) -> Any:
+    shape = tuple([int(n) for n in about["shape"]])
+    return stored.view(as_dtype(about["dtype"]).as_numpy_dtype).reshape(shape).copy()
+
+
+def _replace(path: str, data: bytes) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new name is on disk, too
+    finally:
+        os.close(folder)
