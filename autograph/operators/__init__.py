@@ -102,15 +102,19 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
         attempt = None if ambient.backend is None else attempt_while(
             ambient.backend, test, body, state, lambda loop: _stage_while(
                 cast(Backend, ambient.backend), test, body, state, options | {"rolled": loop}))
+        left = 0 if attempt is not None and attempt.before is None else _MOST_SNAPSHOTS
         while True:
-            mark = checkpoint(test)
+            mark = checkpoint(test) if left else None
             going = test()
             backend = deciding(going)
             if backend is not None:
                 rollback(mark)
-                _stage_while(backend, test, body, state, options)
+                _stage_while(backend, test, body, state, options, *(() if left else (going,)))
                 return
+            left = left and left - (ambient.backend is not None)
             if not going:
+                if attempt is not None:
+                    attempt.note_end()
                 return
             body()
             if attempt is not None:
@@ -235,10 +239,16 @@ def _stage_cond(
     staged(state, backend, (if_true, if_false), run)
 
 
+_MOST_SNAPSHOTS = 8
+"""After so many iterations in Python, what the test of a `while` changes is not recorded any more: a loop that turns
+out to be staged is rotated, so that the test need not be undone."""
+
+
 def _stage_while(
-    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any]
+    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any], *going: Any
 ) -> None:
-    staged(state, backend, (test, body), loop_rotation.Loop(backend, test, body, options))
+    """Stage the loop; `going` is the result of its first test, if that has been evaluated."""
+    staged(state, backend, (test, body), loop_rotation.Loop(backend, test, body, options, *going))
 
 
 def _stage_reduce(

@@ -59,6 +59,11 @@ def item(container: Any, index: Any, /) -> Any:
     if ambient.backend is not None:
         if has_staged_items(container):
             return ambient.backend.operation("getitem", container, index)
+        if type(index) is int and type(container) is list:
+            value = container[index]
+            if type(value) not in _NUMBERS:
+                ambient.backend.check(value, "value")
+            return value
         if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
             if backend_of(container) is None and any(staging_backend(bound) is not None for bound in _bounds(index)):
                 return ambient.backend.operation("getitem", container, index)

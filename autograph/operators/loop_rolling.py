@@ -9,12 +9,14 @@ objects than are compared, is not tried; the backend tells of calls that act on 
 """
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, cast
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, staging_backend
+from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import of_trace
 from autograph.operators.loop_unrolling import unroll
 from autograph.state.reachability import cell_is_filled
@@ -45,15 +47,16 @@ class _Attempt:
 
     def __init__(
         self, backend: Backend, loop: RolledLoop, functions: tuple[Any, ...], state: tuple[str, ...],
-        stage: Callable[[RolledLoop], None],
+        stage: Callable[[RolledLoop], None], key: Hashable,
     ) -> None:
-        self.loop, self.stage = loop, stage
-        self.key = _key(backend, functions)
-        self.before = snapshot_of(state, backend, functions)
-        self.functions = functions
+        self.loop, self.stage, self.key = loop, stage, key
+        self.code = _code_of(functions[-1])
+        self.before = snapshot_of(state, backend, functions) if _known.quiet.get(self.key, 0) < _OFTEN else None
         self.iterations = 0
 
     def can_undo(self) -> bool:
+        if self.before is None:
+            return True
         reach = self.before.heap.reach
         return not reach.iterators and not reach.is_cut
 
@@ -65,8 +68,9 @@ class _Attempt:
         self.iterations += 1
         if not self.loop.has_traced():
             return self
+        _known.quiet.pop(self.key, None)
         is_worth = self.loop.is_worth(self.iterations)
-        if is_worth is None:
+        if is_worth is None and self.before is not None:
             return self
         if is_worth and self.roll():
             self.is_done = True
@@ -75,8 +79,10 @@ class _Attempt:
 
     def roll(self) -> bool:
         """Undo what the loop has done, and stage it; returns False if that fails, after undoing everything again."""
+        if self.before is None:
+            return False
         self._undo()
-        failure = self.loop.attempt(lambda: self.stage(self.loop), _code_of(self.functions[-1]))
+        failure = self.loop.attempt(lambda: self.stage(self.loop), self.code)
         rolls = failure is None and not any(
             new is not UNBOUND and self.loop.leaks(reached.value, new)
             for reached, _, new in self.before.heap.changes())
@@ -85,25 +91,46 @@ class _Attempt:
             self._undo()
         return rolls
 
-    def note_quiet(self) -> None:
-        """Called where the loop has ended and traced nothing."""
-        code = _code_of(self.functions[-1])
-        _known.quiet[code] = _known.quiet.get(code, 0) + 1
+    def note_end(self) -> None:
+        """Called where the loop has ended in Python."""
+        if self.loop.has_traced():
+            return
+        _known.quiet[self.key] = _known.quiet.get(self.key, 0) + 1
 
     def _undo(self) -> None:
+        assert self.before is not None
         self.loop.undo()
         self.before.take_back()
 
 
 def _key(backend: Backend, functions: tuple[Any, ...]) -> Hashable:
-    """The code of a loop and the kinds of its variables: Python's types, or that a value is staged."""
-    kinds: list[Any] = []
-    for function in functions:
-        kinds.append(_code_of(function))
-        for cell in function.__closure__ or ():
-            value = cell.cell_contents if cell_is_filled(cell) else None
-            kinds.append(True if backend.stages(value) else type(value))
-    return tuple(kinds)
+    """The code of a loop and the kinds of its variables."""
+    return tuple([_kind(backend, function, 3) for function in functions])
+
+
+def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
+    """The type of a value, or that it is staged; for containers, objects and functions also what they have."""
+    if backend.stages(value):
+        return True
+    kind: Any = type(value)
+    label: Hashable = kind
+    if kind in _ATOMS or not depth:
+        return label
+    parts: Iterable[Any] = ()
+    if kind is list or kind is tuple:
+        parts = (value[0], value[-1]) if value else ()
+    elif kind is FunctionType:
+        label, parts = _code_of(value), [cell.cell_contents for cell in value.__closure__ or () if cell_is_filled(cell)]
+    elif isinstance(value, dict):
+        parts = itertools.islice(dict.values(value), _MOST)
+    else:
+        parts = itertools.islice((fields_in(value) or {}).values(), _MOST)
+    return tuple([label, *[_kind(backend, part, depth - 1) for part in parts]])
+
+
+_ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_MOST = 16
+"""Of so many parts of an object the kinds are compared."""
 
 
 def _code_of(function: Any) -> Any:
@@ -115,12 +142,73 @@ def _attempt(
     stage: Callable[[RolledLoop], None],
 ) -> _Attempt | None:
     """The attempt to roll a loop; None if that is not tried."""
-    if loop is None or _known.quiet.get(_code_of(functions[-1]), 0) >= _OFTEN:
+    if loop is None:
         return None
-    if _known.rolls.get(_key(backend, functions)) is False:
+    key = _key(backend, functions)
+    if _known.rolls.get(key) is False:
         return None
-    made = _Attempt(backend, loop, functions, state, stage)
+    made = _Attempt(backend, loop, functions, state, stage, key)
     return made if made.can_undo() else None
+
+
+class _For:
+    """`for item in iterable: body(item)` while a backend traces."""
+
+    def __init__(
+        self, backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
+        stage: Callable[[RolledLoop], None],
+    ) -> None:
+        self.backend, self.iterable, self.body, self.test, self.state = backend, iterable, body, test, state
+        self.stage = stage
+
+    def attempt(self, first: int) -> _Attempt | None:
+        """The attempt to roll the loop, from iteration `first` on."""
+        items = self.iterable if first == 0 else self.iterable[first:]
+        functions = (self.body,) if self.test is None else (self.test, self.body)
+        return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage)
+
+    def iterate(self, item: Any) -> Any:
+        """Run an iteration; returns whether the loop goes on."""
+        self.body(item)
+        return True if self.test is None else self.test()
+
+    def run(self) -> None:
+        attempt = self.attempt(0)
+        if attempt is not None and _known.rolls.get(attempt.key) and attempt.roll():
+            return
+        items, done = iter(self.iterable), 0
+        for item in items:
+            done += 1
+            going = self.iterate(item)
+            if attempt is None or staging_backend(going) is not None or attempt.loop.has_traced():
+                break
+            if not going:
+                return attempt.note_end()
+        else:
+            return None if attempt is None else attempt.note_end()
+        if attempt is None:
+            return self.rest(items, going)
+        _known.quiet.pop(attempt.key, None)
+        if not attempt.loop.is_worth(done):
+            return self.rest(items, going)
+        if attempt.roll():
+            return None
+        if attempt.before is not None:  # all has been undone
+            items, done = iter(self.iterable), 1
+            going = self.iterate(next(items))
+        return self.rest(items, going, done)
+
+    def rest(self, items: Iterator[Any], going: Any, first: int | None = None) -> None:
+        """Run the rest of the loop. It is rolled, if possible, if `first` is given, the number of iterations that have
+        run: often only the first assigns other types than it finds, as in `total = 0`."""
+        stager = staging_backend(going)
+        if stager is not None:
+            assert self.test is not None
+            unroll(stager, items, self.body, self.test, self.state)
+        elif going:
+            attempt = None if first is None else self.attempt(first)
+            if attempt is None or not attempt.roll():
+                run_plainly(items, self.body, self.test, self.state)
 
 
 def run_for(
@@ -129,51 +217,7 @@ def run_for(
 ) -> None:
     """`for item in iterable: body(item)` while `backend` traces; `test` says after an iteration whether it goes on, and
     `stage` stages the loop."""
-    functions = (body,) if test is None else (test, body)
-    attempt = _attempt(backend, backend.rolled(iterable), functions, state, stage)
-    if attempt is not None and _known.rolls.get(attempt.key) and attempt.roll():
-        return
-    items = iter(iterable)
-    for done, item in enumerate(items, 1):
-        body(item)
-        going = True if test is None else test()
-        stager = staging_backend(going)
-        if attempt is not None and attempt.loop.has_traced():
-            if attempt.loop.is_worth(done):
-                if not attempt.roll():
-                    _roll_rest(backend, iterable, body, test, state, stage)
-                return
-            attempt = None
-        if stager is not None:
-            assert test is not None
-            unroll(stager, items, body, test, state)
-            return
-        if not going:
-            break
-        if attempt is None:
-            run_plainly(items, body, test, state)
-            return
-    if attempt is not None:
-        attempt.note_quiet()
-
-
-def _roll_rest(
-    backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
-    stage: Callable[[RolledLoop], None],
-) -> None:
-    """The loop, all iterations of which but the first are rolled if that is possible: often only the first assigns
-    values of other types than it finds, as in `total = 0`, to which an array is added."""
-    functions = (body,) if test is None else (test, body)
-    items = iter(iterable)
-    body(next(items))
-    going = True if test is None else test()
-    if staging_backend(going) is not None:
-        assert test is not None
-        unroll(cast(Backend, staging_backend(going)), items, body, test, state)
-    elif going:
-        attempt = _attempt(backend, backend.rolled(iterable[1:]), functions, state, stage)
-        if attempt is None or not attempt.roll():
-            run_plainly(items, body, test, state)
+    _For(backend, iterable, body, test, state, stage).run()
 
 
 def attempt_while(

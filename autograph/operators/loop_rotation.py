@@ -19,9 +19,10 @@ _GOING = "ag__going"
 class Loop:
     """Stages the loop; rotated once its test has raised Turn. Then it has to be called again from the same state."""
 
-    def __init__(self, backend: Backend, test: Any, body: Any, options: dict[str, Any]) -> None:
+    def __init__(self, backend: Backend, test: Any, body: Any, options: dict[str, Any], *going: Any) -> None:
+        """`going`: the result of the first test, if that has been evaluated."""
         self.backend, self.test, self.body, self.options = backend, test, body, options
-        self.is_turned = False
+        self.is_turned, self.going = bool(going), going
 
     def __call__(self, variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
         """The state after the loop."""
@@ -33,7 +34,7 @@ class Loop:
                 self.is_turned = True
                 raise
         test = Operand(self.test, variables)
-        init = test(*variables.read())
+        init = (*self.going, *variables.read()) if self.going else test(*variables.read())
         return stage(_Going(test), _Turned(test, body), init, (_GOING, *names), self.options)[1:]
 
 
