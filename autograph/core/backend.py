@@ -108,6 +108,13 @@ class Wrapper(Protocol):
         """The contained value."""
 
 
+class View(Protocol):
+    """A value that shows a part of a mutable value, such as a row of an array, and through which that changes."""
+
+    def __viewed__(self) -> Any:
+        """The mutable value, or another view of it."""
+
+
 class GeneratorExpression(Protocol):
     """The result of `Backend.generator`."""
 
@@ -285,6 +292,10 @@ class Backend(Protocol):
     def may_alias(self, value: Any) -> bool:
         """Whether a list, dict or object may be aliased by another name."""
         return False
+
+    def mutable_values(self) -> Sequence[Any]:
+        """The mutable values of the backend that the traced code may change even where no variable leads to them."""
+        return ()
 
     @property
     def unroll_budget(self) -> int:

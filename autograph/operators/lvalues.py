@@ -10,6 +10,7 @@ from typing import Any
 
 from autograph.core.backend import ambient, backend_of, has_staged_items, keyed, replacing, staging_backend
 from autograph.core.tracebacks import own_errors
+from autograph.core.untracked_mutables import is_array
 from autograph.operators.containers import item, spread
 
 __all__ = ["attribute", "element", "place"]
@@ -43,7 +44,8 @@ class _Container:
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
         asks = backend_of if type(self.container) is dict else staging_backend
-        if ambient.backend is not None and (asks(index) is not None or has_staged_items(self.container)):
+        if ambient.backend is not None and (
+                asks(index) is not None or has_staged_items(self.container) or is_array(self.container)):
             ambient.backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value
@@ -52,7 +54,9 @@ class _Container:
 def place(container: Any, around: Any = None, /) -> Any:
     """The proxy for `container`, which may be an item of `around`, in `container[index] = value` while a backend
     traces."""
-    return container if ambient.backend is None or type(container) not in _KINDS else _Container(container, around)
+    if ambient.backend is None or not (type(container) in _KINDS or is_array(container)):
+        return container
+    return _Container(container, around)
 
 
 _KINDS = frozenset({list, *keyed})

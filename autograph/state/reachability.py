@@ -68,10 +68,11 @@ class Reach:
     def __init__(
         self, variables: Iterable[tuple[str, Any]], codes: Iterable[CodeType] = (),
         namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
-        assigned: Collection[str] = (),
+        assigned: Collection[str] = (), values: Iterable[Any] = (),
     ) -> None:
         """`namespace`: the globals of the code, with which paths may begin; `own`: the known cells, which hide these;
-        `assigned`: variables that may be reassigned, with which a path begins only if no other path exists."""
+        `assigned`: variables that may be reassigned, with which a path begins only if no other path exists; `values`:
+        mutable values that can be changed even where no path leads to them."""
         self.objects: list[Reached] = []
         self.iterators: list[tuple[str, Any]] = []
         """Iterators, each with its path or a description."""
@@ -98,6 +99,8 @@ class Reach:
         self.run()
         for name, value in later:
             self._meet(name, value, 0, name)
+        self.run()
+        self._meet_all(values, 0, "value")
         self.run()
 
     @property
@@ -233,6 +236,9 @@ class Reach:
             return
         if hasattr(kind, "__become__"):
             self._hold(found)
+            return
+        if hasattr(kind, "__viewed__"):
+            self._meet(None, value.__viewed__(), found.depth, found.hint)
             return
         fields = fields_in(value)
         if fields is None and not is_other(value, named=True):

@@ -111,7 +111,7 @@ class _Count:
             if id(value) not in self._seen and not only_atoms(value):
                 self.look_into(value)
         elif issubclass(kind, (list, dict, FunctionType, MethodType)) or is_users_object(value) or slots_of(
-                cast(Hashable, kind)):
+                cast(Hashable, kind)) or hasattr(kind, "__viewed__"):
             self.look_into(value)
 
     def look_into(self, value: Any) -> None:
@@ -142,6 +142,8 @@ class _Count:
 
 
 def _parts(holder: Any) -> Iterable[Any]:
+    if hasattr(type(holder), "__viewed__"):
+        return [holder.__viewed__()]
     if isinstance(holder, (list, tuple, dict)):
         items = dict.values(holder) if isinstance(holder, dict) else holder
         return () if only_atoms(items) else list(items)

@@ -52,9 +52,11 @@ class State:
 
     def __init__(
         self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
-        aliased: Iterable[Any] = (), roots: dict[str, CellType] | None = None,
+        aliased: Iterable[Any] = (), roots: dict[str, CellType] | None = None, values: Sequence[Any] = (),
     ) -> None:
         self.stages = stages
+        self.values = values
+        """Mutable values that the bodies may change and need not have a variable for, such as the list of a loop."""
         self.roots = {} if roots is None else roots
         """Variables that no code has, for objects that a body changes and no variable of its own leads to."""
         cells: dict[str, CellType] = {}
@@ -95,7 +97,8 @@ class State:
         return self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
 
     def reach(self) -> Reach:
-        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned())
+        values = () if ambient.backend is None else ambient.backend.mutable_values()
+        return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned(), (*self.values, *values))
 
     def root(self, target: Any, hint: str) -> str:
         """A variable that has `target` as its value, or is `target` if that is a cell."""
@@ -493,9 +496,9 @@ def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, 
 
 def staged(
     state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
-    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]],
+    run: Callable[[State, tuple[str, ...]], tuple[Any, ...]], values: Sequence[Any] = (),
 ) -> tuple[Any, ...]:
-    """Run the staged statement, write back its final state, return its extra results."""
+    """Run the staged statement, write back its final state, return its extra results. `values`: see `State`."""
     tried: set[frozenset[str]] = set()
     found: list[str] = []
     all_found: list[str] = []
@@ -504,19 +507,19 @@ def staged(
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
-        variables = State(names, backend.stages, *functions, roots=roots)
+        variables = State(names, backend.stages, *functions, roots=roots, values=values)
         if aliased := variables.aliased_values():
             names = (*names, *(f"ag__aliased_{i}" for i in range(len(aliased))))
-            variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots)
+            variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots, values=values)
         before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
             try:
-                values = run(variables, names)
+                after = run(variables, names)
             except RotateLoop:  # from now on `run` stages the rotated loop
                 rollback(mark)
                 before.take_back()
-                values = run(variables, names)
+                after = run(variables, names)
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects
@@ -530,9 +533,9 @@ def staged(
             names = _places_of(own, backend, functions, roots)
             continue
         else:
-            results = len(values) - len(names)
-            variables.write(values[results:])
-            return values[:results]
+            results = len(after) - len(names)
+            variables.write(after[results:])
+            return after[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
         inside = tuple(path + step for path in found for step in ".[")
         names = (*(name for name in names if not name.startswith(("ag__aliased_", *inside))), *found)

@@ -18,7 +18,7 @@ __all__ = ["ArrayMethods"]
 
 def _call(name: str, *args: Any) -> Tensor:
     result: Tensor = OPERATIONS.array_method(name)(*args)
-    return result
+    return OPERATIONS.as_object(result) if getattr(args[0], "is_object", False) else result
 
 
 class ArrayMethods:

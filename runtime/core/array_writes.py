@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import fields_of, of_trace
+from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Position, Value, user_position
 from runtime.core.operations import OPERATIONS
@@ -24,9 +25,9 @@ from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 
 __all__ = [
-    "Hazard", "Held", "Leaving", "Memory", "check_call", "check_results", "element_of", "in_body", "in_one_list",
-    "memories_of", "origins_of", "put_in", "remember", "set_item", "tracing_arrays", "with_memories", "written_back",
-    "written_by",
+    "Hazard", "Held", "Leaving", "Memory", "applies", "check_call", "check_results", "element_of", "in_body",
+    "in_one_list", "memories_of", "origins_of", "put_in", "remember", "set_item", "tracing_arrays", "with_memories",
+    "written_back", "written_by",
 ]
 
 
@@ -80,17 +81,22 @@ class tracing_arrays(AbstractContextManager["list[Hazard]"]):
     """Trace a function for a call whose leaves `arrays` are NumPy arrays. Returns the list of hazards, which grows
     during the trace."""
 
-    def __init__(self, inputs: Sequence[Any], names: Sequence[str], passed: Sequence[Any]) -> None:
+    def __init__(
+        self, inputs: Sequence[Any], names: Sequence[str], passed: Sequence[Any], as_objects: bool = False
+    ) -> None:
+        """`as_objects`: the arrays are objects, and need not be followed."""
+        self.as_objects = as_objects
         self.arrays = frozenset(i for i, x in enumerate(passed) if isinstance(x, np.ndarray))
         for i, (x, name) in enumerate(zip(inputs, names, strict=True)):
-            if isinstance(x, (GraphTensor, GraphList)):
+            if isinstance(x, (GraphTensor, GraphList)) and not as_objects:
                 x.memory = ((Memory(frozenset([i]), name), 0),)
 
     def __enter__(self) -> list[Hazard]:
         self.outer = _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop
-        _trace.arrays, _trace.hazards, _trace.written = self.arrays, [], []
+        hazards: list[Hazard] = []
+        _trace.arrays, _trace.hazards, _trace.written = self.arrays, None if self.as_objects else hazards, []
         _trace.born, _trace.depth, _trace.loop = None, 0, None
-        return _trace.hazards
+        return hazards
 
     def __exit__(self, *_: object) -> None:
         _trace.arrays, _trace.hazards, _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
@@ -105,7 +111,7 @@ def refuse(origins: frozenset[int], what: str, remedy: str, place: Position | No
     error = StagingError(what, remedy=remedy)
     locate(error, place or user_position())
     if is_array:
-        raise error
+        raise want_objects(error)
     _trace.hazards.append((origins, error))
 
 
@@ -125,7 +131,13 @@ def check_call(hazards: Iterable[Hazard], leaves: Sequence[Any], passed: Sequenc
                 if _trace.hazards is not None:
                     _trace.hazards.append((frozenset(outer), error))
             else:
-                raise error.with_traceback(None)
+                raise want_objects(error.with_traceback(None))
+
+
+def applies(hazards: Iterable[Hazard], passed: Sequence[Any]) -> bool:
+    """Whether one of the hazards of a trace applies to a call with these leaves."""
+    return any(all(isinstance(passed[i], np.ndarray) or getattr(passed[i], "is_object", False) for i in origins)
+               for origins, _ in hazards)
 
 
 def check_write(x: GraphTensor) -> None:

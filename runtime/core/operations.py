@@ -64,6 +64,10 @@ class Operations(Late):
     check_current: Callable[[Any], None]
     """Raise an error if an array has been written under another name."""
 
+    # runtime.numpy.array_objects
+    as_object: Callable[[Any], Any]
+    """The tensors of a graph that an operation on arrays has made, as arrays."""
+
     # runtime.numpy.dispatch
     array_ufunc: Callable[..., Any]
     """A universal function of NumPy with a tensor among its operands: ufunc, method, inputs, kwargs."""

@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import at_end, of_trace
+from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Position, is_users, user_position
 
-__all__ = ["unwritable", "written_error"]
+__all__ = ["is_writeable", "unwritable", "written_error"]
 
 
 class _Locked(threading.local):
@@ -76,6 +77,11 @@ _unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
 _lock: Final = threading.Lock()
 
 
+def is_writeable(array: Any) -> bool:
+    """Whether an array can be written, or could if no function were traced."""
+    return bool(array.flags.writeable) or id(array) in _unwritable
+
+
 def _depth(array: Any) -> int:
     depth = 0
     while isinstance(array.base, np.ndarray):
@@ -83,28 +89,31 @@ def _depth(array: Any) -> int:
     return depth
 
 
-def written_error(error: Exception) -> StagingError | None:
+def written_error(error: Exception) -> Exception | None:
     """The error to raise in place of NumPy's `error` if one of these arrays is written; None for other errors."""
     if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
         return None
-    place, name, entry = None, "a NumPy array", error.__traceback__
+    place, name, found, entry = None, "a NumPy array", None, error.__traceback__
     while entry is not None:
         frame = entry.tb_frame
         if is_users(frame):
-            place, name = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name), _name_in(frame)
+            place = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name)
+            name, found = _name_in(frame)
         entry = entry.tb_next
     made = StagingError(
         f"{name} that was there before the call is changed here: that would happen once, while the function is"
         " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
         " and put it there after the call.")
     locate(made, place or user_position())
-    return made
+    return want_objects(made, _trace.locked[-1].arrays if found is None and _trace.locked else [found])
 
 
-def _name_in(frame: FrameType) -> str:
-    """The name in a frame of an array that it has and that is read-only."""
+def _name_in(frame: FrameType) -> tuple[str, Any]:
+    """The name in a frame of an array that it has and that is read-only, and the array."""
     code = frame.f_code
     names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
     found = [name for name in names if not name.endswith("_")  # as generated names do
              and id(frame.f_locals.get(name, frame.f_globals.get(name))) in _unwritable]
-    return f"the NumPy array {found[0]!r}" if len(found) == 1 else "a NumPy array"
+    if len(found) != 1:
+        return "a NumPy array", None
+    return f"the NumPy array {found[0]!r}", frame.f_locals.get(found[0], frame.f_globals.get(found[0]))

@@ -14,6 +14,7 @@ import numpy as np
 from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods
+from runtime.core.array_mode import writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
@@ -63,7 +64,11 @@ def _is_operand(x: Any) -> bool:
 
 def _made(result: Any, *operands: Any) -> Any:
     """The result of an operator, which in a graph may be an array (`runtime.core.array_writes`)."""
-    return OPERATIONS.made(result, operands) if type(result) is GraphTensor else result
+    if type(result) is not GraphTensor:
+        return result
+    if any(isinstance(x, GraphTensor) and x.is_object for x in operands):
+        return OPERATIONS.as_object(result)
+    return OPERATIONS.made(result, operands)
 
 
 def _binary(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
@@ -124,6 +129,8 @@ def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
     """`x += y` and the like, which change an array for all its aliases; for tensors Python falls back to `x + y`."""
 
     def operator(self: GraphTensor, other: Any) -> Any:
+        if self.type.shape:
+            writes_tensor()
         if not self.memory or isinstance(other, (list, tuple)):
             return NotImplemented
         return OPERATIONS.in_place(getattr(Tensor, name), self, other)
@@ -404,6 +411,9 @@ class GraphTensor(Tensor):
 
     __slots__ = ("memory", "value")
 
+    is_object = False
+    """Whether it is an array that changes in place (`runtime.numpy.array_objects`)."""
+
     def __init__(self, value: Value) -> None:
         self.value = value
         self.memory: tuple[tuple[Any, int], ...] = ()
@@ -465,6 +475,8 @@ class GraphTensor(Tensor):
                 "rt.py_function.")
             raise _located(error)
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in _CHANGING and self.type.shape:
+            writes_tensor()
         if self.memory and hasattr(np.ndarray, name):
             error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")
             error.remedy = (  # type: ignore[attr-defined]
@@ -569,6 +581,10 @@ class GraphTensor(Tensor):
 for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
               "rshift"]:
     setattr(GraphTensor, f"__i{_name}__", _in_place(f"__{_name}__"))
+
+
+_CHANGING: Final = frozenset({"fill", "flat", "put", "sort"})
+"""Attributes of arrays that change them."""
 
 
 class EagerList:

@@ -9,18 +9,21 @@ from typing import Any
 
 from autograph.backend import prune
 from runtime.backends.executable import Executable
-from runtime.core.array_writes import Hazard, check_call, memories_of, remember
+from runtime.core.array_mode import object_for, writes_tensor
+from runtime.core.array_writes import Hazard, applies, check_call
 from runtime.core.errors import DTypeError, ShapeError, locate
-from runtime.core.graph import Graph, user_position
+from runtime.core.graph import Graph, Value, user_position
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
+from runtime.function.array_arguments import result_in
 from runtime.function.executors import chosen, make
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
+    ArrayPattern,
     Call,
     InvalidArgumentsError,
     ObjectSpec,
@@ -28,6 +31,7 @@ from runtime.function.signature import (
     children,
     is_leaf,
     walk,
+    with_arrays,
 )
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
@@ -50,27 +54,29 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_arrays", "_defaults", "_executable", "_hazards", "_own", "_pack", "_signature",
-        "_variables", "fast_math", "findable", "graph", "identified", "name", "optimized", "raises", "run",
-        "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable", "_hazards",
+        "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
+        "identified", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
         fast_math: bool = False, hazards: Sequence[Hazard] = (),
-        aliases: Sequence[frozenset[int]] = (), variables: Sequence[VariableArgument] = (),
+        aliases: Sequence[tuple[frozenset[int], bool]] = (), variables: Sequence[VariableArgument] = (),
+        array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), writes_tensors: bool = False,
     ) -> None:
         self.graph = graph
         self.name = graph.name
         self.fast_math = fast_math
-        self.types: tuple[Type, ...] = tuple([value.type for value in graph.inputs])
+        own = graph.inputs[:len(graph.inputs) - len(captured)]
+        self.types: tuple[Type, ...] = tuple([value.type for value in own])
         self.structured_outputs = result_specs(returned)
         self.raises = returned is NEVER  # whenever it is called
         self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
-        self.structured_input_signature = call.described(_input_specs(graph))
+        self.structured_input_signature = call.described(_input_specs(own))
         self._signature = signature
         self._pack = pack
         self._hazards = hazards
-        self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays
+        self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays, and if it is one
         self._variables = variables
         self._defaults = [weakref.ref(x) for x in call.variables]
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
@@ -78,9 +84,13 @@ class ConcreteFunction:
         self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
-        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not pack.uses_call
+        self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
+        self._writes_tensors = writes_tensors  # which then must not be arrays
+        self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
+        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
+            pack.uses_call or captured)
         self.run = self._runner(single)
-        self.findable = self._executable.findable(self.run, single)
+        self.findable = None if captured else self._executable.findable(self.run, single)
 
     def _runner(self, single: bool) -> Callable[..., Any]:
         """The function from arrays to results: the last step of each call, so it has to be fast."""
@@ -110,6 +120,18 @@ class ConcreteFunction:
 
         return run
 
+    @property
+    def captures_arrays(self) -> bool:
+        """Whether it changes NumPy arrays that are not among its arguments."""
+        return bool(self._captured)
+
+    def takes(self, call: Call) -> bool:
+        """Whether the trace is for calls with arrays where this one has them."""
+        if self._array_pattern is not None:
+            return self._array_pattern == call.arrays
+        return not (self._writes_tensors and call.arrays) and not (
+            self._hazards and applies(self._hazards, call.passed))
+
     def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
         """The numbers of those variables of a call for which this trace is not made: it depends on which they are, or
         uses them otherwise, too."""
@@ -122,10 +144,16 @@ class ConcreteFunction:
         passed = {id(x): y for x, y in zip(self._variables, variables, strict=True)} if variables else NO_VARIABLES
         if self._hazards and call is not None:
             check_call(self._hazards, leaves, call.passed)
+        if self._captured:
+            outside = [object_for(array) for array in self._captured] if graph is not None else self._captured
+            leaves = [*leaves, *(x if isinstance(x, GraphTensor) else EagerTensor(x) for x in outside)]
+            call = with_arrays(call, outside)
         if graph is not None:
+            if self._writes_tensors:
+                writes_tensor()
             results = inline(self.graph, graph, leaves, passed)
-            for result, origins in zip(results, self._aliases, strict=True):
-                remember(result, frozenset().union(*(memories_of(leaves[i]) for i in origins)))
+            results = [result_in(result, is_array, [leaves[i] for i in origins])
+                       for result, (origins, is_array) in zip(results, self._aliases, strict=True)]
             return self._pack(results, call)
         if recorders and (recorded := record_call(self, leaves, passed)) is not None:
             return self._pack(recorded, call)
@@ -286,9 +314,9 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.pretty_printed_signature()}>"
 
 
-def _input_specs(graph: Graph) -> list[TensorSpec | ListType]:
+def _input_specs(inputs: Sequence[Value]) -> list[TensorSpec | ListType]:
     return [v.type if isinstance(v.type, ListType) else TensorSpec(v.type.shape, v.type.dtype, v.hint)
-            for v in graph.inputs]
+            for v in inputs]
 
 
 def _tensors(value: Any) -> bool:

@@ -5,7 +5,7 @@ copies of its arguments. Tensors, being immutable, are shared. The effects that 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,10 @@ __all__ = ["verified_call"]
 
 def verified_call(
     python: Callable[..., Any], instance: Any, traced: Callable[..., Any], trace: Callable[..., Graph],
-    args: tuple[Any, ...], kwargs: dict[str, Any],
+    args: tuple[Any, ...], kwargs: dict[str, Any], arrays: Sequence[Any] = (),
 ) -> Any:
-    """The result of `traced(*args, **kwargs)`, compared with that of `python`; `trace` gives the graph that will run.
+    """The result of `traced(*args, **kwargs)`, compared with that of `python`; `trace` gives the graph that will run,
+    and puts the NumPy arrays that it changes and that are no arguments into `arrays`.
 
     `instance` is the first argument of `python` if it is a method, else None. Calls in graphs and within a verified
     call are not verified. VerificationError at the first difference.
@@ -42,7 +43,7 @@ def verified_call(
     except Exception:
         return traced(*args, **kwargs)  # there is no graph to compare: raises the error
     passed = (x for _, x in walk([args, kwargs], "") if isinstance(x, Variable))
-    stateful = {id(x): x for x in (*passed, *_stateful(graph)) if not isinstance(x, Placeholder)}
+    stateful = {id(x): x for x in (*passed, *_stateful(graph), *arrays) if not isinstance(x, Placeholder)}
     before = [_state(x) for x in stateful.values()]
     code = unwrap(python).__code__
     got = observe(lambda: traced(*args, **kwargs), "converted", code)
@@ -58,8 +59,9 @@ def verified_call(
     difference = compare(expected, got, code, _same, exact=False)
     if difference is None:
         for x, want, have in zip(stateful.values(), states, after):
-            if isinstance(x, Variable) and not _same(want, have):
-                what = f"after {code.co_name} the variable '{x.name}' is {want} as Python, but {have} converted"
+            if not isinstance(x, Source) and not _same(want, have):
+                changed = f"the variable '{x.name}'" if isinstance(x, Variable) else "an array from outside"
+                what = f"after {code.co_name} {changed} is {want} as Python, but {have} converted"
                 difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
                 break
     if difference is None:
@@ -80,16 +82,19 @@ def _stateful(graph: Graph) -> Iterator[Variable | Source]:
                 yield from _stateful(value)
 
 
-def _state(x: Variable | Source) -> Any:
-    return x.array if isinstance(x, Variable) else x.state
+def _state(x: Any) -> Any:
+    """The state of a variable, random source or array."""
+    return x.array if isinstance(x, Variable) else x.state if isinstance(x, Source) else x.copy()
 
 
-def _restore(stateful: dict[int, Variable | Source], states: list[Any]) -> None:
+def _restore(stateful: dict[int, Any], states: list[Any]) -> None:
     for x, state in zip(stateful.values(), states):
         if isinstance(x, Variable):
             x.array = state
-        else:
+        elif isinstance(x, Source):
             x.state = state
+        else:
+            x[...] = state
 
 
 def _same(expected: Any, got: Any) -> bool:

@@ -19,7 +19,8 @@ from typing import Any, Final, TypeVar, overload
 import autograph as ag
 from autograph.backend import meet_all, meeting, prune, restored, until_gone
 from runtime.backends.executable import Called
-from runtime.core.array_writes import Hazard, check_results, origins_of, tracing_arrays
+from runtime.core.array_mode import NeedsArrayObjects, tracing_objects
+from runtime.core.array_writes import Hazard, check_results, tracing_arrays
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import Graph, user_position
@@ -30,15 +31,17 @@ from runtime.core.tensor import EagerTensor
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.types import TensorType, Type, join_types
+from runtime.function.array_arguments import ArrayArguments
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
-from runtime.function.results import Pack, plan
+from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
-from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
+from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_array, weakly
 from runtime.function.variable import Creation
+from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, recursive
 from runtime.staging.values.body_tracing import in_body, trace_function
@@ -90,6 +93,10 @@ class Function(Called):
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
         self._front = ()
+        self._array_objects = False
+        """Whether the arrays of its traces are objects, since it changes arrays that have several names."""
+        self._captured: list[Any] = []
+        """NumPy arrays from outside that it changes."""
 
     # Calls.
 
@@ -141,7 +148,8 @@ class Function(Called):
                 raise
             return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the calling graph
         concrete.used[0] = self._clock[0]
-        if graph is None and not kwargs and len(args) == len(call.leaves) and all(type(x) is EagerTensor for x in args):
+        if graph is None and not (kwargs or concrete.captures_arrays) and len(args) == len(call.leaves) and all(
+                type(x) is EagerTensor for x in args):
             self._remember_arrays([x._array for x in args], concrete)
         return concrete.apply(call.leaves, call, call.variables)
 
@@ -227,7 +235,7 @@ class Function(Called):
     def _found_or_traced(self, call: Call) -> ConcreteFunction:
         if call.structure in self._identified:
             call.identify(self._identified[call.structure])
-        key = call.structure, call.shapes
+        key = call.structure, call.shapes, call.arrays
         me = threading.get_ident()
         mine = Pending(me)
         while True:
@@ -272,7 +280,8 @@ class Function(Called):
         found = self._exact.get(key)
         if found is None:
             fitting = [c for c in self._groups.get(call.structure, ())
-                       if all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
+                       if c.takes(call)
+                       and all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
             if not fitting:
                 return None
             found = min(fitting, key=_unknown_dims)
@@ -354,11 +363,24 @@ class Function(Called):
         return self._trace(call, call.types)
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
-        concrete, made_variables = self._trace_once(call, types, first=self._count == 0)
+        concrete, made_variables = self._trace_with_arrays(call, types, first=self._count == 0)
         if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
-            concrete, _ = self._trace_once(call, types, first=False)
+            concrete, _ = self._trace_with_arrays(call, types, first=False)
         self._count += not concrete.identified
         return concrete
+
+    def _trace_with_arrays(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
+        """Trace with arrays as tensors, or as objects if the function turns out to need that."""
+        while True:
+            try:
+                return self._trace_once(call, types, first)
+            except NeedsArrayObjects as needed:
+                new = [array for array in needed.arrays if is_array(array) and not any(
+                    array is known for known in self._captured)]
+                if self._array_objects and not new:
+                    raise needed.error from None
+                self._array_objects = True
+                self._captured += new
 
     def _trace_once(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
         fn = self._bound(self._converted)
@@ -368,31 +390,47 @@ class Function(Called):
         variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        arrays = tracing_arrays(inputs, self._signature.input_names(call, as_paths=True), call.passed)
+        objects, captured = self._array_objects, list(self._captured)
+        paths = self._signature.input_names(call, as_paths=True)
+        arrays = tracing_arrays(inputs, paths, call.passed, objects)
+        mode = tracing_objects(objects, bool(call.arrays))
+        with mode:
+            given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), captured)
+        inputs, mode.captured = given.inputs, given.captured
         creation = Creation(first, known)
 
-        def trace() -> tuple[Any, Pack, list[Hazard], list[frozenset[int]]]:
-            with tracing(graph, BACKEND), arrays as hazards, creation:
+        def trace() -> tuple[Any, Pack, list[Hazard], list[tuple[frozenset[int], bool]]]:
+            with tracing(graph, BACKEND), arrays as hazards, mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []
                 args, kwargs = call.replace(inputs, variables, copies)
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                    mode.existed = outside.existed
                     try:
-                        with unwritable(outside.arrays), leaking(outside.leaks_into):
-                            returned = trace_function(lambda: fn(*args, **kwargs))
-                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside)
+                        given.substitute(outside.heap)
+                        try:
+                            with unwritable(outside.arrays), leaking(outside.leaks_into):
+                                returned = trace_function(lambda: fn(*args, **kwargs))
+                        except NeedsArrayObjects:
+                            outside.heap.restore()
+                            raise
+                        finally:
+                            given.restore()
+                        mode.returned_at = return_position(getattr(python, "__func__", python))
+                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:
                         outside.leave(variables)
                 check_results(outputs)
                 set_outputs(graph, outputs)
-                return returned, pack, hazards, [origins_of(x) for x in outputs]
+                return returned, pack, hazards, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
 
         returned, pack, hazards, aliases = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
-            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases, variables)
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases, variables,
+            call.arrays if objects else None, captured, mode.writes_tensors)
         return concrete, bool(creation.created)
 
     @property
@@ -477,7 +515,8 @@ class VerifiedFunction(Function):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             instance = None if self._instance is None else self._instance()
-            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs)
+            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
+                                 self._captured)
         except BaseException as error:
             prune(error)
             raise

@@ -21,6 +21,7 @@ from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.function.variable_argument import VariableArgument
+from runtime.numpy.array_objects import StagedArray
 from runtime.staging.values.iterables import Poison
 
 __all__ = ["PriorState", "parts_of_argument"]
@@ -73,7 +74,7 @@ class PriorState:
         """Where objects from before contain values of the graph: the holder, the key, and the value."""
         found = []
         for root, key, new in self.heap.changes():
-            if id(root.value) not in self.numbers and new is not UNBOUND:
+            if id(root.value) not in self.numbers and new is not UNBOUND and not isinstance(root.value, StagedArray):
                 value = graph_value_in(new, self.existed)
                 if value is not None:
                     found.append((root, key, value))
@@ -109,7 +110,7 @@ class PriorState:
                 root.value[:] = before
         leaving = _Leaving(self.existed)
         for root, key, new in list(self.heap.changes()) if self.leaks else ():
-            if id(root.value) in self.numbers or new is UNBOUND:
+            if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
             if key is None and type(root.value) is list:
                 leaving.within(root.value)

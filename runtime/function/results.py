@@ -27,6 +27,7 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, 
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
+from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
@@ -65,23 +66,32 @@ class Pack:
     """Makes what the function returns from the results of a graph: `pack(results, call)`, for each call.
 
     uses_call   whether arguments of the call are in the result, or are changed
+    arrays      the arrays that are changed: the number of each among the leaves and then the arrays from outside, and
+                its contents
     """
 
-    def __init__(self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool) -> None:
-        self.part, self.changes, self.uses_call = part, changes, uses_call
+    def __init__(
+        self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool,
+        arrays: Sequence[tuple[int, Part]] = (),
+    ) -> None:
+        self.part, self.changes, self.uses_call, self.arrays = part, changes, uses_call, arrays
 
     def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
         if call is None:
             return self.part(Values(results, None, ()))
         values = Values(results, call.containers, call.passed)
+        for place, contents in self.arrays:
+            put_back(call.passed[place], contents(values))
         if self.changes:
-            for number, parts in [(number, [(key(values), part(values)) for key, part in parts])
-                                  for number, parts in self.changes]:
-                _fill(call.containers[number], parts)
+            for place, parts in [(place, [(key(values), part(values)) for key, part in parts])
+                                 for place, parts in self.changes]:
+                _fill(call.containers[place], parts)
         return self.part(values)
 
 
-def plan(returned: Any, outputs: list[Any], fn: Any, outside: PriorState) -> Pack:
+def plan(
+    returned: Any, outputs: list[Any], fn: Any, outside: PriorState, arrays: Sequence[tuple[int, GraphTensor]] = ()
+) -> Pack:
     """Append the tensors and lists in `returned` to `outputs`; returns the Pack that puts their values in their places.
 
     Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
@@ -94,7 +104,8 @@ def plan(returned: Any, outputs: list[Any], fn: Any, outside: PriorState) -> Pac
     for place, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, planned))
-    return Pack(part, changes, planner.uses_call)
+    written = [(place, _take(outputs, contents)) for place, contents in arrays]
+    return Pack(part, changes, planner.uses_call or bool(written), written)
 
 
 def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:

@@ -18,16 +18,18 @@ import numpy as np
 from autograph.backend import fields_of
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
+from runtime.core.read_only_arrays import is_writeable
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
+from runtime.numpy.array_choices import owners_of
 
 __all__ = [
-    "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf", "keys_in_order",
-    "rebuild", "walk", "weakly",
+    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf",
+    "keys_in_order", "rebuild", "walk", "weakly", "with_arrays",
 ]
 
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
@@ -95,10 +97,12 @@ class Call:
     containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
     passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     variables     the variables for which placeholders are traced, each once; the key has their types
+    arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
+                  it can be written, and the numbers of earlier ones whose memory it shares
     """
 
-    __slots__ = ("_identified", "args", "containers", "kwargs", "leaves", "objects", "passed", "shapes", "structure",
-                 "types", "variables")
+    __slots__ = ("_identified", "args", "arrays", "containers", "kwargs", "leaves", "objects", "passed", "shapes",
+                 "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -117,6 +121,7 @@ class Call:
                                     tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
                                     self._aliases() if self.containers else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
+        self.arrays = _arrays(self.passed)
 
     def identify(self, numbers: Collection[int]) -> None:
         """Have these of the `variables` by identity."""
@@ -244,6 +249,36 @@ class Call:
         args = tuple(map(new, self.args))
         named = {name: new(self.kwargs[name]) for name in sorted(self.kwargs)}
         return args, {name: named[name] for name in self.kwargs}
+
+
+def with_arrays(call: Call | None, arrays: Sequence[Any]) -> Call:
+    """A copy of a call that passes some more leaves, which are no arguments."""
+    made = Call((), {}) if call is None else copy.copy(call)
+    made.passed = [*made.passed, *arrays]
+    return made
+
+
+ArrayPattern = tuple[tuple[int, int, bool, tuple[int, ...]], ...]
+
+
+def _arrays(passed: Sequence[Any]) -> ArrayPattern:
+    found: list[tuple[int, Any]] = []
+    pattern = []
+    for i, x in enumerate(passed):
+        if not isinstance(x, np.ndarray) and not getattr(x, "is_object", False):
+            continue
+        same = next((j for j, other in found if other is x), i)
+        shared = tuple([j for j, other in found if other is not x and _share(other, x)]) if same == i else ()
+        pattern.append((i, same, not isinstance(x, np.ndarray) or is_writeable(x), shared))
+        found.append((i, x))
+    return tuple(pattern)
+
+
+def _share(a: Any, b: Any) -> bool:
+    """Whether two arrays, or two views in a traced function, share memory."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.may_share_memory(a, b)
+    return any(one is other for one in owners_of(a) for other in owners_of(b))
 
 
 class ObjectSpec:

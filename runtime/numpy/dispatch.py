@@ -15,14 +15,16 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import pytree
-from runtime.core.errors import UnimplementedError, locate
+from runtime.core.array_mode import want_objects
+from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.graph import user_position
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.numpy import arrays, functions, linalg
+from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, has_objects, put_result
 from runtime.numpy.ufuncs import UFUNCS
 
-__all__ = ["CREATION", "FUNCTIONS"]
+__all__ = ["CHANGING", "CREATION", "FUNCTIONS", "create"]
 
 Function = Callable[..., Any]
 
@@ -43,13 +45,86 @@ CREATION: Final[Mapping[Any, Function]] = {
 """Functions that NumPy does not dispatch by the class of an argument: converted code does, if one is a tensor of the
 graph."""
 
+_KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
+
+
+def create(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The array that one of these functions makes of tensors of the graph."""
+    if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
+        return args[0]
+    return as_object(CREATION[function](*args, **kwargs))
+
+
 _REDUCTIONS: Final[dict[str, Function]] = {
     "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
     "logical_and": functions.all, "logical_or": functions.any}
 _CUMULATIVE: Final[dict[str, Function]] = {"add": functions.cumsum, "multiply": functions.cumprod}
 
 
+_VIEWS: Final = frozenset(getattr(np, name) for name in (
+    "atleast_1d", "atleast_2d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",
+    "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split"))
+"""Functions that give a view of an array."""
+_METHODS: Final = frozenset((np.ravel, np.reshape, np.squeeze, np.swapaxes, np.transpose, np.diagonal))
+
+
+def _view(func: Any, x: StagedArray, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function that gives a view of `x`, or several."""
+    if func in _METHODS:
+        return getattr(x, func.__name__)(*args, **kwargs)
+    def part(number: int | None, base: Any) -> Any:
+        made = FUNCTIONS[func](base, *args, **kwargs)
+        return made if number is None else made[number]
+
+    made = part(None, x.__tensor__())
+    if isinstance(made, (list, tuple)):
+        return [ElementsView(x, functools.partial(part, number)) for number in range(len(made))]
+    return ElementsView(x, functools.partial(part, None))
+
+
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    value = cast_into(src, dst.dtype)
+    if where is not True:
+        value = functions.where(where, value, dst.__tensor__())
+    put_result(value, dst)
+
+
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    _copyto(a, values, where=mask)
+
+
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    a.put(ind, v, mode)
+
+
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    places = np.arange(min(int(n) for n in a.shape))
+    a[(places,) * a.ndim] = val
+
+
+CHANGING: Final[Mapping[Any, Function]] = {
+    np.copyto: _copyto, np.putmask: _putmask, np.put: _put, np.fill_diagonal: _fill_diagonal}
+"""Functions that change an array argument, for arrays that are objects."""
+
+
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if args and isinstance(args[0], StagedArray):
+        if func in CHANGING and _takes(CHANGING[func], args, kwargs):
+            return CHANGING[func](*args, **kwargs)
+        if func in _VIEWS:
+            return _view(func, args[0], args[1:], kwargs)
+    out = kwargs.get("out")
+    if isinstance(out, StagedArray):
+        return put_result(_array_function(func, args, {**kwargs, "out": None}), out)
+    kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
+    result = _on_tensors(func, args, kwargs)
+    return as_object(result) if func in _LIKE or has_objects(pytree.flatten([args, kwargs])) else result
+
+
+_LIKE: Final = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))
+
+
+def _on_tensors(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     found = FUNCTIONS.get(func)
     if found is None or not _takes(found, args, kwargs):
         return _by_numpy(func, _name(func), args, kwargs, "" if found is None else " with these arguments")
@@ -57,6 +132,24 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    out = (kwargs.get("out") or (None,))[0]
+    others = {key: value for key, value in kwargs.items() if key != "out"}
+    if isinstance(out, StagedArray):
+        return put_result(_array_ufunc(ufunc, method, inputs, others), out)
+    if out is not None and any(isinstance(x, GraphTensor) for x in (*inputs, out)):
+        error = StagingError(f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known"
+                             " before the graph runs", remedy="Make that array in the function, or use the result.")
+        locate(error, user_position())
+        raise want_objects(error)
+    result = _ufunc_on_tensors(ufunc, method, inputs, kwargs)
+    return as_object(result) if has_objects(inputs) else result
+
+
+def _described(out: Any) -> str:
+    return "a tensor, which does not change," if isinstance(out, GraphTensor) else "a NumPy array from outside"
+
+
+def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     name = ufunc.__name__
     if method == "__call__" and not kwargs and name in UFUNCS:
         return UFUNCS[name](*inputs)

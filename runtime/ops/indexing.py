@@ -225,6 +225,8 @@ class _Index:
         self.axis = 0  # of the array, in the result of the spec
         spec: list[Entry] = []
         for e in entries:
+            if type(e) is list:
+                e = convert_to_tensor(e)
             kind = type(e)
             if kind is int or e is None:
                 spec.append(e)

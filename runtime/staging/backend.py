@@ -22,6 +22,7 @@ from autograph.backend import (
     has_staged_items,
     keyed,
 )
+from runtime.core.array_mode import existed_before, live_objects, want_objects, writes_tensor
 from runtime.core.array_writes import set_item
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
@@ -30,6 +31,7 @@ from runtime.core.graph import Position, staging_error, why_unrolled
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
+from runtime.numpy.array_objects import StagedArray
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.dict_lookup import item_of, put_item_of
@@ -115,6 +117,9 @@ class Staging:
 
     builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, format: formatted}
 
+    def mutable_values(self) -> list[Any]:
+        return live_objects()
+
     @property
     def unroll_budget(self) -> int:
         return settings.unroll_budget
@@ -199,6 +204,8 @@ class Staging:
                         else taken_outside(type(subject).__name__, name))
         error = StagingError(what, remedy=remedy)
         locate(error, Position(filename, lineno))
+        if event == "changed" and isinstance(subject, np.ndarray) and subject.dtype.kind in "biufc":
+            return want_objects(error, [subject] if existed_before(subject) else ())
         return error
 
     def error(self, what: str, remedy: str) -> Exception:
@@ -343,9 +350,19 @@ class Staging:
         stage_cond(pred, Step(lambda: ()), Step(fail), (), ())
 
     def is_immutable(self, target: Any) -> bool:
-        return isinstance(target, Tensor)
+        return isinstance(target, Tensor) and not isinstance(target, StagedArray)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
+        if isinstance(target, StagedArray):
+            target[index] = value
+            return target
+        if isinstance(target, np.ndarray) and existed_before(target):
+            raise want_objects(staging_error(
+                "a NumPy array that was there before the call is changed here, and staged code cannot have it as an"
+                " object: it is in a tuple, or not found where it comes from", "Pass the array as an argument."),
+                [target])
+        if isinstance(target, GraphTensor):
+            writes_tensor()
         if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
         if type(target) is dict:

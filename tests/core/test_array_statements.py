@@ -409,9 +409,11 @@ STATEMENTS = [
     branch_writes_another, loop_writes_another,
 ]
 
-RIGHT = {
-    list_elements, loop_hands_on_what_it_made, loop_enumerates_what_it_writes, loop_enumerates_under_a_condition,
-    loop_over_rows_written, branch_reads, branch_writes_another, loop_writes_another,
+REFUSED = {
+    list_of_rows, list_of_rows_written_after, list_of_fresh_rows, list_read_after_the_array, list_element_by_its_name,
+    name_of_a_list_element, list_of_one_array, list_popped, list_copied, list_exchanged, two_lists, loop_hands_on,
+    loop_of_branches, loop_hands_on_what_it_made, loop_hands_on_once, try_after, try_branch, try_list, try_list_element,
+    branch_writes,
 }
 
 
@@ -419,7 +421,7 @@ RIGHT = {
 @pytest.mark.parametrize("fn", STATEMENTS, ids=lambda x: x.__name__)
 def test_as_in_python_or_an_error(fn: Any, executor: str) -> None:
     expected, got = outcome(fn, (3, 3)), outcome(rt.function(fn, executor=executor), (3, 3))
-    if isinstance(got, Exception) and fn not in RIGHT:
+    if fn in REFUSED:
         text = str(got)
         assert "test_array_statements.py:" in text.splitlines()[0], text
         assert len(text.splitlines()) >= 4, f"no remedy: {text}"
@@ -433,19 +435,6 @@ def test_random_programs() -> None:
     assert {seed: text for seed, text in found.items() if text not in ("same", "refused", "error")} == {}
     counts = Counter((programs[seed].is_reading, text) for seed, text in found.items())
     assert counts[True, "same"] >= 15 and counts[False, "same"] >= 5 and counts[False, "refused"] >= 15
-
-
-def test_an_error_names_the_write_that_a_result_does_not_show() -> None:
-    def f(a: Any) -> Any:
-        c = a * 2
-        d = c
-        d[0] = 1
-        return c
-
-    with pytest.raises(rt.errors.StagingError, match=r"test_array_statements\.py:\d+: an array is changed here that the"
-                       " function returns under another name") as info:
-        rt.function(f)(np.ones(2))
-    assert "d[0] = 1" in str(info.value)
 
 
 def test_tensors_are_not_refused() -> None:
@@ -469,6 +458,6 @@ def test_lists_that_may_be_unbound() -> None:
         return c
 
     fn = rt.function(f)
-    with pytest.raises(rt.errors.StagingError, match="changed here that the function returns under another name"):
+    with pytest.raises(rt.errors.StagingError, match="whether 'c' is the same array here as another name"):
         fn(np.ones((2, 2)))
     assert fn(rt.constant([[1, 2], [3, 4]])).numpy().tolist() == [[2, 4], [6, 8]]

@@ -395,8 +395,7 @@ VECTORS = [
 MATRICES = [
     row, rows, nested, turned, enumerated, zipped, unpacked, fresh_row_plus, fresh_row_plus_elsewhere, fresh_swap,
 ]
-RIGHT = {fresh, fresh_alias_used, fresh_before, fresh_view_own, fresh_row_plus, fresh_loop, fresh_branch, copied,
-         zeros}
+REFUSED = {fresh_joined}
 FORMS = [(fn, (3,)) for fn in VECTORS] + [(fn, (3, 3)) for fn in MATRICES]
 
 
@@ -419,9 +418,7 @@ def outcome(fn: Callable[..., Any], shape: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize(("fn", "shape"), FORMS, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_as_in_python_or_an_error(fn: Any, shape: Any, executor: str) -> None:
     expected, got = outcome(fn, shape), outcome(rt.function(fn, executor=executor), shape)
-    if fn in RIGHT:
-        assert got == expected
-    elif isinstance(got, Exception):
+    if fn in REFUSED or isinstance(expected, Exception):
         text = str(got)
         assert "test_array_writes.py:" in text.splitlines()[0], text
         assert len(text.splitlines()) >= 4, f"no remedy: {text}"
@@ -439,21 +436,22 @@ def test_verification_finds_it(fn: Any, shape: Any) -> None:
 def test_a_trace_for_tensors_is_none_for_arrays(fn: Any) -> None:
     traced = rt.function(fn, executor="numpy")
     a = np.array([1.0, 2.0, 3.0])
-    traced(rt.constant(a))
-    with pytest.raises(rt.errors.StagingError, match=r"test_array_writes\.py:\d+: an array"):
-        traced(a)
-    traced(rt.constant(a))
-    assert traced.experimental_get_tracing_count() == 1 and a.tolist() == [1.0, 2.0, 3.0]
+    x = rt.constant(a)
+    traced(x)
+    assert outcome(traced, (3,)) == outcome(fn, (3,))
+    traced(x)
+    assert traced.experimental_get_tracing_count() == 2 and x.numpy().tolist() == [1.0, 2.0, 3.0]
 
 
-def test_ways_out() -> None:
-    a = np.array([1, 2, 3])
-    with pytest.raises(rt.errors.StagingError) as info:
-        rt.function(returned)(a)
-    assert str(info.value).splitlines()[-1] == (
-        "Change a copy, a = a.copy(), and return it; or call the function with a tensor, rt.constant(array).")
-    assert rt.function(copied)(a).numpy().tolist() == [8, 3, 4]
-    assert rt.function(returned)(rt.constant(a)).numpy().tolist() == [0, 2, 3]
+def test_a_trace_that_writes_nothing_serves_tensors_and_arrays() -> None:
+    traced = rt.function(lambda a: a[1:].sum() * 2)
+    assert traced(np.ones(3)) == traced(rt.constant(np.ones(3))) == 4
+    assert traced.experimental_get_tracing_count() == 1
+
+
+def test_a_tensor_stays_as_it_is() -> None:
+    x = rt.constant([1, 2, 3])
+    assert rt.function(returned)(x).numpy().tolist() == [0, 2, 3] and x.numpy().tolist() == [1, 2, 3]
 
 
 def test_an_array_in_a_list_of_the_arguments() -> None:
@@ -465,9 +463,9 @@ def test_an_array_in_a_list_of_the_arguments() -> None:
         return held
 
     arrays = [np.ones(2), np.zeros(2)]
-    with pytest.raises(rt.errors.StagingError, match=r"the argument 'held\[0\]'"):
-        rt.function(put)(arrays)
     first, second = arrays
+    rt.function(put)(arrays)
+    assert arrays[0] is first and first.tolist() == [5, 1]
     assert rt.function(swapped)(arrays) is arrays and arrays[0] is second and arrays[1] is first
 
 
@@ -476,12 +474,15 @@ def test_an_array_in_another_traced_function() -> None:
 
     @rt.function(executor="numpy")
     def outer(a: Any) -> Any:
-        inner(a)
+        b = a
+        inner(b[:2])
+        inner(GRID)
         return a
 
+    GRID[:] = 4
     outer(rt.constant([1.0, 2.0]))
-    with pytest.raises(rt.errors.StagingError, match="an array that the caller has is changed"):
-        outer(np.array([1.0, 2.0]))
+    a = np.array([1.0, 2.0])
+    assert outer(a).numpy().tolist() == a.tolist() == [0, 2] and GRID.tolist() == [0, 4, 4]
 
 
 def test_a_view_that_another_traced_function_gives() -> None:
@@ -493,21 +494,53 @@ def test_a_view_that_another_traced_function_gives() -> None:
         row[0] = 5
         return a
 
-    with pytest.raises(rt.errors.StagingError, match="an array that the caller has is changed"):
+    with pytest.raises(rt.errors.StagingError, match="an array is changed that may have another name or view here"):
         outer(np.ones((2, 2)))
+
+
+def test_a_global_that_another_traced_function_changes() -> None:
+    inner = rt.function(of_global)
+
+    @rt.function
+    def outer(a: Any) -> Any:
+        inner(a)
+        return GRID * 2
+
+    GRID[:] = 1
+    assert outer(np.ones(3)).numpy().tolist() == [10, 2, 2] and GRID.tolist() == [5, 1, 1]
 
 
 def test_with_an_input_signature() -> None:
     f = rt.function(returned, input_signature=[rt.TensorSpec([None], rt.float64)])
-    with pytest.raises(rt.errors.StagingError, match="an array that the caller has is changed"):
-        f(np.ones(2))
+    a = np.ones(2)
+    assert f(a).numpy().tolist() == a.tolist() == [0, 1]
     assert f(rt.constant([1.0, 2.0], rt.float64)).numpy().tolist() == [0.0, 2.0]
 
 
 def test_arrays_can_be_written_after_the_trace() -> None:
-    with pytest.raises(rt.errors.StagingError):
-        rt.function(of_global)(np.ones(3))
+    rt.function(of_global)(np.ones(3))
     assert GRID.flags.writeable and HOLDER.grid.flags.writeable
+
+
+def test_a_read_only_array() -> None:
+    a = np.ones(3)
+    a.flags.writeable = False
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        rt.function(zero)(a)
+    assert rt.function(lambda a: a + 1)(a).numpy().tolist() == [2, 2, 2]
+
+
+def test_arguments_that_share_memory() -> None:
+    def put(a: Any, b: Any) -> Any:
+        a[0] = 7
+        return b * 1
+
+    f, whole = rt.function(put), np.ones(4)
+    assert f(whole, whole).numpy().tolist() == [7, 1, 1, 1]
+    with pytest.raises(rt.errors.StagingError, match=r"the array 'a' is changed, which may share memory with 'b'"):
+        f(whole[:3], whole[1:])
+    assert f(whole[:2], whole[2:]).numpy().tolist() == [1, 1]
+    assert rt.function(lambda a, b: a + b)(whole[:3], whole[1:]).shape == (3,)
 
 
 def test_converted_code_changes_arrays_as_python_does() -> None:
@@ -516,16 +549,21 @@ def test_converted_code_changes_arrays_as_python_does() -> None:
 
 
 def test_verification_compares_the_callers_arrays() -> None:
-    """Also where the traced function itself does not see the write: here, that of a function that is left as it is."""
+    f = rt.function(rev, verify=True)
+    a = np.array([1, 2, 3])
+    assert f(a).numpy().tolist() == f(a)[::-1].numpy().tolist() == [3, 2, 1] and a.tolist() == [1, 2, 3]
+
+
+def test_a_write_of_a_function_that_is_left_as_it_is() -> None:
     @ag.do_not_convert
     def hidden(held: Any) -> None:
         held.grid[0] += 1
 
     holder = SimpleNamespace(grid=np.zeros(2))
-    f = rt.function(lambda held, x: hidden(held), verify=True)
-    with pytest.raises((ag.VerificationError, rt.errors.StagingError)):
-        for _ in range(2):
-            f(holder, rt.constant(1))
+    f = rt.function(lambda held, x: hidden(held))
+    for _ in range(2):
+        f(holder, rt.constant(1))
+    assert holder.grid.tolist() == [2, 0]
 
 
 def test_dtype_hint() -> None:

@@ -195,8 +195,9 @@ class _Loop:
             self.changed = list(map(bool, self.changes)) if out is not None else []
             self.rewritten = {id(origin) for copy, origin, parts in self.parts
                               if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
-            self.ended = contents.left(self.entry, self.origins, left)
-            self.out: Sequence[Any] | None = None if out is None else contents.left(out, self.origins, left)
+            with tracing(graph):
+                self.ended = contents.left(self.entry, self.origins, left)
+                self.out: Sequence[Any] | None = None if out is None else contents.left(out, self.origins, left)
         copies = self._copies()
         self.end = BodyEnd(self.ended if self.out is None else self.out, self.origins, left, self.began, copies)
         for began, after in zip(self.began, self.end.contained, strict=True):

@@ -41,6 +41,7 @@ from autograph.backend import (
     prune,
     rule_of_library,
 )
+from runtime.core.array_mode import want_objects
 from runtime.core.formatting import (
     ascii_of,
     format_map,
@@ -56,7 +57,8 @@ from runtime.core.graph import staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
-from runtime.numpy.dispatch import CREATION
+from runtime.numpy.array_objects import StagedArray, from_numpy
+from runtime.numpy.dispatch import CHANGING, CREATION, create
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
@@ -148,7 +150,7 @@ def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
         if in_body() and (message := refusal_of(fn, args)) is not None:
             raise staging_error(*message)
         is_guarded = current_graph() is not None and _may_inspect(fn)
-        return (_guarded(fn, args, keywords) if is_guarded else fn)(*args, **keywords)
+        return from_numpy((_guarded(fn, args, keywords) if is_guarded else fn)(*args, **keywords))
     except BaseException as error:
         prune(error)
         raise
@@ -156,7 +158,8 @@ def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
 
 def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:
     try:
-        return (fn if current_graph() is None else _guarded(fn, args, keywords))(*args, **keywords)
+        return fn(*args, **keywords) if current_graph() is None else from_numpy(
+            _guarded(fn, args, keywords)(*args, **keywords))
     except BaseException as error:
         prune(error)
         raise
@@ -272,7 +275,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
     if type(fn) in _CREATES and fn in CREATION and any(isinstance(value, GraphTensor) for value in values):
-        return CREATION[fn]
+        return functools.partial(create, fn)
     found = _method_of_object(fn, args)
     if found is not None:
         return found
@@ -441,10 +444,11 @@ def _check(fn: Any, values: list[Any]) -> None:
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
     for value in values:
-        if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy":
-            raise staging_error(
+        if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy" and not (
+                isinstance(values[0], StagedArray) and fn in CHANGING):
+            raise want_objects(staging_error(
                 f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"
-                " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}")
+                " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}"))
         if isinstance(value, Text):
             if _root(fn) == "builtins" and fn is not open:
                 value.refuse()

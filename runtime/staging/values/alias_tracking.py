@@ -21,7 +21,7 @@ from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
-from runtime.staging.values.list import StagedItems
+from runtime.staging.values.list import PUTS, StagedItems
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
@@ -337,7 +337,7 @@ def contents_of(
     enclosing ones, for cycles."""
     if isinstance(value, MaybeObject):
         value = value.content
-    if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside:
+    if (isinstance(value, (Tensor, int, float, str, Text)) and not is_container(value)) or id(value) in inside:
         return {}
     found = {place: value} if is_container(value) else {}
     for key, part in parts_in(value):
@@ -361,7 +361,9 @@ def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value) or (
+    if a is b or getattr(a, "is_object", False):
+        return a is b
+    return (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value) or (
         isinstance(a, StagedItems) and a.same(b))
 
 
@@ -382,6 +384,8 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 def _kind(value: Any) -> tuple[str, str]:
     """How a message names a container, and what copies one."""
+    if isinstance(value, GraphTensor):
+        return "array", "numpy.copy"
     kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 
@@ -396,3 +400,6 @@ def _refuse(element: _Element) -> None:
         remedy=remedy)
     locate(error, element.place)
     raise error
+
+
+PUTS.define(record=record_put)

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from autograph.backend import containers_in, duplicate, fill, is_container, parts_in, same_parts
+from runtime.numpy.array_choices import as_left
+from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 
@@ -40,6 +42,8 @@ class Contents(AbstractContextManager["Contents"]):
         if isinstance(value, MaybeObject):
             content = self._as_left(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
+        if isinstance(value, StagedArray) and not isinstance(value, ArrayCell):
+            value = as_left(value)
         if not (isinstance(value, tuple) or is_container(value)):
             return value
         self._left[id(value)] = value  # it may contain itself

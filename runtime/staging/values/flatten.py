@@ -29,6 +29,8 @@ from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, Type, Weak
+from runtime.numpy.array_choices import JoinedArray
+from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
 from runtime.ops.strings import as_bytes
@@ -75,6 +77,8 @@ def lower(spec: Spec, value: Any) -> Iterator[Any]:
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Select):
             leaves = [index_of(value, spec.like)]
+        elif isinstance(spec.like, JoinedArray):
+            leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
             staged = is_staged_list(value) or not isinstance(value, list)
             leaves = (view_of(value) if staged else staged_list(spec, value)).__leaves__()
@@ -185,7 +189,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     if isinstance(value, MaybeObject):
         content = copied(value.content, copies, inside)
         return value if content is value.content else MaybeObject(content, value.presence)
-    if isinstance(value, (Tensor, int, float, str, Text)):
+    if isinstance(value, (Tensor, int, float, str, Text)) and not isinstance(value, ArrayCell):
         return value
     known = next((copy for copy, original in copies.values() if original is value), None)
     if known is not None:

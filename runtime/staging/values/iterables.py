@@ -28,6 +28,8 @@ from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
 from runtime.core.types import TensorSpec, TensorType, promote, type_of_array
+from runtime.numpy.array_choices import selected
+from runtime.numpy.array_objects import StagedArray
 from runtime.ops.concat_split import concat
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
@@ -285,7 +287,8 @@ def as_iterable(x: Any) -> Iterable_ | None:
 
 
 def _rows(x: Tensor) -> Counted:
-    x = convert_to_tensor(x)  # checks a value that may be unbound
+    if not isinstance(x, StagedArray):
+        x = convert_to_tensor(x)  # checks a value that may be unbound
     if not x.ndim:
         raise not_iterable()
     return Counted(weak_int(dim(x, 0)), lambda i: x[i])
@@ -326,6 +329,8 @@ def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
 def _column(values: list[Any]) -> Callable[[Any], Any]:
     if all(value is values[0] for value in values) and not isinstance(values[0], (int, float, Tensor)):
         return lambda i: values[0]
+    if any(isinstance(value, StagedArray) for value in values):
+        return lambda i: selected(values, i)
     rows = with_memories(stacked(values), values)
     return lambda i: rows[i]
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
+from runtime.core.array_mode import note_put
 from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import subject
@@ -27,6 +28,8 @@ from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
+from runtime.numpy.array_choices import JoinedArray, owners_of
+from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -99,6 +102,8 @@ class Custom:
         return isinstance(other, Custom) and self.alike(other) and self.children == other.children
 
     def alike(self, other: Custom) -> bool:
+        if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
+            return self.kind is other.kind and self.like.alternatives == other.like.alternatives
         return self.kind is other.kind and same_objects(self.like, other.like)
 
     @property
@@ -192,7 +197,8 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         presence = value.presence
         child = describe(value.content, origins, inside)
         return Optional(child, presence.bound is not None, presence.present is not None)
-    if isinstance(value, (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
+    is_array = isinstance(value, StagedArray)
+    if (isinstance(value, (Tensor, int, float, str, Text)) and not is_array) or value is None or id(value) in inside:
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
@@ -308,6 +314,10 @@ def join(a: Spec, b: Spec) -> Spec:
         return _join_nested(a, b)
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
+    if _is_array(a) or _is_array(b):
+        joined = _join_arrays(a, b)
+        if joined is not None:
+            return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple(map(join, a.children, b.children))
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
@@ -335,6 +345,34 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
+
+
+def _is_array(spec: Spec) -> bool:
+    return isinstance(spec, Custom) and isinstance(spec.like, StagedArray)
+
+
+def _join_arrays(a: Spec, b: Spec) -> Spec | None:
+    """The join of different views, of a view and an array, or of an array and a tensor; None for others."""
+    if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
+        if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
+            return join(b, a)
+        return None
+    contents = [_contents_of_array(spec) for spec in (a, b)]
+    if None in map(_leaf_type, contents):
+        return None
+    owners = [owner for spec in (a, b) if isinstance(spec, Custom)
+              for owner in (spec.like.owners if isinstance(spec.like, JoinedArray) else owners_of(spec.like))]
+    leaf = _join_leaves(*contents)
+    assert isinstance(leaf, Leaf)
+    shown = next(spec.like for spec in (a, b) if isinstance(spec, Custom))
+    return Custom(JoinedArray(shown.some_elements(), owners), (leaf,))
+
+
+def _contents_of_array(spec: Spec) -> Spec:
+    """The tensor that an array contains."""
+    if not isinstance(spec, Custom) or not isinstance(spec.like, StagedArray):
+        return spec
+    return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray)) else Leaf(spec.like.type)
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:
@@ -480,7 +518,9 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
     """The type of the items of both lists, or of the elements of staged lists. Conflict if there is no join."""
     found: Type | None = None
     for child in (*mine, *theirs):
-        type = _leaf_type(child)
+        if _is_array(child):
+            note_put(False)
+        type = _leaf_type(_contents_of_array(child))
         if isinstance(type, ListType):
             type = type.element
         found = type if found is None or type is None else join_types(found, type, adapts=True)
@@ -501,6 +541,8 @@ def text(spec: Spec) -> str:
     if isinstance(spec, Optional):
         return text(spec.child)
     if isinstance(spec, Custom):
+        if isinstance(spec.like, StagedArray):
+            return f"an array of {text(_contents_of_array(spec))}"
         return "a list" if isinstance(spec.like, StagedItems) else spec.kind.__name__
     if isinstance(spec, Nested):
         return _nested_text(spec)

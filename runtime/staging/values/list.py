@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from autograph.backend import ListItems, ambient, has_staged_items
+from autograph.backend import Late, ListItems, ambient, has_staged_items, references
+from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
 from runtime.core.array_writes import element_of, put_in, with_memories, written_back
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
@@ -14,6 +15,9 @@ from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
+from runtime.numpy.array_choices import owners_of
+from runtime.numpy.array_indexing import as_tensor
+from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object
 from runtime.ops.lists import (
     ListValue,
     join_elements,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
+    "PUTS",
     "StagedItems",
     "StagedList",
     "StagedSequence",
@@ -121,6 +126,7 @@ class StagedSequence(Staged):
 
     def copy(self) -> Self:
         """A list with the same items."""
+        note_copy()
         return self.of([*self.owner])
 
     @classmethod
@@ -191,6 +197,8 @@ class StagedList(StagedSequence):
     @classmethod
     def from_tensor(cls, x: Any) -> StagedList:
         """The rows of a tensor."""
+        if isinstance(x, StagedArray):
+            _put_array(x, True)
         return cls(with_memories(list_from_tensor(x), [x]))
 
     # For staging and the executors.
@@ -225,6 +233,7 @@ class StagedList(StagedSequence):
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
         iterable = view_of(iterable)
         if isinstance(iterable, StagedList):
+            note_copy()
             self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
         elif isinstance(iterable, Tensor):
             self.extend(StagedList.from_tensor(iterable))
@@ -242,7 +251,7 @@ class StagedList(StagedSequence):
         last = type(index) is int and index == -1
         rest, x = list_pop(self._list, *(() if last else (index,)))
         x, self._list = element_of(x, self._list, index), with_memories(rest, [self._list])
-        return x
+        return as_object(x) if lists_hold_arrays() else x
 
     def clear(self) -> None:
         self._list = list_new((), self.element)
@@ -252,12 +261,14 @@ class StagedList(StagedSequence):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
+            note_copy()
             part = list_slice(self._list, index.start, index.stop, index.step)
             return StagedList(with_memories(part, [self._list]))
         return self._get(index)
 
     def _get(self, index: Any) -> Any:
-        return element_of(list_get(self._list, index), self._list, index)
+        found = element_of(list_get(self._list, index), self._list, index)
+        return ListElement(self.owner, index, found) if lists_hold_arrays() and found.ndim else found
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
@@ -322,6 +333,88 @@ class StagedList(StagedSequence):
         return f"<staged list of {self.element}>"
 
 
+class ListElement(StagedArray):
+    """An array in a list of the graph: a view of the list."""
+
+    __slots__ = ("_known", "index", "list")
+
+    def __init__(self, list: list[Any], index: Any, found: GraphTensor) -> None:
+        self.list, self.index, self.memory = list, index, ()
+        self._known = self._contents, found
+
+    @property
+    def _contents(self) -> Any:
+        return self.list[0].leaves[0].value if is_staged_list(self.list) else None
+
+    @property
+    def leaf(self) -> GraphTensor:
+        if self._known[0] is not self._contents:
+            raise self._refused("was read from a list which was changed since")
+        if not self._known[1].graph.contains(current_graph()):
+            self._known = self._contents, list_get(StagedList.of(self.list)._list, self.index)
+        return self._known[1]
+
+    @property
+    def type(self) -> TensorType:
+        return self._known[1].type
+
+    def write(self, contents: Any) -> None:
+        if lists_share_arrays():
+            raise self._refused("is in a list and may have other names, too")
+        if self._known[0] is not self._contents:
+            raise self._refused("was read from a list which was changed since")
+        view = StagedList.of(self.list)
+        view._list = list_set(view._list, self.index, contents)
+        self._known = self._contents, as_tensor(contents)
+
+    def _refused(self, what: str) -> Exception:
+        return want_objects(staging_error(
+            f"an array is used here that {what}: a list that changes in staged code holds the elements of the arrays,"
+            " not the arrays themselves", "Put copies in it, xs.append(a.copy()), and change its items by their index,"
+            " xs[i][j] = x."))
+
+    def __viewed__(self) -> Any:
+        return self.list
+
+    def __leaves__(self) -> list[Any]:
+        return []
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return self
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return (id(self),)
+
+
+class Puts(Late):
+    """Forward declaration."""
+
+    record: Callable[[Any], None]
+    """Record that a mutable value was put into a list: `runtime.staging.values.alias_tracking`."""
+
+
+PUTS: Final = Puts()
+
+
+def _put_array(x: StagedArray, in_rows: bool = False) -> None:
+    """Note that an array, or its rows, become elements of a list, which has what it contains now."""
+    owners = owners_of(x)
+    is_shared = in_rows or owners[0] is not x or bool(references(owners)[id(x)])
+    note_put(is_shared)
+    for owner in owners:
+        PUTS.record(owner)
+        if is_shared and isinstance(owner, ArrayCell):
+            owner.refusal = _is_in_list
+
+
+def _is_in_list() -> StagingError:
+    return StagingError(
+        "an array is changed that was put into a list, or of which a view was: a list that changes in staged code holds"
+        " the elements of the arrays, not the arrays themselves",
+        remedy="Put copies in it, xs.append(a.copy()), and change its items by their index, xs[i][j] = x.")
+
+
 def _refuse(what: str, remedy: str) -> NoReturn:
     error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
     locate(error, user_position())
@@ -331,6 +424,8 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 def _element(x: Any) -> Any:
     """`x` as a tensor of the current graph; a Python number is weak."""
     x = view_of(x)
+    if isinstance(x, StagedArray):
+        _put_array(x)
     if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(

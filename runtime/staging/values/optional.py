@@ -245,7 +245,7 @@ Maybe = (MaybeTensor, MaybeObject)
 
 def attach(value: Any, presence: Presence) -> Any:
     """`value` with the bits of `presence`."""
-    if isinstance(value, GraphTensor):
+    if isinstance(value, GraphTensor) and not value.is_object:
         return MaybeTensor(value, presence)
     for name in (*MaybeObject.__slots__, "checked"):
         if hasattr(value, name) and not isinstance(value, MaybeObject):

@@ -19,6 +19,8 @@ from runtime.core.graph import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
+from runtime.numpy.array_choices import selected
+from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
 from runtime.staging.values.iterables import indexable
 from runtime.staging.values.optional import Maybe, Presence, attach
@@ -57,7 +59,12 @@ _NUMBERS: Final = (int, float, complex, Tensor)
 
 def is_number(x: Any) -> bool:
     """Whether `x` is a number or tensor, or a tuple of these: immutable."""
-    return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS)
+    return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS) and not is_array(x)
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array of the traced function, which may change."""
+    return isinstance(x, StagedArray)
 
 
 def choose(values: Sequence[Any], at: Any) -> Any:
@@ -67,6 +74,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         return _one_of_several_types(values, at)
     if all(value is first for value in values) or all(_is_same_atom(value, first) for value in values):
         return first
+    if any(map(is_array, values)) and all(is_array(x) or is_number(x) for x in values):
+        return selected(values, at)
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
             refuse_choice(len(values))
@@ -298,6 +307,8 @@ def _is_free(x: Any) -> bool:
 
 def either(pred: Any, a: Any, b: Any) -> Any:
     """`a if pred else b` for objects or functions, or selects among them; None for other values."""
+    if is_array(a) or is_array(b):
+        return choose([b, a], where(pred, 1, 0))
     objects = _objects(a, b)
     if not all(map(_can_be_chosen, objects)):
         return None

@@ -1,0 +1,152 @@
+"""Whether the arrays of the function that is traced are tensors or objects.
+
+At first they are tensors. Where that would not do, since an array that has several names changes, the function is
+traced again with its arrays as objects (`runtime.numpy.array_objects`).
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from autograph.backend import of_trace
+from runtime.core.errors import StagingError
+from runtime.core.graph import Position
+
+__all__ = [
+    "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",
+    "note_array", "note_copy", "note_object", "note_put", "object_for", "return_place", "tracing_objects", "want_objects",
+    "writes_tensor",
+]
+
+
+class NeedsArrayObjects(BaseException):
+    """The function that is traced needs its arrays as objects. `error` says why; `arrays` are the NumPy arrays from
+    before the trace that it may change, if it changes any."""
+
+    def __init__(self, error: Exception, arrays: Sequence[Any] = ()) -> None:
+        super().__init__(str(error))
+        self.error, self.arrays = error, arrays
+
+
+class _Trace(threading.local):
+    mode: tracing_objects | None = None
+
+
+_trace: Final = of_trace(_Trace())
+
+
+class tracing_objects(AbstractContextManager["tracing_objects"]):
+    """Trace a function with its arrays as `objects`, or (false) as tensors.
+
+    existed     tells the NumPy arrays that existed before the trace
+    captured    by id, those which the trace has as objects
+    has_arrays  whether some tensors of the trace are arrays in Python
+    references  weak references to the objects of the trace
+    """
+
+    def __init__(self, objects: bool, has_arrays: bool = False) -> None:
+        self.objects, self.has_arrays = objects, has_arrays
+        self.returned_at: Position | None = None
+        """Where the traced function has returned."""
+        self.lists_hold_arrays = self.lists_share_arrays = False
+        """Whether arrays were put into lists of the graph, and whether these have other names, too."""
+        self.writes_tensors = False
+        """Whether the traced code sets items of tensors, which then must not be arrays."""
+        self.captured: dict[int, Any] = {}
+        self.existed: Callable[[Any], bool] = lambda _: True
+        self.references: list[weakref.ref[Any]] = []
+
+    def __enter__(self) -> tracing_objects:
+        self.outer, _trace.mode = _trace.mode, self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _trace.mode = self.outer
+
+
+def are_objects() -> bool:
+    """Whether the arrays of the traced function are objects."""
+    return _trace.mode is not None and _trace.mode.objects
+
+
+def existed_before(array: Any) -> bool:
+    """Whether a NumPy array existed before the trace."""
+    return _trace.mode is None or _trace.mode.existed(array)
+
+
+def note_object(array: Any) -> None:
+    """Note that the traced function has an array as an object."""
+    if _trace.mode is not None:
+        _trace.mode.references.append(weakref.ref(array))
+
+
+def live_objects() -> list[Any]:
+    """The arrays that the traced function has as objects, the oldest first."""
+    if _trace.mode is None or not _trace.mode.references:
+        return []
+    found = [(reference, array) for reference in _trace.mode.references if (array := reference()) is not None]
+    _trace.mode.references[:] = [reference for reference, _ in found]
+    return [array for _, array in found]
+
+
+def note_array() -> None:
+    """Note that the traced function has made a NumPy array, which may become a tensor."""
+    if _trace.mode is not None:
+        _trace.mode.has_arrays = True
+
+
+def writes_tensor() -> None:
+    """Called before an item of a tensor is set, or `x += y` replaces one. NeedsArrayObjects if it may be an array."""
+    mode = _trace.mode
+    if mode is None:
+        return
+    mode.writes_tensors = True
+    if mode.has_arrays and not mode.objects:
+        raise NeedsArrayObjects(StagingError("an array is changed here"))
+
+
+def return_place() -> Position | None:
+    """Where the traced function has returned: what follows is due to its result."""
+    return None if _trace.mode is None else _trace.mode.returned_at
+
+
+def note_put(is_shared: bool) -> None:
+    """Note that an array was put into a list of the graph; `is_shared`: it has another name, too."""
+    if _trace.mode is not None:
+        _trace.mode.lists_hold_arrays = True
+        _trace.mode.lists_share_arrays |= is_shared
+
+
+def note_copy() -> None:
+    """Note that two lists of the graph have the same items."""
+    if lists_hold_arrays():
+        note_put(True)
+
+
+def lists_hold_arrays() -> bool:
+    return _trace.mode is not None and _trace.mode.lists_hold_arrays
+
+
+def lists_share_arrays() -> bool:
+    return _trace.mode is not None and _trace.mode.lists_share_arrays
+
+
+def object_for(array: Any) -> Any:
+    """The object of the traced function for a NumPy array from before, which a function that it calls changes."""
+    mode = _trace.mode
+    if mode is None or id(array) not in mode.captured:
+        raise NeedsArrayObjects(StagingError(
+            "a function is called here that changes a NumPy array which is neither an argument nor made in the traced"
+            " function", remedy="Pass the array as an argument."), [array])
+    return mode.captured[id(array)]
+
+
+def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:
+    """The error for a change of an array. NeedsArrayObjects is raised instead if tracing again may help."""
+    mode = _trace.mode
+    if mode is not None and (not mode.objects or any(id(array) not in mode.captured for array in arrays)):
+        raise NeedsArrayObjects(error, arrays)
+    return error

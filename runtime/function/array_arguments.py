@@ -1,0 +1,135 @@
+"""The arrays that existed before a trace whose arrays are objects: those among the arguments, and others that the
+function changes, such as a global's. A call puts what the graph leaves in them back into the caller's arrays."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from autograph.backend import Heap, put, variables
+from runtime.core.array_mode import want_objects
+from runtime.core.array_writes import memories_of, origins_of, remember
+from runtime.core.errors import StagingError
+from runtime.core.graph import Graph, staging_error
+from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.trace import add_input
+from runtime.core.types import type_of_array
+from runtime.function.signature import ArrayPattern
+from runtime.numpy.array_choices import JoinedArray, owners_of
+from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
+
+__all__ = ["ArrayArguments", "put_back", "result_in"]
+
+
+class ArrayArguments:
+    """The objects for the arrays of a call.
+
+    inputs     the inputs of the graph for the leaves of the call, with the arrays as objects
+    captured   by id, the objects for other arrays
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Any], names: Sequence[str], pattern: ArrayPattern,
+        captured: Sequence[Any],
+    ) -> None:
+        self.inputs = list(inputs)
+        self.names = names
+        self.places: list[tuple[int, ArrayCell, Any]] = []
+        """The number of the leaf, or of the captured array after all leaves; its object, and its value at first."""
+        for i, same, writeable, shared in pattern:
+            if same != i:
+                self.inputs[i] = self.inputs[same]
+                continue
+            cell = self._cell(i, inputs[i])
+            if not writeable:
+                cell.refusal = read_only
+            for j in shared:
+                self._refuse_writes(cell, names[i], names[j])
+                self._refuse_writes(self.inputs[j], names[j], names[i])
+        self.captured: dict[int, ArrayCell] = {}
+        for k, array in enumerate(captured):
+            self.captured[id(array)] = self._cell(
+                len(inputs) + k, add_input(graph, type_of_array(array), f"array_{k}"))
+        self._holders: list[tuple[Any, Any, Any]] = []
+
+    def _cell(self, place: int, x: GraphTensor) -> ArrayCell:
+        cell = ArrayCell(x)
+        self.places.append((place, cell, x.value))
+        if place < len(self.inputs):
+            self.inputs[place] = cell
+        return cell
+
+    @staticmethod
+    def _refuse_writes(cell: ArrayCell, name: str, other: str) -> None:
+        def refusal() -> Exception:
+            return StagingError(
+                f"the array {name!r} is changed, which may share memory with {other!r}: two views of one array are two"
+                " arrays in a traced function", remedy=f"Give the function the whole array; or a copy, {name}.copy().")
+
+        cell.refusal = refusal
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let the references of the caller count while the function is traced."""
+        with variables(*[CellType(cell) for _, cell, _ in self.places]):
+            yield
+
+    def substitute(self, heap: Heap) -> None:
+        """Put the objects in place of the captured arrays wherever the traced code can find these."""
+        holders = [(reached.value, parts) for reached, parts in heap.records]
+        holders += [(named, {name: named.namespace[name] for name in named.names if name in named.namespace})
+                    for named in heap.reach.named]
+        for holder, parts in holders if self.captured else ():
+            for key, part in parts.items() if isinstance(parts, dict) else enumerate(parts):
+                if id(part) in self.captured:
+                    self._holders.append((holder, key, part))
+                    _put(holder, key, self.captured[id(part)])
+
+    def restore(self) -> None:
+        """Put the captured arrays back."""
+        while self._holders:
+            holder, key, array = self._holders.pop()
+            _put(holder, key, array)
+
+    def changed(self) -> list[tuple[int, GraphTensor]]:
+        """The arrays that the graph changes, by number, with their contents at the end."""
+        return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
+
+    def aliases(self, output: Any) -> frozenset[int]:
+        """The numbers of the arrays whose elements an output shares."""
+        if not isinstance(output, StagedArray):
+            return origins_of(output)
+        owners = owners_of(output)
+        return frozenset(place for place, cell, _ in self.places if any(cell is owner for owner in owners))
+
+
+def _put(holder: Any, key: Any, part: Any) -> None:
+    if type(holder) is list:
+        holder[key] = part
+    else:
+        put(holder, key, part)
+
+
+def result_in(result: Any, is_array: bool, shares: Sequence[Any]) -> Any:
+    """A result of a traced function in a trace that calls it. `shares`: the leaves whose elements it shares, if these
+    are arrays."""
+    objects = [owner for x in shares if isinstance(x, StagedArray) for owner in owners_of(x)]
+    if objects and isinstance(result, GraphTensor):
+        return JoinedArray(result, objects)
+    return as_object(result) if is_array else remember(result, frozenset().union(*map(memories_of, shares)))
+
+
+def put_back(array: Any, contents: Any) -> None:
+    """Put the contents that a graph leaves in an array of the caller's, or of an enclosing trace, into that."""
+    if isinstance(array, StagedArray):
+        put_result(contents, array)
+    elif isinstance(contents, EagerTensor):
+        np.copyto(array, contents._array)
+    else:
+        raise want_objects(staging_error(
+            "a traced function is called here that changes a NumPy array which was there before the trace",
+            "Pass the array as an argument."), [array])
+

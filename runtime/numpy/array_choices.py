@@ -1,0 +1,170 @@
+"""Arrays of a traced function of which only the graph knows which they are."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from autograph.backend import has_staged_items
+from runtime.core.array_mode import want_objects
+from runtime.core.errors import StagingError
+from runtime.core.graph import Value
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphTensor
+from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.types import TensorType
+from runtime.numpy.array_indexing import as_tensor, cast_into, get_elements, is_basic, located, plain_index
+from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
+from runtime.ops.logic import equal, where
+
+__all__ = ["JoinedArray", "SelectedArray", "as_left", "owners_of", "selected"]
+
+
+def owners_of(x: Any) -> list[Any]:
+    """The mutable values that have the elements of an array."""
+    if not hasattr(type(x), "__viewed__"):
+        return [x]
+    viewed = x.__viewed__()
+    return [owner for each in (viewed if isinstance(viewed, tuple) else (viewed,)) for owner in owners_of(each)]
+
+
+def as_left(view: StagedArray) -> StagedArray:
+    """A view as the body that is traced leaves it. One of an array that was made in the body becomes an array that can
+    be read, and the other that it shares its elements with is not changed any more."""
+    elements = view.__tensor__()
+    view.last = {**getattr(view, "last", {}), current_graph(): elements}
+    own = [owner for owner in owners_of(view) if isinstance(owner, ArrayCell) and owner.born is current_graph()]
+    if isinstance(view, JoinedArray) or not own:
+        return view
+    for owner in own:
+        owner.refusal = _has_a_view
+    return JoinedArray(elements)
+
+
+def _has_a_view() -> StagingError:
+    return StagingError(
+        "an array is changed that a staged statement has made a view of: the view has the elements as they were",
+        remedy="Make the view after the statement, or a copy, b = a[i].copy().")
+
+
+class SelectedArray(StagedArray):
+    """The array `one_of[index]`, for arrays of one dtype and shape. A write changes each where it is the one."""
+
+    __slots__ = ("_known", "index", "one_of")
+
+    def __init__(self, one_of: Sequence[StagedArray], index: Any) -> None:
+        self.one_of, self.index, self.memory = tuple(one_of), index, ()
+        self._known: tuple[list[Value], GraphTensor] | None = None
+
+    @property
+    def type(self) -> TensorType:
+        return self.one_of[0].type
+
+    @property
+    def leaf(self) -> GraphTensor:
+        now = [x.value for x in self.one_of]
+        known = self._known
+        if known is None or any(a is not b for a, b in zip(known[0], now, strict=True)) or not (
+                known[1].graph.contains(current_graph())):
+            known = self._known = now, self._chosen([x.__tensor__() for x in self.one_of])
+        return known[1]
+
+    def _chosen(self, values: Sequence[GraphTensor]) -> GraphTensor:
+        found: Any = values[0]
+        for j, value in enumerate(values[1:], 1):
+            found = where(equal(self.index, j), value, found)
+        return as_tensor(found)
+
+    def write(self, contents: Any) -> None:
+        for j, x in enumerate(self.one_of):
+            x.write(where(equal(self.index, j), contents, x.__tensor__()))
+
+    def __getitem__(self, index: Any) -> Any:
+        index = plain_index(index)
+        if not is_basic(index):
+            return super().__getitem__(index)
+        part = self._chosen([get_elements(x.__tensor__(), index) for x in self.one_of])
+        return ArrayView(self, index, part) if part.ndim else part
+
+    def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
+        index = plain_index(index)
+        if not is_basic(index):
+            super().__setitem__(index, value)
+            return
+        value = cast_into(value, self.dtype)
+        for j, x in enumerate(self.one_of):
+            x[index] = where(equal(self.index, j), value, get_elements(x.__tensor__(), index))
+
+    def __viewed__(self) -> tuple[StagedArray, ...]:
+        return self.one_of
+
+    def __leaves__(self) -> list[Any]:
+        return [self.index]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return SelectedArray(self.one_of, leaves[0])
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return tuple(map(id, self.one_of))
+
+
+class JoinedArray(StagedArray):
+    """An array that is a view or another name of some arrays, or a tensor, on some paths through a staged statement. It
+    can be read as long as these do not change."""
+
+    __slots__ = ("_owners", "leaf")
+
+    def __init__(self, leaf: GraphTensor, owners: Iterable[Any] = ()) -> None:
+        self.leaf: GraphTensor = leaf
+        self.memory = ()
+        self._owners = [(owner, contents_of(owner)) for owner in {id(x): x for x in owners}.values()]
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        if current_graph() is not None and any(contents_of(owner) is not before for owner, before in self._owners):
+            self._refuse_change()
+        return self.leaf.value
+
+    @property
+    def type(self) -> TensorType:
+        return self.leaf.type
+
+    @property
+    def owners(self) -> list[Any]:
+        return [owner for owner, _ in self._owners]
+
+    def write(self, contents: Any) -> None:
+        self._refuse_change()
+
+    def _refuse_change(self) -> None:
+        raise want_objects(located(StagingError(
+            "an array is changed that may have another name or view here, or none: that depends on the way through a"
+            " staged statement, which is known only when the graph runs",
+            remedy="Give each name an array of its own, b = a.copy(), or change the array by an index, a[i, j] = x.")))
+
+    def __leaves__(self) -> list[Any]:
+        return [self.leaf]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return JoinedArray(as_tensor(convert_to_tensor(leaves[0])), self.owners)
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return ()
+
+
+def selected(values: Sequence[Any], index: Any) -> Any:
+    """The item at an index of the graph of several arrays, some of which may be tensors or numbers."""
+    arrays = [x for x in values if isinstance(x, StagedArray)]
+    if len(arrays) == len(values) and all(x.type == arrays[0].type for x in arrays):
+        return SelectedArray(arrays, index)
+    tensors = OPERATIONS.stack([x.__tensor__() if isinstance(x, StagedArray) else x for x in values])
+    return JoinedArray(as_tensor(tensors[index]), [owner for x in arrays for owner in owners_of(x)])
+
+
+def contents_of(owner: Any) -> Any:
+    """The present contents of what has the elements of an array, to be compared by identity."""
+    if isinstance(owner, StagedArray):
+        return owner.value
+    return owner[0].leaves[0].value if has_staged_items(owner) else None
+

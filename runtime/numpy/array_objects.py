@@ -1,0 +1,424 @@
+"""NumPy arrays in traced functions as objects that change, whose contents are tensors.
+
+A `StagedArray` is a cell of the abstract heap: all names of an array are one object, and a write replaces the tensor in
+it. A view, such as `a[1]` or `a.T`, refers to its base: it reads the elements of that, and writes them there. Functions
+of `rt` take the tensor that an array contains at the time. Outside of a trace there are NumPy's own arrays.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.array_mode import are_objects, existed_before, note_array, note_object
+from runtime.core.errors import DTypeError, ShapeError, StagingError
+from runtime.core.graph import Value
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.types import TensorType
+from runtime.numpy import arrays, functions
+from runtime.numpy.array_indexing import (
+    as_tensor,
+    cast_into,
+    entries_of,
+    get_elements,
+    is_basic,
+    is_current,
+    is_int,
+    located,
+    numbers_in,
+    plain_index,
+    same_index,
+    set_elements,
+    shape_of,
+    with_numbers,
+)
+from runtime.ops.creation import range as range_
+from runtime.ops.gather import scatter
+
+__all__ = [
+    "ArrayCell", "ArrayView", "ElementsView", "StagedArray", "as_object", "cast_into", "from_numpy", "has_objects",
+    "put_result", "read_only"]
+
+
+class StagedArray(GraphTensor):
+    """An array of a traced function: `leaf` is the tensor with its present contents, whose dtype and shape stay."""
+
+    __slots__ = ("last",)
+
+    is_object = True
+    last: dict[Any, GraphTensor]
+    """By the graph of a staged body that left a view, its elements at the end, after which its base is restored."""
+
+    def at_end(self) -> GraphTensor:
+        """The elements, those of a view at the end of the body whose graph is open."""
+        found = getattr(self, "last", {}).get(current_graph())
+        return self.leaf if found is None else found
+
+    def some_elements(self) -> GraphTensor:
+        """Elements of a view at the end of some body, of which only the type is used."""
+        found = [*getattr(self, "last", {}).values()]
+        return found[0] if found else self.leaf
+
+    @property
+    def leaf(self) -> GraphTensor:
+        raise NotImplementedError
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        return self.leaf.value
+
+    def __tensor__(self) -> GraphTensor:
+        """The tensor that the array contains now. Later writes do not change it."""
+        return GraphTensor(self.value)
+
+    def write(self, contents: Any) -> None:
+        """Replace the contents by a tensor of the same dtype and shape."""
+        raise NotImplementedError
+
+    is_contiguous = False
+    """Whether the elements are one block of memory in their order, so that `reshape` gives a view."""
+
+    # Elements.
+
+    def __getitem__(self, index: Any) -> Any:
+        index = plain_index(index)
+        part = get_elements(self.__tensor__(), index)
+        if not is_basic(index):
+            return ArrayCell(part) if part.ndim else part
+        return ArrayView(self, index, part) if part.ndim or Ellipsis in entries_of(index) else part
+
+    def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
+        index = plain_index(index)
+        if isinstance(value, ArrayView) and value.base is self and same_index(value.index, index):
+            return  # `a[i] += v` has changed the view in place
+        self.write(set_elements(self.__tensor__(), index, cast_into(value, self.dtype)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def copy(self, order: str = "C") -> Any:
+        return ArrayCell(self.__tensor__())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return memo.setdefault(id(self), self.copy())
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        self.write(functions.sort(self.__tensor__(), axis))
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        self.flat[indices] = values
+
+    @property
+    def flat(self) -> ElementsView:
+        return ElementsView(self, lambda x: arrays.reshape(x, -1), _reshaped_to(self))
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    # Views and copies.
+
+    @property
+    def T(self) -> Any:
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        return ElementsView(self, arrays.matrix_transpose, arrays.matrix_transpose)
+
+    def transpose(self, *axes: Any) -> Any:
+        order = axes[0] if len(axes) == 1 else axes or None
+        back = None if order is None else [int(i) for i in np.argsort(np.asarray(order) % self.ndim)]
+        return ElementsView(self, lambda x: arrays.transpose(x, order), lambda x: arrays.transpose(x, back))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        def swap(x: Any) -> Any:
+            return arrays.swapaxes(x, axis1, axis2)
+
+        return ElementsView(self, swap, swap)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        wanted = shape[0] if len(shape) == 1 else shape
+        return self._reshaped(lambda x: arrays.reshape(x, wanted, order), order == "C")
+
+    def ravel(self, order: str = "C") -> Any:
+        return self._reshaped(lambda x: arrays.ravel(x, order), order == "C")
+
+    def squeeze(self, axis: Any = None) -> Any:
+        return ElementsView(self, lambda x: arrays.squeeze(x, axis), _reshaped_to(self))
+
+    def diagonal(self) -> Any:
+        made = ElementsView(self, lambda x: functions.diagonal(x))
+        made.refusal = read_only
+        return made
+
+    def _reshaped(self, read: Callable[[Any], Any], in_order: bool) -> Any:
+        made = ElementsView(self, read, _reshaped_to(self) if in_order else None)
+        made.is_sure = in_order and self.is_contiguous
+        return made
+
+    def flatten(self, order: str = "C") -> Any:
+        return ArrayCell(as_tensor(arrays.ravel(self.__tensor__(), order)))
+
+    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
+        return ArrayCell(as_tensor(arrays.astype(self.__tensor__(), dtype)))
+
+    @property
+    def real(self) -> Any:
+        return self if self.dtype.kind < 3 else _part_of_complex(self, functions.real)
+
+    @property
+    def imag(self) -> Any:
+        return _part_of_complex(self, functions.imag)
+
+
+def _part_of_complex(x: StagedArray, read: Callable[[Any], Any]) -> Any:
+    made = ElementsView(x, read)
+    made.refusal = lambda: _copy_it("the real or imaginary part of an array cannot be written to in a traced function")
+    return made
+
+
+def _copy_it(what: str) -> StagingError:
+    return StagingError(what, remedy="Make a new array, or write to a copy: b = a.copy().")
+
+
+def read_only() -> ValueError:
+    """NumPy's error for a write to a read-only array."""
+    return ValueError("assignment destination is read-only")
+
+
+class ArrayCell(StagedArray):
+    """An array with memory of its own: a cell of the heap.
+
+    born      the graph that was traced when it was made
+    refusal   makes the error for a write, if the array refuses that
+    """
+
+    __slots__ = ("born", "leaf", "refusal")
+
+    def __init__(self, leaf: GraphTensor, refusal: Callable[[], Exception] | None = None) -> None:
+        self.leaf: GraphTensor = leaf
+        self.memory = ()
+        self.born, self.refusal = current_graph(), refusal
+        note_object(self)
+
+    def write(self, contents: Any) -> None:
+        if self.refusal is not None:
+            raise located(self.refusal())
+        self.leaf = as_tensor(contents)
+
+    is_contiguous = True
+
+    def __leaves__(self) -> list[Any]:
+        return [self.leaf]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return ArrayCell(as_tensor(leaves[0]), self.refusal)
+
+    def __become__(self, leaves: Sequence[Any]) -> None:
+        self.leaf = leaves[0]
+
+
+class ArrayView(StagedArray):
+    """The view `base[index]` for an index of ints, slices, None and Ellipsis. State has it as the numbers in its
+    index."""
+
+    __slots__ = ("_known", "base", "index")
+
+    def __init__(self, base: StagedArray, index: Any, part: GraphTensor | None = None) -> None:
+        self.base, self.index, self.memory = base, index, ()
+        self._known = None if part is None else (base.value, part)
+
+    @property
+    def leaf(self) -> GraphTensor:
+        """The elements, which are taken again if the base has changed."""
+        now = self.base.value
+        if self._known is None or not is_current(self._known, now):
+            self._known = now, get_elements(self.base.__tensor__(), self.index)
+        return self._known[1]
+
+    @property
+    def type(self) -> TensorType:
+        return (self.leaf if self._known is None else self._known[1]).type
+
+    def write(self, contents: Any) -> None:
+        self.base.write(set_elements(self.base.__tensor__(), self.index, contents))
+
+    def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
+        index = plain_index(index)
+        own = entries_of(self.index)
+        if all(map(is_int, own)) and is_basic(index) and not (
+                isinstance(value, ArrayView) and value.base is self):  # one write of elements, not of the whole row
+            self.base[tuple([*own, *entries_of(index)])] = value
+        else:
+            super().__setitem__(index, value)
+
+    @property
+    def is_contiguous(self) -> bool:  # type: ignore[override]
+        own = [*entries_of(self.index)]
+        while own and is_int(own[0]):
+            own.pop(0)
+        if own and isinstance(own[0], slice) and own[0].step in (None, 1):
+            own.pop(0)
+        return self.base.is_contiguous and all(part is Ellipsis or part == slice(None) for part in own)
+
+    def __viewed__(self) -> StagedArray:
+        return self.base
+
+    def __leaves__(self) -> list[Any]:
+        return [x for x in numbers_in(self.index) if x is not None]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        parts = iter(leaves)
+        return ArrayView(self.base, with_numbers(self.index, lambda _: next(parts)))
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """What views have in common that differ in the numbers of their index only."""
+        return id(self.base), str(with_numbers(self.index, lambda _: 0))
+
+
+class ElementsView(StagedArray):
+    """A view of all or some elements of `base` in another order, such as `a.T`: `read` takes them from a tensor, and
+    `undo`, if there is one, gives the tensor of them all.
+
+    is_sure   whether it is a view in NumPy: `reshape` of what is not contiguous may be a copy
+    """
+
+    __slots__ = ("_known", "base", "is_sure", "read", "refusal", "undo")
+
+    def __init__(
+        self, base: StagedArray, read: Callable[[Any], Any], undo: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.base, self.read, self.undo, self.memory = base, read, undo, ()
+        self.is_sure = True
+        self.refusal: Callable[[], Exception] | None = None
+        self._known = base.value, as_tensor(read(base.__tensor__()))
+
+    @property
+    def leaf(self) -> GraphTensor:
+        now = self.base.value
+        if not is_current(self._known, now):
+            if self._known[0] is not now and not self.is_sure:
+                self._refuse_layout()
+            self._known = now, as_tensor(self.read(self.base.__tensor__()))
+        return self._known[1]
+
+    @property
+    def type(self) -> TensorType:
+        return self._known[1].type
+
+    def write(self, contents: Any) -> None:
+        if not self.is_sure:
+            self._refuse_layout()
+        if self.refusal is not None:
+            raise located(self.refusal())
+        if self.undo is not None:
+            self.base.write(self.undo(contents))
+            return
+        base = self.base.__tensor__()
+        places = self.read(arrays.reshape(range_(arrays.size(base)), shape_of(base)))
+        flat = scatter(arrays.ravel(base), arrays.reshape(places, [-1, 1]), arrays.ravel(contents))
+        self.base.write(arrays.reshape(flat, shape_of(base)))
+
+    def _refuse_layout(self) -> None:
+        raise located(_copy_it(
+            "an array is changed that was reshaped: only its layout in memory tells whether NumPy makes that a view,"
+            " which shows the change, or a copy"))
+
+    def __viewed__(self) -> StagedArray:
+        return self.base
+
+    def __leaves__(self) -> list[Any]:
+        return []
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return self
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return (id(self),)
+
+
+# Results of functions and operators.
+
+def as_object(result: Any) -> Any:
+    """The tensors of a graph that a function has made, as arrays; scalars stay tensors."""
+    if type(result) is GraphTensor and result.type.shape:
+        return ArrayCell(result)
+    if type(result) in (tuple, list):
+        return type(result)(map(as_object, result))
+    return result
+
+
+def has_objects(values: Iterable[Any]) -> bool:
+    """Whether one of the values is an array of a traced function."""
+    return any(isinstance(value, StagedArray) for value in values)
+
+
+def from_numpy(value: Any) -> Any:
+    """The result of a function of NumPy that is called while a function is traced whose arrays are objects: an object,
+    if it is an array that did not exist before, nor is a view of one that did. Any other value unchanged."""
+    if type(value) is not np.ndarray or value.dtype.kind not in "biufc":
+        return value
+    if not are_objects():
+        note_array()
+        return value
+    base: Any = value
+    while isinstance(base, np.ndarray):
+        if existed_before(base):
+            return value
+        base = base.base
+    return as_object(convert_to_tensor(value)) if current_graph() is not None and value.ndim else value
+
+
+# In place.
+
+def put_result(result: Any, x: StagedArray) -> StagedArray:
+    """Put the result of `x += y` or of a function with `out=x` into the array. DTypeError or ShapeError if it does not
+    fit by NumPy's rule `same_kind`."""
+    result = as_tensor(convert_to_tensor(result))
+    if result.dtype.kind > x.dtype.kind:
+        raise located(DTypeError(
+            f"a result of {result.dtype.name} cannot be put into an array of {x.dtype.name}, as in NumPy, which casts"
+            " within one kind of numbers only",
+            remedy="Make a new array, a = a + b, or cast before: a += b.astype(a.dtype)."))
+    want, have = x.type.shape, result.type.shape
+    if len(have) > len(want) or any(a is not None and b is not None and a != b and b != 1
+                                    for a, b in zip(want[::-1], have[::-1], strict=False)):
+        raise located(ShapeError(f"a result of shape {result.shape} does not fit into an array of shape {x.shape}"))
+    if result.dtype is not x.dtype:
+        result = as_tensor(arrays.astype(result, x.dtype))
+    if have != want:
+        result = as_tensor(arrays.broadcast_to(result, shape_of(x)))
+    x.write(result)
+    return x
+
+
+def _reshaped_to(x: StagedArray) -> Callable[[Any], Any]:
+    shape = shape_of(x)
+    return lambda contents: arrays.reshape(contents, shape)
+
+
+def _in_place(name: str) -> Callable[[StagedArray, Any], Any]:
+    def operator(self: StagedArray, other: Any) -> Any:
+        result = getattr(Tensor, name)(self, other)
+        return result if result is NotImplemented else put_result(result, self)
+
+    return operator
+
+
+_IN_PLACE: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
+                    "rshift")
+for _name in _IN_PLACE:
+    setattr(StagedArray, f"__i{_name}__", _in_place(f"__{_name}__"))
+
+OPERATIONS.define(as_object=as_object)
