@@ -17,8 +17,8 @@ from runtime.core.graph import Position
 
 __all__ = [
     "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",
-    "note_array", "note_copy", "note_object", "note_put", "object_for", "return_place", "tracing_objects", "want_objects",
-    "writes_tensor",
+    "note_array", "note_copy", "note_object", "note_put", "object_for", "return_place", "tracing_objects",
+    "want_objects", "writes_tensor",
 ]
 
 

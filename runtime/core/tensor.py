@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import numpy as np
@@ -18,11 +18,12 @@ from runtime.core.array_mode import writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
+from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import recorders
 from runtime.core.references import Reference
 from runtime.core.text import Text, repr_of, show, show_tensor
-from runtime.core.types import DType, ListType, TensorShape, TensorType, as_dtype, bool_, dtype_of
+from runtime.core.types import DType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
 __all__ = ["EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
            "not_iterable"]
@@ -585,30 +586,3 @@ for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
 
 _CHANGING: Final = frozenset({"fill", "flat", "put", "sort"})
 """Attributes of arrays that change them."""
-
-
-class EagerList:
-    """A growable list outside of graphs: the value of a ListType, which `apply` accepts and returns."""
-
-    __slots__ = ("items", "type")
-
-    def __init__(self, items: Sequence[Array], type: ListType) -> None:
-        self.items = items
-        self.type = type
-
-
-class GraphList:
-    """A growable list inside a graph: stands for a `value` of a ListType."""
-
-    __slots__ = ("memory", "value")
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-        self.memory: tuple[tuple[Any, int], ...] = ()
-        """The memory that its elements would occupy as NumPy arrays, with versions (`runtime.core.array_writes`)."""
-
-    @property
-    def type(self) -> ListType:
-        type = self.value.type
-        assert isinstance(type, ListType), "a tensor is a GraphTensor"
-        return type

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import Heap, put, variables
-from runtime.core.array_mode import want_objects
+from runtime.core.array_mode import NeedsArrayObjects, want_objects
 from runtime.core.array_writes import memories_of, origins_of, remember
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph, staging_error
@@ -77,8 +77,21 @@ class ArrayArguments:
         with variables(*[CellType(cell) for _, cell, _ in self.places]):
             yield
 
-    def substitute(self, heap: Heap) -> None:
-        """Put the objects in place of the captured arrays wherever the traced code can find these."""
+    @contextmanager
+    def substituted(self, heap: Heap) -> Iterator[None]:
+        """Put the objects in place of the captured arrays wherever the traced code can find these, while it is
+        traced. Everything is as before if it has to be traced again."""
+        self._substitute(heap)
+        try:
+            yield
+        except NeedsArrayObjects:
+            heap.restore()
+            raise
+        finally:
+            while self._holders:
+                _put(*self._holders.pop())
+
+    def _substitute(self, heap: Heap) -> None:
         holders = [(reached.value, parts) for reached, parts in heap.records]
         holders += [(named, {name: named.namespace[name] for name in named.names if name in named.namespace})
                     for named in heap.reach.named]
@@ -87,12 +100,6 @@ class ArrayArguments:
                 if id(part) in self.captured:
                     self._holders.append((holder, key, part))
                     _put(holder, key, self.captured[id(part)])
-
-    def restore(self) -> None:
-        """Put the captured arrays back."""
-        while self._holders:
-            holder, key, array = self._holders.pop()
-            _put(holder, key, array)
 
     def changed(self) -> list[tuple[int, GraphTensor]]:
         """The arrays that the graph changes, by number, with their contents at the end."""

@@ -56,7 +56,8 @@ class ConcreteFunction:
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable", "_hazards",
         "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
-        "identified", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "identified", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types",
+        "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,

@@ -93,10 +93,8 @@ class Function(Called):
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
         self._front = ()
-        self._array_objects = False
-        """Whether the arrays of its traces are objects, since it changes arrays that have several names."""
-        self._captured: list[Any] = []
-        """NumPy arrays from outside that it changes."""
+        self._array_objects = False  # whether arrays are objects in its traces
+        self._captured: list[Any] = []  # NumPy arrays that it changes and that are no arguments
 
     # Calls.
 
@@ -409,15 +407,8 @@ class Function(Called):
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     mode.existed = outside.existed
                     try:
-                        given.substitute(outside.heap)
-                        try:
-                            with unwritable(outside.arrays), leaking(outside.leaks_into):
-                                returned = trace_function(lambda: fn(*args, **kwargs))
-                        except NeedsArrayObjects:
-                            outside.heap.restore()
-                            raise
-                        finally:
-                            given.restore()
+                        with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
+                            returned = trace_function(lambda: fn(*args, **kwargs))
                         mode.returned_at = return_position(getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:

@@ -129,9 +129,8 @@ class JoinedArray(StagedArray):
     def type(self) -> TensorType:
         return self.leaf.type
 
-    @property
-    def owners(self) -> list[Any]:
-        return [owner for owner, _ in self._owners]
+    def __viewed__(self) -> tuple[Any, ...]:
+        return tuple([owner for owner, _ in self._owners])
 
     def write(self, contents: Any) -> None:
         self._refuse_change()
@@ -146,7 +145,7 @@ class JoinedArray(StagedArray):
         return [self.leaf]
 
     def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return JoinedArray(as_tensor(convert_to_tensor(leaves[0])), self.owners)
+        return JoinedArray(as_tensor(convert_to_tensor(leaves[0])), self.__viewed__())
 
     @property
     def alternatives(self) -> tuple[Any, ...]:

@@ -314,10 +314,8 @@ def join(a: Spec, b: Spec) -> Spec:
         return _join_nested(a, b)
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
-    if _is_array(a) or _is_array(b):
-        joined = _join_arrays(a, b)
-        if joined is not None:
-            return joined
+    if (joined := _join_arrays(a, b)) is not None:
+        return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple(map(join, a.children, b.children))
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
@@ -353,6 +351,8 @@ def _is_array(spec: Spec) -> bool:
 
 def _join_arrays(a: Spec, b: Spec) -> Spec | None:
     """The join of different views, of a view and an array, or of an array and a tensor; None for others."""
+    if not (_is_array(a) or _is_array(b)):
+        return None
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
         if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
             return join(b, a)
@@ -360,12 +360,9 @@ def _join_arrays(a: Spec, b: Spec) -> Spec | None:
     contents = [_contents_of_array(spec) for spec in (a, b)]
     if None in map(_leaf_type, contents):
         return None
-    owners = [owner for spec in (a, b) if isinstance(spec, Custom)
-              for owner in (spec.like.owners if isinstance(spec.like, JoinedArray) else owners_of(spec.like))]
-    leaf = _join_leaves(*contents)
-    assert isinstance(leaf, Leaf)
-    shown = next(spec.like for spec in (a, b) if isinstance(spec, Custom))
-    return Custom(JoinedArray(shown.some_elements(), owners), (leaf,))
+    arrays = [spec.like for spec in (a, b) if _is_array(spec) and isinstance(spec, Custom)]
+    owners = [owner for x in arrays for owner in owners_of(x)]
+    return Custom(JoinedArray(arrays[0].some_elements(), owners), (_join_leaves(*contents),))
 
 
 def _contents_of_array(spec: Spec) -> Spec:

@@ -62,6 +62,11 @@ def is_number(x: Any) -> bool:
     return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS) and not is_array(x)
 
 
+def _are_arrays(values: Sequence[Any]) -> bool:
+    """Whether all values are arrays or numbers, and some are arrays that may change."""
+    return any(map(is_array, values)) and all(is_array(x) or is_number(x) for x in values)
+
+
 def is_array(x: Any) -> bool:
     """Whether `x` is an array of the traced function, which may change."""
     return isinstance(x, StagedArray)
@@ -74,7 +79,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         return _one_of_several_types(values, at)
     if all(value is first for value in values) or all(_is_same_atom(value, first) for value in values):
         return first
-    if any(map(is_array, values)) and all(is_array(x) or is_number(x) for x in values):
+    if _are_arrays(values):
+        refuse_choice(len(values))
         return selected(values, at)
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
