@@ -13,7 +13,7 @@ import numpy as np
 
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.op import better_error
+from runtime.core.op import better_error, kernel_for
 from runtime.core.persistent_list import Items
 
 __all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
@@ -94,9 +94,10 @@ def kernel_of(node: Node) -> Callable[..., Any]:
     subgraphs = node.subgraphs
     if subgraphs:
         return _control_flow(node, subgraphs)
+    kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
     if not node.outputs:
-        return partial(_without_result, node.op.kernel, node.params)
-    return partial(node.op.kernel, **node.params) if node.params else node.op.kernel
+        return partial(_without_result, kernel, node.params)
+    return partial(kernel, **node.params) if node.params else kernel
 
 
 def _without_result(kernel: Callable[..., Any], params: dict[str, Any], *inputs: Any) -> tuple[()]:

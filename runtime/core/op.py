@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.core import narrow_floats
 from runtime.core.errors import (
     DTypeError,
     InvalidNumberError,
@@ -78,6 +79,19 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return REGISTRY.__getitem__, (self.name,)
+
+
+_OF_BITS: Final = ("bitcast", "cast", "const")  # their kernels know all dtypes
+
+
+def kernel_for(op: Op, operands: Iterable[Type], results: Sequence[Type]) -> Callable[..., Any]:
+    """The kernel of an op for operands and results of these types, some of which may be narrow floats
+    (`runtime.core.narrow_floats`)."""
+    if not narrow_floats.loaded or op.effect or op.foreign or op.name in _OF_BITS or not any(
+            isinstance(type, TensorType) and type.dtype.is_narrow for type in (*operands, *results)):
+        return op.kernel
+    return narrow_floats.in_float32(
+        op.kernel, [type.dtype.np if isinstance(type, TensorType) else None for type in results])
 
 
 def unknown_shape(node: Any) -> Errors:

@@ -12,11 +12,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
+from runtime.core import narrow_floats
 from runtime.core.array_writes import written_by
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value, user_position
-from runtime.core.op import CAST, CONST, Errors, Op, better_error
+from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import record, recorders
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -391,8 +392,10 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         inputs = _adapt_weak(op, arrays, weak, inputs)
     found = _infer(op, arrays, lists, params)
     try:
+        kernel = op.kernel if not narrow_floats.loaded or lists else kernel_for(
+            op, map(type_of_array, arrays), found if isinstance(found, tuple) else (found,))
         with np.errstate(all="ignore"):
-            result = op.kernel(*arrays, **params)
+            result = kernel(*arrays, **params)
     except Exception as exc:
         better = better_error(op, arrays, params, exc)
         if better is not None:

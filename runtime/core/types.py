@@ -11,6 +11,7 @@ from typing import Any, Final, overload
 
 import numpy as np
 
+from runtime.core import narrow_floats
 from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
 __all__ = [
@@ -47,8 +48,8 @@ class DType:
     """
 
     __slots__ = (
-        "as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_unsigned", "kind",
-        "limits", "name", "np", "size",
+        "as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_narrow", "is_unsigned",
+        "kind", "limits", "name", "np", "size",
     )
 
     name: str
@@ -60,9 +61,10 @@ class DType:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.np = np.dtype(name)
+        self.is_narrow = name in narrow_floats.NARROW
+        self.np = narrow_floats.numpy_dtype(name) if self.is_narrow else np.dtype(name)
         self.as_numpy_dtype = self.np.type
-        self.kind = _KINDS[self.np.kind]  # bool < int < float < complex: the kinds that a weak value may adapt to
+        self.kind = 2 if self.is_narrow else _KINDS[self.np.kind]  # bool < int < float < complex: weak values adapt
         self.size = self.np.itemsize
         self.is_bool = self.kind == 0
         self.is_integer = self.kind == 1
@@ -72,7 +74,8 @@ class DType:
         if self.is_integer:
             self.limits = int(np.iinfo(self.np).min), int(np.iinfo(self.np).max)
         elif self.is_floating:
-            self.limits = np.finfo(self.np).min, np.finfo(self.np).max
+            self.limits = narrow_floats.limits(self.np) if self.is_narrow else (
+                np.finfo(self.np).min, np.finfo(self.np).max)
         else:
             self.limits = False, True
 
@@ -107,6 +110,11 @@ class DType:
         bits."""
         real = self if self.kind >= 2 else float32 if self.size <= 2 else float64
         return real if kind == 2 else complex128 if real is float64 else complex64
+
+    @property
+    def wide(self) -> DType:
+        """The dtype in which kernels compute: float32 for floats that NumPy does not have, else this one."""
+        return float32 if self.is_narrow else self
 
     @property
     def base_dtype(self) -> DType:
@@ -175,11 +183,20 @@ def as_dtype(value: Any) -> DType:
     if isinstance(value, type) and value in _FROM_PYTHON:
         return _FROM_PYTHON[value]
     if value is not None:
+        name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
+        if name in narrow_floats.NARROW:
+            return _FROM_NAME.get(name) or _narrow(name)
         try:
             return _FROM_NUMPY[np.dtype(value)]
         except (TypeError, KeyError):
             pass
     raise TypeError(f"{value!r} is not a dtype; there are {', '.join(d.name for d in ALL)}")
+
+
+def _narrow(name: str) -> DType:
+    dtype = _FROM_NAME[name] = DType(name)
+    _FROM_NUMPY[dtype.np] = dtype
+    return dtype
 
 
 def dtype_of(array: Any) -> DType:
@@ -321,8 +338,7 @@ def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
 
 
 MAX_BYTES: Final = 1 << 47
-"""The maximal size of a tensor in bytes: what a process can address. So sums of a few sizes, and indices, fit 64
-bits."""
+"""The maximal size of a tensor in bytes, what a process can address: sums of a few sizes, and indices, fit 64 bits."""
 
 
 def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:

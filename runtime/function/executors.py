@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from autograph.backend import deferred
 from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
+from runtime.core import narrow_floats
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
 from runtime.core.routine import Routine
+from runtime.core.types import TensorType
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.control import CALL
 from runtime.optimize import rewrite
@@ -92,7 +94,7 @@ def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executa
         graph, fast_math = with_numeric_checks(graph), False
     name = chosen(executor)
     _make_routines(graph, name, fast_math, set())
-    return EXECUTORS[name](graph, fast_math)
+    return _executable(graph, name, fast_math)
 
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
@@ -104,4 +106,15 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
         if executor not in routine.runs and routine not in known:
             inner = rewrite(with_python_numbers(routine.graph))
             _make_routines(inner, executor, fast_math, {*known, routine})
-            routine.runs[executor] = EXECUTORS[executor](inner, fast_math).function()
+            routine.runs[executor] = _executable(inner, executor, fast_math).function()
+
+
+def _executable(graph: Graph, executor: str, fast_math: bool) -> Executable:
+    """The graph for an executor; for the reference executor if native code has not all of its dtypes."""
+    return EXECUTORS["numpy" if executor == "native" and _has_narrow_floats(graph) else executor](graph, fast_math)
+
+
+def _has_narrow_floats(graph: Graph) -> bool:
+    return bool(narrow_floats.loaded) and any(
+        isinstance(value.type, TensorType) and value.type.dtype.is_narrow
+        for node in graph.walk() for value in (*node.inputs, *node.outputs))

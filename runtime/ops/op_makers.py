@@ -51,7 +51,7 @@ class Binary(Protocol):
 
 def check_dtype(op: str, dtype: DType, allowed: Iterable[DType]) -> None:
     """DTypeError if the op `op` does not accept `dtype`."""
-    if dtype in allowed:
+    if dtype.wide in allowed:
         return
     names = {d.name for d in allowed}
     remedy = next((f"Cast it: rt.cast(x, rt.{name})." for name in ("float32", "int32", "bool") if name in names),

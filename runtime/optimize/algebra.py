@@ -11,6 +11,7 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.graph import Node, Value
+from runtime.core.op import kernel_for
 from runtime.core.types import DType, ListType, TensorType
 from runtime.optimize.builder import Builder
 from runtime.optimize.rules import Result, rule
@@ -83,7 +84,8 @@ def fold(b: Builder, node: Node) -> Result:
             return None
     try:
         with np.errstate(all="ignore"):
-            found = node.op.kernel(*arrays, **node.params)
+            kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
+            found = kernel(*arrays, **node.params)
     except Exception:
         return None  # it raises when it is reached
     results = []
@@ -310,6 +312,8 @@ def _holds(wide: DType, narrow: DType) -> bool:
         return False
     if wide.is_integer:
         return bool(wide.limits[0] <= narrow.limits[0] and narrow.limits[1] <= wide.limits[1])
+    if wide.is_narrow or narrow.is_narrow:
+        return narrow.is_narrow and wide.size >= 4
     if narrow.is_integer:
         return bool(max(-narrow.limits[0], narrow.limits[1] + 1) <= 1 << _DIGITS[wide])
     return _DIGITS[narrow] <= _DIGITS[wide]
