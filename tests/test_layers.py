@@ -65,6 +65,7 @@ runtime
 runtime/keras/backend
 runtime/keras/backend/numpy
 runtime/keras/backend/nn
+runtime/keras/backend/image
 runtime/keras
 runtime/tools
 """.split()

@@ -14,7 +14,7 @@ BACKENDS = Path(keras.src.backend.__file__).parent
 RNG = np.random.default_rng(5)
 
 
-@pytest.mark.parametrize("name", ["numpy", "nn", "math", "linalg", "random"])
+@pytest.mark.parametrize("name", ["numpy", "nn", "math", "linalg", "random", "image"])
 def test_every_function_of_keras_own_backends_is_there(name):
     ours = importlib.import_module(f"runtime.keras.backend.{name}")
     wanted = {node.name for node in ast.parse((BACKENDS / "numpy" / f"{name}.py").read_text()).body
@@ -157,3 +157,38 @@ def test_bad_input():
         ops.bitwise_and([1.5], [1])
     with pytest.raises(ValueError, match="only supports 4D"):
         ops.dot_product_attention(X, X, X)
+
+
+IMAGE = RNG.random((2, 5, 6, 3)).astype(np.float32)
+
+
+def test_bilinear_resizing_interpolates():
+    found = both(lambda x: ops.image.resize(x, (10, 6)), IMAGE)
+    np.testing.assert_allclose(found[:, 2], 0.25 * IMAGE[:, 0] + 0.75 * IMAGE[:, 1], rtol=1e-5)
+    np.testing.assert_allclose(ops.image.resize(IMAGE, (5, 3), antialias=True).numpy().mean((1, 2)).shape, (2, 3))
+    first = ops.image.resize(np.moveaxis(IMAGE, -1, 1), (10, 6), data_format="channels_first")
+    np.testing.assert_allclose(np.moveaxis(np.asarray(first), 1, -1), found, rtol=1e-6)
+
+
+def test_an_affine_transform_moves_an_image():
+    found = both(lambda x: ops.image.affine_transform(x, [1.0, 0, 1, 0, 1, 2, 0, 0], fill_value=7.0), IMAGE)
+    np.testing.assert_allclose(found[:, :3, :5], IMAGE[:, 2:, 1:], rtol=1e-6)
+    assert (found[:, 3:].numpy() == 7).all()
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [
+    ("constant", [9, 9, 0, 1, 2, 9, 9]), ("nearest", [0, 0, 0, 1, 2, 2, 2]), ("wrap", [1, 2, 0, 1, 2, 0, 1]),
+    ("mirror", [2, 1, 0, 1, 2, 1, 0]), ("reflect", [1, 0, 0, 1, 2, 2, 1])])
+def test_coordinates_outside_of_an_image(mode, wanted):
+    found = ops.image.map_coordinates(np.arange(3.0), np.arange(-2.0, 5)[None], 1, mode, 9)
+    assert found.numpy().tolist() == wanted
+
+
+def test_colours_there_and_back():
+    np.testing.assert_allclose(ops.image.hsv_to_rgb(both(ops.image.rgb_to_hsv, IMAGE)), IMAGE, atol=1e-5)
+
+
+def test_bfloat16_has_keras_results():
+    x = ops.ones([2, 3], "bfloat16")
+    assert ops.add(x, ops.ones([3], "float16")).dtype == "float32"
+    assert ops.mean(x).dtype == "bfloat16" and ops.matmul(x, ops.transpose(x)).numpy().tolist() == [[3, 3], [3, 3]]

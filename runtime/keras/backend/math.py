@@ -109,7 +109,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Ten
     return gather(x, starts[:, None] + creation.range(sequence_length), axis=x.ndim - 1)
 
 
-def _complex(x: Any) -> Tensor:
+def _get_complex_tensor_from_tuple(x: Any) -> Tensor:
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         raise ValueError(f"Input `x` should be a tuple of two tensors - real and imaginary.Received: x={x}")
     real, imag = (tensor(part) for part in x)
@@ -127,15 +127,15 @@ def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fft(x: Any) -> tuple[Tensor, Tensor]:
-    return _parts(fourier.fft(_complex(x)))
+    return _parts(fourier.fft(_get_complex_tensor_from_tuple(x)))
 
 
 def fft2(x: Any) -> tuple[Tensor, Tensor]:
-    return _parts(fourier.fft2d(_complex(x)))
+    return _parts(fourier.fft2d(_get_complex_tensor_from_tuple(x)))
 
 
 def ifft2(x: Any) -> tuple[Tensor, Tensor]:
-    return _parts(fourier.ifft2d(_complex(x)))
+    return _parts(fourier.ifft2d(_get_complex_tensor_from_tuple(x)))
 
 
 def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
@@ -143,7 +143,7 @@ def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def irfft(x: Any, fft_length: int | None = None) -> Tensor:
-    return fourier.irfft(_complex(x), fft_length)
+    return fourier.irfft(_get_complex_tensor_from_tuple(x), fft_length)
 
 
 def _window(window: Any, length: int, fft_length: int, dtype: str) -> Tensor:
@@ -181,19 +181,25 @@ def stft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int, wi
 
 def istft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int, length: int | None = None,
           window: Any = "hann", center: bool = True) -> Tensor:
-    spectrum = _complex(x)
+    spectrum = _get_complex_tensor_from_tuple(x)
     if spectrum.ndim < 2:
         raise ValueError(f"Input `x` must have at least 2 dimensions. Received shape: {tuple(spectrum.shape)}")
     frames = fourier.irfft(spectrum, fft_length)
-    w = _window(window, sequence_length, fft_length, frames.dtype.name)
-    total = _overlapped(frames * w, sequence_stride)
-    weight = _overlapped(shapes.broadcast_to(math.square(w), [shapes.dim(frames, frames.ndim - 2), fft_length]),
-                         sequence_stride)
-    total = total / logic.where(weight > 1e-10, weight, 1.0)
+    if window is not None:
+        w = _window(window, sequence_length, fft_length, frames.dtype.name)
+        frames = frames * (w / _periodic_sum(math.square(w), fft_length, sequence_stride))
+    total = _overlapped(frames, sequence_stride)
     first = fft_length // 2 if center else 0
     if length is not None:
         return total[..., first:first + length]
     return total[..., first:-(fft_length // 2)] if center and fft_length > 1 else total
+
+
+def _periodic_sum(x: Tensor, length: int, stride: int) -> Tensor:
+    """At each of `length` places the sum of x there and a multiple of `stride` away."""
+    count = -(-length // stride)
+    rows = shapes.reshape(concat_split.pad(x, [[0, count * stride - length]]), [count, stride])
+    return concat_split.tile(reduction.reduce_sum(rows, 0), [count])[:length]
 
 
 def _overlapped(frames: Tensor, stride: int) -> Tensor:

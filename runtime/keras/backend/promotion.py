@@ -13,7 +13,7 @@ from runtime.core.tensor import Tensor
 from runtime.keras.backend.core import cast, convert_to_tensor
 
 __all__ = ["FLOAT_NAMES", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats", "in_dtype",
-           "is_scalar", "name_of", "result", "tensor", "with_float32"]
+           "is_scalar", "name_of", "result", "sizes_of", "tensor", "with_float32"]
 
 INT_NAMES: Final = frozenset(dtypes.INT_TYPES)
 FLOAT_NAMES: Final = frozenset(dtypes.FLOAT_TYPES)
@@ -25,6 +25,13 @@ def tensor(x: Any, dtype: Any = None) -> Tensor:
     """A tensor for what Keras takes as one: variables, arrays, lists and numbers."""
     made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype)
     return made
+
+
+def sizes_of(shape: Any) -> Any:
+    """A shape as a list or tensor; a number is that of one axis."""
+    if isinstance(shape, Tensor):
+        return shape if shape.ndim else [shape]
+    return list(shape) if hasattr(shape, "__iter__") else [shape]
 
 
 def is_scalar(x: Any) -> bool:

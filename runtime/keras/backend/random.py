@@ -11,7 +11,7 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 import runtime.numpy as rnp
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorSpec, as_dtype
-from runtime.keras.backend.promotion import floating, in_dtype, name_of, tensor
+from runtime.keras.backend.promotion import floating, in_dtype, name_of, sizes_of, tensor
 from runtime.ops import logic, math, random, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.effects import numpy_function
@@ -34,10 +34,6 @@ def _seed(seed: Any) -> Tensor:
     return in_dtype(draw_seed(seed), "int64")
 
 
-def _known(shape: Any) -> Any:
-    return shape if isinstance(shape, Tensor) else list(shape)
-
-
 def _scaled(x: Tensor, factor: Any, offset: Any) -> Tensor:
     for number, function, none in ((factor, math.multiply, 1), (offset, math.add, 0)):
         if not (isinstance(number, (int, float)) and number == none):
@@ -46,13 +42,13 @@ def _scaled(x: Tensor, factor: Any, offset: Any) -> Tensor:
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    return _drawn(lambda name: _scaled(random.stateless_normal(_known(shape), _seed(seed), dtype=name), stddev, mean),
+    return _drawn(lambda name: _scaled(random.stateless_normal(sizes_of(shape), _seed(seed), dtype=name), stddev, mean),
                   dtype)
 
 
 def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
     def draw(name: str) -> Tensor:
-        x = random.stateless_uniform(_known(shape), _seed(seed), dtype=name)
+        x = random.stateless_uniform(sizes_of(shape), _seed(seed), dtype=name)
         if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
             return _scaled(x, maxval - minval, minval)
         low, high = (in_dtype(tensor(bound), name) for bound in (minval, maxval))
@@ -62,14 +58,14 @@ def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None,
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    return _drawn(lambda name: _scaled(random.stateless_truncated_normal(_known(shape), _seed(seed), dtype=name),
+    return _drawn(lambda name: _scaled(random.stateless_truncated_normal(sizes_of(shape), _seed(seed), dtype=name),
                                        stddev, mean), dtype)
 
 
 def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Tensor:
     name = _name(dtype)
     drawn = name if as_dtype(name).is_integer else "int32"
-    return in_dtype(random.stateless_uniform(_known(shape), _seed(seed), in_dtype(tensor(minval), drawn),
+    return in_dtype(random.stateless_uniform(sizes_of(shape), _seed(seed), in_dtype(tensor(minval), drawn),
                                              in_dtype(tensor(maxval), drawn), drawn), name)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from keras.src.backend.common.backend_utils import (
-    check_conv_input_channels,
     check_conv_transpose_input_channels,
     compute_conv_transpose_padding_args_for_jax,
 )
@@ -40,8 +39,17 @@ def conv(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "valid", dat
          dilation_rate: Any = 1) -> Tensor:
     data_format = standardize_data_format(data_format)
     x, w = agreed(inputs, kernel)
-    check_conv_input_channels(x, w, data_format)
+    _check_channels(x, w, data_format)
     return _convolved(x, w, strides, padding, data_format, dilation_rate)
+
+
+def _check_channels(x: Tensor, w: Tensor, data_format: str) -> None:
+    """ValueError unless the filters take all channels of the images, or those of one of several groups."""
+    have, wanted = x.type.shape[-1 if data_format == "channels_last" else 1], w.type.shape[-2]
+    if have is not None and wanted and have % wanted:
+        raise ValueError("The number of input channels must match the kernel's input channels, or be a multiple of it. "
+                         f"Received: input channels={have}, kernel input channels={wanted}, "
+                         f"data_format='{data_format}'.")
 
 
 def _convolved(x: Tensor, w: Tensor, strides: Any, padding: str, data_format: str, dilation_rate: Any) -> Tensor:

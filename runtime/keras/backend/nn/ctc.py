@@ -7,7 +7,7 @@ import numpy as np
 
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorSpec
-from runtime.keras.backend.promotion import floating, in_dtype, tensor
+from runtime.keras.backend.promotion import floating, in_dtype, result, tensor
 from runtime.ops import concat_split, creation, logic, math, nn, reduction
 from runtime.ops import shape as shapes
 from runtime.ops.effects import numpy_function
@@ -24,7 +24,7 @@ def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, m
     """-log of the probability of the labels, target [n, labels], given logits, output [n, time, classes]."""
     labels, logits = in_dtype(tensor(target), "int32"), floating(output)
     label_count, steps = in_dtype(tensor(target_length), "int32"), in_dtype(tensor(output_length), "int32")
-    logits = in_dtype(logits, "float32")
+    logits = in_dtype(logits, result(logits.dtype.name, "float32"))
     count, most = shapes.dim(labels, 0), shapes.dim(labels, 1)
     size = 2 * most + 1
     # The states are the labels with a blank before, between and after them.
@@ -61,7 +61,9 @@ def _of_each(x: Tensor, place: Tensor) -> Tensor:
 def ctc_decode(inputs: Any, sequence_lengths: Any, strategy: str = "greedy", beam_width: int = 100, top_paths: int = 1,
                merge_repeated: bool = True, mask_index: int | None = 0) -> tuple[Tensor, Tensor]:
     """The labels [paths, n, time], -1 after their end, and the scores [n, paths] of logits [n, time, classes]."""
-    logits, lengths = floating(inputs), in_dtype(tensor(sequence_lengths), "int32")
+    logits = floating(inputs)
+    logits = in_dtype(logits, result(logits.dtype.name, "float32"))
+    lengths = in_dtype(tensor(sequence_lengths), "int32")
     blank = mask_index
     if blank is None:
         blank = (logits.type.shape[-1] or 0) - 1

@@ -12,7 +12,17 @@ import runtime.numpy as rnp
 from runtime.core.tensor import Tensor
 from runtime.core.types import as_dtype
 from runtime.keras.backend.numpy.elementwise import i0
-from runtime.keras.backend.promotion import agreed, floating, floats, in_dtype, is_scalar, name_of, result, tensor
+from runtime.keras.backend.promotion import (
+    agreed,
+    floating,
+    floats,
+    in_dtype,
+    is_scalar,
+    name_of,
+    result,
+    sizes_of,
+    tensor,
+)
 from runtime.ops import creation, logic, math
 from runtime.ops import shape as shapes
 from runtime.ops.bitcast import bitcast
@@ -29,10 +39,6 @@ def _name(dtype: Any) -> str:
     return name
 
 
-def _sizes(shape: Any) -> Any:
-    return shape if isinstance(shape, (list, tuple)) or bool(getattr(shape, "ndim", False)) else [shape]
-
-
 def array(x: Any, dtype: Any = None) -> Tensor:
     return tensor(x, dtype)
 
@@ -42,11 +48,11 @@ def copy(x: Any) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = None) -> Tensor:
-    return creation.zeros(_sizes(shape), _name(dtype))
+    return creation.zeros(sizes_of(shape), _name(dtype))
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
-    return creation.ones(_sizes(shape), _name(dtype))
+    return creation.ones(sizes_of(shape), _name(dtype))
 
 
 empty = zeros
@@ -54,7 +60,7 @@ empty = zeros
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     value = tensor(fill_value, _name(dtype))
-    sizes = _sizes(shape)
+    sizes = sizes_of(shape)
     return creation.fill(sizes, value) if not value.ndim else shapes.broadcast_to(value, sizes)
 
 

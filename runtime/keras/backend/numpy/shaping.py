@@ -8,7 +8,7 @@ import numpy as np
 
 import runtime.numpy as rnp
 from runtime.core.tensor import Tensor
-from runtime.keras.backend.promotion import accumulated, agreed, in_dtype, tensor
+from runtime.keras.backend.promotion import accumulated, agreed, in_dtype, sizes_of, tensor
 from runtime.ops import concat_split, creation, logic, math
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather
@@ -23,8 +23,8 @@ __all__ = [
 
 def reshape(x: Any, newshape: Any) -> Tensor:
     x = tensor(x)
-    sizes = newshape if isinstance(newshape, (list, tuple)) or bool(getattr(newshape, "ndim", False)) else [newshape]
-    if isinstance(sizes, (list, tuple)):
+    sizes = sizes_of(newshape)
+    if isinstance(sizes, list):
         sizes = [-1 if size is None else size for size in sizes]
     return shapes.reshape(x, sizes)
 
@@ -59,7 +59,7 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
 
 
 def broadcast_to(x: Any, shape: Any) -> Tensor:
-    return shapes.broadcast_to(tensor(x), shape if isinstance(shape, (list, tuple, Tensor)) else list(shape))
+    return shapes.broadcast_to(tensor(x), sizes_of(shape))
 
 
 def ndim(x: Any) -> int:

@@ -1,1 +1,0 @@
-"""Keras' `backend.image`."""
