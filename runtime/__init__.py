@@ -20,6 +20,7 @@ from runtime import (
     numpy,
     random,
     signal,
+    summary,
     train,
 )
 from runtime.autodiff.custom import custom_gradient
@@ -344,6 +345,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "subtract",
+    "summary",
     "switch_case",
     "tan",
     "tanh",

@@ -61,6 +61,7 @@ runtime/batching/rules
 runtime/batching
 runtime/autodiff
 runtime/train
+runtime/summary
 runtime
 runtime/keras/backend
 runtime/keras/backend/numpy

@@ -1,0 +1,19 @@
+"""What training tells TensorBoard (`tf.summary`): numbers, distributions, images and text, by step.
+
+    writer = rt.summary.create_file_writer("logs")
+    with writer.as_default(step=0), rt.summary.record_if(False):
+        rt.summary.scalar("loss", 0.5)
+
+Without a writer nothing is written. In a traced function a summary is an effect: it is written whenever the graph runs
+there, to the writer that was the default while it was traced.
+"""
+from __future__ import annotations
+
+from runtime.summary import experimental
+from runtime.summary.values import flush, histogram, image, scalar, should_record_summaries, text, write
+from runtime.summary.writer import SummaryWriter, create_file_writer, create_noop_writer, record_if
+
+__all__ = [
+    "SummaryWriter", "create_file_writer", "create_noop_writer", "experimental", "flush", "histogram", "image",
+    "record_if", "scalar", "should_record_summaries", "text", "write",
+]
