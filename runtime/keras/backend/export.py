@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 __all__ = ["RuntimeExportArchive"]
 
 
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("the runtime backend does not export a SavedModel, TensorFlow's format: use "
+                              "model.save('model.keras')")
+
+
 class RuntimeExportArchive:
-    """A SavedModel is TensorFlow's format."""
+    """What Keras exports models by."""
 
-    def track(self, resource: Any) -> NoReturn:
-        raise NotImplementedError("the runtime backend does not export a SavedModel: use model.save('model.keras')")
-
-    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("the runtime backend does not export a SavedModel: use model.save('model.keras')")
+    track = add_endpoint = track_and_add_endpoint = add_variable_collection = write_out = _refuse

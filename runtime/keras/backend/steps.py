@@ -65,8 +65,12 @@ class _Traced:
     def __init__(self, step: Callable[[Any], Any], like: Any, tensors: Sequence[Any], loops: bool) -> None:
         self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
         self._result: Any = None
-        specs = [rt.TensorSpec([None, *x.shape[1:]] if loops else x.shape, x.dtype) for x in tensors]
-        self._call = rt.function(self._loop if loops else self._once, input_signature=specs, autograph=False)
+        single = [rt.TensorSpec(x.shape[loops:], x.dtype) for x in tensors]
+        self._single = rt.function(self._once, input_signature=single, autograph=False)
+        self._call = self._single
+        if loops:
+            several = [rt.TensorSpec([None, *spec.shape], spec.dtype) for spec in single]
+            self._call = rt.function(self._loop, input_signature=several, autograph=False)
 
     def __call__(self, tensors: Sequence[Any]) -> Any:
         flat = self._call(*tensors)
@@ -80,7 +84,7 @@ class _Traced:
         return [rt.convert_to_tensor(x) for x in tree.flatten(result)]
 
     def _loop(self, *tensors: Any) -> list[Any]:
-        _, results = scan_with_carry(lambda carry, batch: (carry, self._once(*batch)), (), list(tensors))
+        _, results = scan_with_carry(lambda carry, batch: (carry, self._single(*batch)), (), list(tensors))
         return [x[-1] for x in results]
 
 

@@ -257,6 +257,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self._symbolic_build(data_batch=batch)
         self.make_train_function()
         assert self.train_function is not None
+        self.reset_metrics()
         return self._batch_logs(self.train_function([batch]), return_dict)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -265,12 +266,13 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self._symbolic_build(data_batch=batch)
         self.make_test_function()
         assert self.test_function is not None
+        self.reset_metrics()
         return self._batch_logs(self.test_function([batch]), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         self.make_predict_function()
         assert self.predict_function is not None
-        return tree.map_structure(convert_to_numpy, self.predict_function([(convert_to_tensor(x),)]))
+        return tree.map_structure(convert_to_numpy, self.predict_function([_batch(x)]))
 
     def _batch_logs(self, logs: Any, return_dict: bool) -> Any:
         logs = pythonify_logs(logs)

@@ -1,0 +1,30 @@
+"""A sample of Keras' own tests passes; `python -m tests.keras` runs them all."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.keras.outcomes import run, sources
+
+FILES = ["layers/rnn/lstm_test.py", "layers/normalization/layer_normalization_test.py", "models/sequential_test.py"]
+
+
+@pytest.mark.slow
+def test_a_sample_of_keras_own_tests() -> None:
+    outcomes = run([sources() / name for name in FILES], "runtime", jobs=1)
+    failed = {name: outcome for name, outcome in outcomes.items() if outcome not in ("passed", "skipped")}
+    assert not failed
+    assert sum(outcome == "passed" for outcome in outcomes.values()) > 30
+
+
+def test_a_failure_is_seen(tmp_path: Any) -> None:
+    """Plant: a test that fails, and one that is skipped; a file that does not import."""
+    (tmp_path / "a_test.py").write_text(
+        "import pytest\ndef test_no():\n    assert 1 == 2\ndef test_yes():\n    pass\n"
+        "@pytest.mark.skip\ndef test_later():\n    pass\n")
+    outcomes = run([tmp_path / "a_test.py"], "runtime", jobs=1)
+    assert sorted(outcomes.values()) == ["assert 1 == 2", "passed", "skipped"]
+    (tmp_path / "a_test.py").write_text("import nothing_of_this_name\n")
+    (outcome,) = run([tmp_path / "a_test.py"], "runtime", jobs=1).values()
+    assert outcome.endswith("No module named 'nothing_of_this_name'")

@@ -1,0 +1,218 @@
+"""Models train, and what a trained step computes is what eager code computes."""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as tf
+import runtime.keras
+
+keras = tf.keras
+layers = keras.layers
+RNG = np.random.default_rng(0)
+SEQUENCES = RNG.normal(size=(12, 4, 5)).astype("float32")
+IMAGES = RNG.normal(size=(12, 8, 8, 3)).astype("float32")
+TOKENS = RNG.integers(0, 11, (12, 4))
+CLASSES = RNG.integers(0, 3, 12)
+
+STACKS: dict[str, tuple[Any, Any]] = {
+    "dense": (SEQUENCES, lambda: [layers.Flatten(), layers.Dense(8, activation="relu", kernel_regularizer="l2")]),
+    "lstm": (SEQUENCES, lambda: [layers.LSTM(4, return_sequences=True), layers.LSTM(4, go_backwards=True)]),
+    "gru": (TOKENS, lambda: [layers.Embedding(11, 4), layers.GRU(4)]),
+    "masked": (TOKENS, lambda: [layers.Embedding(11, 4, mask_zero=True), layers.LSTM(4)]),
+    "bidirectional": (SEQUENCES, lambda: [layers.Bidirectional(layers.GRU(3, reset_after=False))]),
+    "convolution": (IMAGES, lambda: [layers.Conv2D(4, 3), layers.BatchNormalization(), layers.MaxPooling2D(),
+                                     layers.GlobalAveragePooling2D()]),
+    "normalized": (SEQUENCES, lambda: [layers.Conv1D(4, 3), layers.LayerNormalization(), layers.Flatten()]),
+}
+
+
+def trained(x: Any, stack: Any, **options: Any) -> tuple[Any, list[float]]:
+    """A model after two epochs on `x`, and its losses."""
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input(x.shape[1:], dtype=x.dtype.name), *stack(),
+                              layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"], **options)
+    history = model.fit(x, CLASSES, batch_size=5, epochs=2, verbose=0, shuffle=False)
+    return model, history.history["loss"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STACKS)
+def test_native_steps_compute_what_eager_ones_do(name: str) -> None:
+    x, stack = STACKS[name]
+    native, losses = trained(x, stack)
+    eager, expected = trained(x, stack, run_eagerly=True)
+    np.testing.assert_allclose(losses, expected, rtol=2e-4)
+    for a, b in zip(native.get_weights(), eager.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-4)
+    np.testing.assert_allclose(native.predict(x, verbose=0), eager.predict(x, verbose=0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(native.evaluate(x, CLASSES, verbose=0), eager.evaluate(x, CLASSES, verbose=0), rtol=1e-3)
+
+
+def test_batches_in_groups_give_the_same_as_one_by_one() -> None:
+    class EachBatch(keras.callbacks.Callback):
+        steps: list[int] = []
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.steps.append(batch)
+
+    def run(**options: Any) -> list[Any]:
+        keras.utils.set_random_seed(2)
+        model = keras.Sequential([keras.Input((4, 5)), layers.Flatten(), layers.Dropout(0.5), layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(0.01), "mse", steps_per_execution=options.pop("steps", 1))
+        model.fit(SEQUENCES, CLASSES, batch_size=5, epochs=4, verbose=0, **options)
+        return model.get_weights()
+
+    grouped, single = run(), run(callbacks=[EachBatch()])
+    assert EachBatch.steps == [0, 1, 2] * 4
+    for a, b, c in zip(grouped, single, run(steps=3), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+def test_a_step_is_traced_once_for_each_shape() -> None:
+    traced = []
+
+    class Counting(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> Any:
+            traced.append(tuple(data[0].shape))
+            return super().train_step(data)
+
+    model = Counting()
+    model.compile("sgd", "mse")
+    model.fit(np.ones((22, 4)), np.ones(22), batch_size=5, epochs=5, verbose=0)
+    assert traced == [(5, 4), (2, 4)]
+
+
+def test_the_users_train_step_and_control_flow() -> None:
+    class Switched(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = layers.Dense(3), layers.Dense(3)
+            self.average = keras.metrics.Mean(name="loss")
+
+        def call(self, x: Any) -> Any:
+            if tf.reduce_sum(x) > 0:  # builds a layer in each branch
+                return self.first(x)
+            return self.second(x)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            x, y = data
+            with tf.GradientTape() as tape:
+                logits = self(x, training=True)
+                loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(y, logits, from_logits=True))
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            self.average.update_state(loss)
+            return {"loss": self.average.result()}
+
+        @property
+        def metrics(self) -> list[Any]:
+            return [self.average]
+
+    model = Switched()
+    model.compile("sgd")
+    ones = np.ones((4, 5), "float32")
+    model.fit(np.concatenate([ones, -ones]), np.zeros(8), batch_size=4, shuffle=False, verbose=0)
+    before = [w.copy() for w in model.get_weights()]
+    model.fit(ones, np.zeros(4), verbose=0)
+    changed = [not np.array_equal(a, b) for a, b in zip(before, model.get_weights(), strict=True)]
+    assert changed == [True, True, False, False]
+
+
+@pytest.mark.slow
+def test_a_saved_model_goes_on(tmp_path: Any) -> None:
+    model, _ = trained(*STACKS["lstm"])
+    model.save(tmp_path / "m.keras")
+    model.save_weights(tmp_path / "m.weights.h5")
+    other = keras.models.load_model(tmp_path / "m.keras")
+    assert int(other.optimizer.iterations.value) == 6
+    np.testing.assert_array_equal(model.predict(SEQUENCES, verbose=0), other.predict(SEQUENCES, verbose=0))
+    for each in (model, other):
+        each.load_weights(tmp_path / "m.weights.h5")
+        each.fit(SEQUENCES, CLASSES, verbose=0, shuffle=False)
+    for a, b in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_callbacks_schedules_and_validation(tmp_path: Any) -> None:
+    model = keras.Sequential([layers.Flatten(), layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)), "mse")
+    log = tmp_path / "log.csv"
+    history = model.fit(SEQUENCES, CLASSES, validation_split=0.25, epochs=3, verbose=0, callbacks=[
+        keras.callbacks.CSVLogger(log), keras.callbacks.EarlyStopping(patience=5),
+        keras.callbacks.ModelCheckpoint(tmp_path / "best.keras", save_best_only=True)])
+    assert sorted(history.history) == ["loss", "val_loss"] and len(log.read_text().splitlines()) == 4
+    np.testing.assert_allclose(float(model.optimizer.learning_rate), 0.1 * 0.5 ** 1.5, rtol=1e-6)
+    assert (tmp_path / "best.keras").exists()
+
+
+def test_nan_ends_the_training_where_asked() -> None:
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e30), "mse")
+    history = model.fit(np.full((8, 2), 1e20, "float32"), np.ones(8), batch_size=2, epochs=9, verbose=0,
+                        callbacks=[keras.callbacks.TerminateOnNaN()])
+    assert len(history.epoch) == 1
+
+
+def test_a_dataset_of_this_runtime() -> None:
+    dataset = tf.data.Dataset.from_tensor_slices((SEQUENCES, CLASSES)).batch(5)
+    model = keras.Sequential([layers.Flatten(), layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    model.fit(dataset, epochs=2, verbose=0, validation_data=dataset)
+    assert model.predict(dataset, verbose=0).shape == (12, 3)
+    with pytest.raises(ValueError, match="`y` cannot be given beside a dataset"):
+        model.fit(dataset, CLASSES, verbose=0)
+
+
+def test_bad_data() -> None:
+    model = keras.Sequential([keras.Input((4, 5)), layers.Flatten(), layers.Dense(3)])
+    model.compile("adam", "mse")
+    with pytest.raises(ValueError, match=r"incompatible|expected"):
+        model.fit(np.ones((4, 7, 9)), np.ones((4, 3)), verbose=0)
+    with pytest.raises(ValueError, match="Data cardinality"):
+        model.fit(SEQUENCES, CLASSES[:5], verbose=0)
+
+    def generator() -> Any:
+        yield SEQUENCES[:4], np.ones((4, 3))
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        model.fit(generator(), verbose=0, steps_per_epoch=3)
+
+
+def test_digits_in_seconds() -> None:
+    """97 % of digits that the model has not seen, by `fit`, in less than 10 seconds."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    x, y = datasets.load_digits(return_X_y=True)
+    keras.utils.set_random_seed(0)
+    start = time.process_time()
+    order = np.random.default_rng(0).permutation(len(x))
+    x, y = (x[order] / 16).astype("float32"), y[order]
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(128, activation="relu"), layers.Dense(10)])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    model.fit(x[:1400], y[:1400], epochs=30, verbose=0)
+    accuracy = model.evaluate(x[1400:], y[1400:], verbose=0, return_dict=True)["accuracy"]
+    assert accuracy >= 0.97
+    assert time.process_time() - start < 10
+
+
+def test_what_is_not_offered_says_so(tmp_path: Any) -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    with pytest.raises(NotImplementedError, match=r"model\.save"):
+        model.export(tmp_path / "saved")
+    with pytest.raises(ValueError, match="runs on the CPU"), keras.device("gpu:0"):
+        pass
+    from keras.distribution import list_devices
+    assert list_devices() == ["cpu:0"]
