@@ -17,8 +17,8 @@ from runtime.core.graph import Position
 
 __all__ = [
     "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",
-    "note_array", "note_copy", "note_object", "note_put", "object_for", "return_place", "tracing_objects",
-    "want_objects", "writes_tensor",
+    "may_be_array", "note_array", "note_copy", "note_object", "note_put", "note_undone", "object_for",
+    "return_place", "times_undone", "tracing_objects", "want_objects", "writes_tensor",
 ]
 
 
@@ -53,6 +53,8 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         """Where the traced function has returned."""
         self.lists_hold_arrays = self.lists_share_arrays = False
         """Whether arrays were put into lists of the graph, and whether these have other names, too."""
+        self.undone = 0
+        """How often something that was traced has been undone."""
         self.writes_tensors = False
         """Whether the traced code sets items of tensors, which then must not be arrays."""
         self.captured: dict[int, Any] = {}
@@ -98,6 +100,11 @@ def note_array() -> None:
         _trace.mode.has_arrays = True
 
 
+def may_be_array() -> bool:
+    """Whether a tensor of the trace may be an array in Python."""
+    return _trace.mode is not None and _trace.mode.has_arrays
+
+
 def writes_tensor() -> None:
     """Called before an item of a tensor is set, or `x += y` replaces one. NeedsArrayObjects if it may be an array."""
     mode = _trace.mode
@@ -111,6 +118,16 @@ def writes_tensor() -> None:
 def return_place() -> Position | None:
     """Where the traced function has returned: what follows is due to its result."""
     return None if _trace.mode is None else _trace.mode.returned_at
+
+
+def note_undone() -> None:
+    """Note that nodes have been removed from the graphs that are traced."""
+    if _trace.mode is not None:
+        _trace.mode.undone += 1
+
+
+def times_undone() -> int:
+    return 0 if _trace.mode is None else _trace.mode.undone
 
 
 def note_put(is_shared: bool) -> None:

@@ -257,7 +257,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.executable: Any = None  # what the executor made of this graph; None again when the graph changes
-        self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.array_writes`)
+        self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.tensor_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 
     @property

@@ -27,12 +27,10 @@ class EagerList:
 class GraphList:
     """A growable list inside a graph: stands for a `value` of a ListType."""
 
-    __slots__ = ("memory", "value")
+    __slots__ = ("value",)
 
     def __init__(self, value: Value) -> None:
         self.value = value
-        self.memory: tuple[tuple[Any, int], ...] = ()
-        """The memory that its elements would occupy as NumPy arrays, with versions (`runtime.core.array_writes`)."""
 
     @property
     def type(self) -> ListType:

@@ -53,16 +53,9 @@ class Operations(Late):
     stack: Callable[[Any], Any]
     """`rt.stack` of a list that contains tensors."""
 
-    # runtime.core.array_writes
-    made: Callable[[Any, tuple[Any, ...]], Any]
-    """The result of an operator on operands, marked as an array that can be written to where it is one."""
-    item_of: Callable[[Any, Any, Any], Any]
-    """An item of a tensor, marked as a view of an array where it is one."""
-    in_place: Callable[[Any, Any, Any], Any]
-    """`x += y` and the like, for an array."""
-    copied: Callable[[Any], Any]
+    # runtime.core.tensor_writes
     check_current: Callable[[Any], None]
-    """Raise an error if an array has been written under another name."""
+    """Raise an error if a tensor has been written under another name."""
 
     # runtime.numpy.array_objects
     as_object: Callable[[Any], Any]

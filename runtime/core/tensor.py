@@ -14,7 +14,7 @@ import numpy as np
 from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods
-from runtime.core.array_mode import writes_tensor
+from runtime.core.array_mode import may_be_array, writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
 from runtime.core.graph import Graph, Value, user_position
@@ -64,12 +64,10 @@ def _is_operand(x: Any) -> bool:
 
 
 def _made(result: Any, *operands: Any) -> Any:
-    """The result of an operator, which in a graph may be an array (`runtime.core.array_writes`)."""
-    if type(result) is not GraphTensor:
-        return result
-    if any(isinstance(x, GraphTensor) and x.is_object for x in operands):
+    """The result of an operator: an array if one of the operands is an array of a traced function."""
+    if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands):
         return OPERATIONS.as_object(result)
-    return OPERATIONS.made(result, operands)
+    return result
 
 
 def _binary(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
@@ -126,17 +124,11 @@ def _unary(name: str) -> Callable[[Tensor], Tensor]:
     return operator
 
 
-def _in_place(name: str) -> Callable[[GraphTensor, Any], Any]:
-    """`x += y` and the like, which change an array for all its aliases; for tensors Python falls back to `x + y`."""
-
-    def operator(self: GraphTensor, other: Any) -> Any:
-        if self.type.shape:
-            writes_tensor()
-        if not self.memory or isinstance(other, (list, tuple)):
-            return NotImplemented
-        return OPERATIONS.in_place(getattr(Tensor, name), self, other)
-
-    return operator
+def _in_place(self: GraphTensor, other: Any) -> Any:
+    """`x += y` and the like: Python falls back to `x + y`, unless an array would have to change."""
+    if self.type.shape:
+        writes_tensor()
+    return NotImplemented
 
 
 _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
@@ -270,7 +262,7 @@ class Tensor(ArrayMethods):
         return OPERATIONS.round(self) if ndigits is None else OPERATIONS.round(self, ndigits)
 
     def __getitem__(self, index: Any) -> Tensor:
-        item: Tensor = OPERATIONS.item_of(OPERATIONS.getitem(self, index), self, index)
+        item: Tensor = OPERATIONS.getitem(self, index)
         return item
 
 
@@ -418,7 +410,7 @@ class GraphTensor(Tensor):
     def __init__(self, value: Value) -> None:
         self.value = value
         self.memory: tuple[tuple[Any, int], ...] = ()
-        """The memory that it would occupy as a NumPy array, with versions (`runtime.core.array_writes`)."""
+        """What it has in common with tensors of other versions (`runtime.core.tensor_writes`)."""
 
     @property
     def type(self) -> TensorType:
@@ -453,9 +445,13 @@ class GraphTensor(Tensor):
         """Nested lists of scalar tensors, of a known shape."""
         return [row.tolist() for row in self] if self.ndim else self
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        writes_tensor()
+        super().__setitem__(index, value)
+
     def copy(self) -> Tensor:
-        """The same value; of an array that a function is given, in memory of its own."""
-        return OPERATIONS.copied(self) if self.memory else self
+        """The same value, which a write to this tensor's variable leaves as it is."""
+        return GraphTensor(self.value)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         OPERATIONS.check_reach(self)
@@ -478,7 +474,7 @@ class GraphTensor(Tensor):
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name in _CHANGING and self.type.shape:
             writes_tensor()
-        if self.memory and hasattr(np.ndarray, name):
+        if may_be_array() and hasattr(np.ndarray, name):
             error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")
             error.remedy = (  # type: ignore[attr-defined]
                 "Use a function of rt; or do it outside of the traced function, or in one for rt.numpy_function.")
@@ -581,7 +577,7 @@ class GraphTensor(Tensor):
 
 for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift",
               "rshift"]:
-    setattr(GraphTensor, f"__i{_name}__", _in_place(f"__{_name}__"))
+    setattr(GraphTensor, f"__i{_name}__", _in_place)
 
 
 _CHANGING: Final = frozenset({"fill", "flat", "put", "sort"})

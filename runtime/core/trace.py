@@ -13,7 +13,6 @@ import numpy as np
 
 from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
 from runtime.core import narrow_floats
-from runtime.core.array_writes import written_by
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value, user_position
@@ -21,6 +20,7 @@ from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import record, recorders
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.tensor_writes import written_by
 from runtime.core.types import (
     DType,
     ListType,
@@ -245,7 +245,7 @@ def capture(graph: Graph, x: Any) -> Value:
     x = _convert(x)
     if isinstance(x, (GraphTensor, GraphList)):
         value = x.value
-        if x.memory:
+        if isinstance(x, GraphTensor) and x.memory:
             OPERATIONS.check_current(x)
         if value.graph is graph:
             return value

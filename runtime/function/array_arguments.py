@@ -2,26 +2,73 @@
 function changes, such as a global's. A call puts what the graph leaves in them back into the caller's arrays."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import CellType
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from autograph.backend import Heap, put, variables
+from autograph.backend import Handler, Heap, put, variables
 from runtime.core.array_mode import NeedsArrayObjects, want_objects
-from runtime.core.array_writes import memories_of, origins_of, remember
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
-from runtime.function.signature import ArrayPattern
+from runtime.function.signature import ArrayPattern, Call, is_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
+from runtime.staging.control.exceptions import stage_try
+from runtime.staging.values.body_tracing import Step
 
-__all__ = ["ArrayArguments", "put_back", "result_in"]
+__all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
+
+T = TypeVar("T")
+
+
+
+class ArrayUse:
+    """How a traced function uses arrays.
+
+    objects    whether arrays are objects in its traces, since it changes some
+    captured   the NumPy arrays that it changes and that are no arguments
+    """
+
+    def __init__(self) -> None:
+        self.objects = False
+        self.captured: list[Any] = []
+        self._until_error: dict[Any, Any] = {}
+
+    def traced(self, once: Callable[[], T]) -> T:
+        """The trace that `once` makes: with arrays as tensors, or as objects if the function turns out to need that."""
+        while True:
+            try:
+                return once()
+            except NeedsArrayObjects as needed:
+                new = [array for array in needed.arrays if is_array(array) and not any(
+                    array is known for known in self.captured)]
+                if self.objects and not new:
+                    raise needed.error from None
+                self.objects = True
+                self.captured += new
+
+    def left_by(self, error: Exception, call: Call, once: Callable[[], Any]) -> None:
+        """Leave the caller's arrays as Python would after an error: `once` makes the trace of what the function does
+        to them until it raises, which runs if it has no effect but that."""
+        if not self.objects or isinstance(error, StagingError) or not (call.arrays or self.captured):
+            return
+        key = call.structure, call.shapes, call.arrays
+        with suppress(Exception):
+            if key not in self._until_error:
+                self._until_error[key] = self.traced(once)
+            concrete = self._until_error[key]
+            if all(node.op.name in _HARMLESS or not node.op.effect for node in concrete.graph.walk()):
+                concrete.apply(call.leaves, call, call.variables)
+
+
+_HARMLESS: Final = frozenset({"check_bound", "hold_error", "keep", "raise", "raise_unless", "read_variable", "reraise"})
+"""Ops with an effect that may run again."""
 
 
 class ArrayArguments:
@@ -105,11 +152,23 @@ class ArrayArguments:
         """The arrays that the graph changes, by number, with their contents at the end."""
         return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
 
+    def until_error(self, run: Callable[[], Any]) -> Callable[[], None]:
+        """A function that runs `run` and catches its error, so that the arrays are left as they are then."""
+        cells = tuple([cell for _, cell, _ in self.places])
+
+        def body(*values: Any) -> tuple[Any, ...]:
+            run()
+            return values
+
+        def caught() -> None:
+            stage_try(Step(body), [Handler((Exception,), Step(lambda *values: values), False)], cells,
+                      [f"array_{i}" for i in range(len(cells))], lambda: cells)
+
+        return caught
+
     def aliases(self, output: Any) -> frozenset[int]:
         """The numbers of the arrays whose elements an output shares."""
-        if not isinstance(output, StagedArray):
-            return origins_of(output)
-        owners = owners_of(output)
+        owners = owners_of(output) if isinstance(output, StagedArray) else ()
         return frozenset(place for place, cell, _ in self.places if any(cell is owner for owner in owners))
 
 
@@ -126,7 +185,7 @@ def result_in(result: Any, is_array: bool, shares: Sequence[Any]) -> Any:
     objects = [owner for x in shares if isinstance(x, StagedArray) for owner in owners_of(x)]
     if objects and isinstance(result, GraphTensor):
         return JoinedArray(result, objects)
-    return as_object(result) if is_array else remember(result, frozenset().union(*map(memories_of, shares)))
+    return as_object(result) if is_array else result
 
 
 def put_back(array: Any, contents: Any) -> None:

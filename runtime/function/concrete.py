@@ -10,8 +10,7 @@ from typing import Any
 from autograph.backend import prune
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
-from runtime.core.array_writes import Hazard, applies, check_call
-from runtime.core.errors import DTypeError, ShapeError, locate
+from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Value, user_position
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
@@ -36,6 +35,7 @@ from runtime.function.signature import (
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
 from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.numpy.array_indexing import located
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
 from runtime.staging.values.optional import MaybeTensor
@@ -54,14 +54,14 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable", "_hazards",
+        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable",
         "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
         "identified", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types",
         "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
-        fast_math: bool = False, hazards: Sequence[Hazard] = (),
+        fast_math: bool = False,
         aliases: Sequence[tuple[frozenset[int], bool]] = (), variables: Sequence[VariableArgument] = (),
         array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), writes_tensors: bool = False,
     ) -> None:
@@ -76,7 +76,6 @@ class ConcreteFunction:
         self.structured_input_signature = call.described(_input_specs(own))
         self._signature = signature
         self._pack = pack
-        self._hazards = hazards
         self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays, and if it is one
         self._variables = variables
         self._defaults = [weakref.ref(x) for x in call.variables]
@@ -130,8 +129,7 @@ class ConcreteFunction:
         """Whether the trace is for calls with arrays where this one has them."""
         if self._array_pattern is not None:
             return self._array_pattern == call.arrays
-        return not (self._writes_tensors and call.arrays) and not (
-            self._hazards and applies(self._hazards, call.passed))
+        return not call.arrays or not (self._writes_tensors or any(getattr(x, "is_object", False) for x in call.passed))
 
     def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
         """The numbers of those variables of a call for which this trace is not made: it depends on which they are, or
@@ -143,8 +141,10 @@ class ConcreteFunction:
         Without the `call`, returned containers that were arguments are copies."""
         graph = current_graph()
         passed = {id(x): y for x, y in zip(self._variables, variables, strict=True)} if variables else NO_VARIABLES
-        if self._hazards and call is not None:
-            check_call(self._hazards, leaves, call.passed)
+        if call is not None and not self.takes(call):
+            raise located(StagingError(
+                f"this trace of {self.name} was made for calls that have no arrays, or other ones, in these arguments,"
+                " and it changes what they are", remedy="Call the function itself."))
         if self._captured:
             outside = [object_for(array) for array in self._captured] if graph is not None else self._captured
             leaves = [*leaves, *(x if isinstance(x, GraphTensor) else EagerTensor(x) for x in outside)]
@@ -171,7 +171,7 @@ class ConcreteFunction:
         try:
             variables: dict[int, Variable] = {}
             leaves = self._leaves(args, kwargs, variables)
-            call = self._call(args, kwargs) if self._pack.uses_call or self._hazards else None
+            call = self._call(args, kwargs) if self._pack.uses_call or self._writes_tensors else None
             return self.apply(leaves, call, self._passed(variables))
         except BaseException as error:
             if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):

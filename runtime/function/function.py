@@ -19,8 +19,7 @@ from typing import Any, Final, TypeVar, overload
 import autograph as ag
 from autograph.backend import meet_all, meeting, prune, restored, until_gone
 from runtime.backends.executable import Called
-from runtime.core.array_mode import NeedsArrayObjects, tracing_objects
-from runtime.core.array_writes import Hazard, check_results, tracing_arrays
+from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import Graph, user_position
@@ -28,10 +27,11 @@ from runtime.core.graph import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
+from runtime.core.tensor_writes import check_results, tracing_writes
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.types import TensorType, Type, join_types
-from runtime.function.array_arguments import ArrayArguments
+from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
@@ -39,7 +39,7 @@ from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
-from runtime.function.signature import Call, InvalidArgumentsError, Signature, is_array, weakly
+from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
@@ -93,8 +93,7 @@ class Function(Called):
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
         self._front = ()
-        self._array_objects = False  # whether arrays are objects in its traces
-        self._captured: list[Any] = []  # NumPy arrays that it changes and that are no arguments
+        self._arrays = ArrayUse()
 
     # Calls.
 
@@ -135,6 +134,15 @@ class Function(Called):
             return self._bound(self._converted)(*args, **kwargs)
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
+        try:
+            return self._computed(call, args, kwargs)
+        except Exception as error:
+            if graph is None:
+                self._arrays.left_by(error, call, lambda: self._trace_once(call, call.types, False, True)[0])
+            raise
+
+    def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        graph = current_graph()
         try:
             concrete = self._find_or_trace(call)
         except EndlessError:
@@ -361,26 +369,17 @@ class Function(Called):
         return self._trace(call, call.types)
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
-        concrete, made_variables = self._trace_with_arrays(call, types, first=self._count == 0)
+        concrete, made_variables = self._arrays.traced(lambda: self._trace_once(call, types, first=self._count == 0))
         if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
-            concrete, _ = self._trace_with_arrays(call, types, first=False)
+            concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))
         self._count += not concrete.identified
         return concrete
 
-    def _trace_with_arrays(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
-        """Trace with arrays as tensors, or as objects if the function turns out to need that."""
-        while True:
-            try:
-                return self._trace_once(call, types, first)
-            except NeedsArrayObjects as needed:
-                new = [array for array in needed.arrays if is_array(array) and not any(
-                    array is known for known in self._captured)]
-                if self._array_objects and not new:
-                    raise needed.error from None
-                self._array_objects = True
-                self._captured += new
-
-    def _trace_once(self, call: Call, types: Sequence[Type], first: bool) -> tuple[ConcreteFunction, bool]:
+    def _trace_once(
+        self, call: Call, types: Sequence[Type], first: bool, until_error: bool = False
+    ) -> tuple[ConcreteFunction, bool]:
+        """The trace, and whether it created variables. `until_error`: of what the function does to arrays until it
+        raises."""
         fn = self._bound(self._converted)
         graph = Graph(self.name)
         names = self._signature.input_names(call)
@@ -388,17 +387,17 @@ class Function(Called):
         variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        objects, captured = self._array_objects, list(self._captured)
+        objects = self._arrays.objects or any(getattr(x, "is_object", False) for x in call.passed)
+        captured = list(self._arrays.captured)
         paths = self._signature.input_names(call, as_paths=True)
-        arrays = tracing_arrays(inputs, paths, call.passed, objects)
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
             given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), captured)
         inputs, mode.captured = given.inputs, given.captured
         creation = Creation(first, known)
 
-        def trace() -> tuple[Any, Pack, list[Hazard], list[tuple[frozenset[int], bool]]]:
-            with tracing(graph, BACKEND), arrays as hazards, mode, given.held(), creation:
+        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]]]:
+            with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []
@@ -408,19 +407,20 @@ class Function(Called):
                     mode.existed = outside.existed
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
-                            returned = trace_function(lambda: fn(*args, **kwargs))
+                            returned = trace_function(given.until_error(lambda: fn(*args, **kwargs)) if until_error
+                                                      else lambda: fn(*args, **kwargs))
                         mode.returned_at = return_position(getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:
                         outside.leave(variables)
                 check_results(outputs)
                 set_outputs(graph, outputs)
-                return returned, pack, hazards, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
+                return returned, pack, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
 
-        returned, pack, hazards, aliases = restored(trace)
+        returned, pack, aliases = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
-            graph, call, self._signature, returned, pack, self.executor, self.fast_math, hazards, aliases, variables,
+            graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
             call.arrays if objects else None, captured, mode.writes_tensors)
         return concrete, bool(creation.created)
 
@@ -507,7 +507,7 @@ class VerifiedFunction(Function):
         try:
             instance = None if self._instance is None else self._instance()
             return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
-                                 self._captured)
+                                 self._arrays.captured)
         except BaseException as error:
             prune(error)
             raise
@@ -554,8 +554,8 @@ def function(
 
     Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
     they are. Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects
-    among the arguments are returned, and changed, as in Python. StagingError for objects that cannot be made anew, and
-    for a write to a NumPy array that existed before the call.
+    among the arguments are returned, and changed, as in Python, and so are NumPy arrays changed. StagingError for
+    objects that cannot be made anew.
 
     `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
     graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

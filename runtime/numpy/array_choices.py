@@ -12,7 +12,16 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import TensorType
-from runtime.numpy.array_indexing import as_tensor, cast_into, get_elements, is_basic, located, plain_index
+from runtime.numpy.array_indexing import (
+    Known,
+    as_tensor,
+    cast_into,
+    get_elements,
+    is_basic,
+    known,
+    located,
+    plain_index,
+)
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
 
@@ -53,7 +62,7 @@ class SelectedArray(StagedArray):
 
     def __init__(self, one_of: Sequence[StagedArray], index: Any) -> None:
         self.one_of, self.index, self.memory = tuple(one_of), index, ()
-        self._known: tuple[list[Value], GraphTensor] | None = None
+        self._known: Known | None = None
 
     @property
     def type(self) -> TensorType:
@@ -62,11 +71,9 @@ class SelectedArray(StagedArray):
     @property
     def leaf(self) -> GraphTensor:
         now = [x.value for x in self.one_of]
-        known = self._known
-        if known is None or any(a is not b for a, b in zip(known[0], now, strict=True)) or not (
-                known[1].graph.contains(current_graph())):
-            known = self._known = now, self._chosen([x.__tensor__() for x in self.one_of])
-        return known[1]
+        if self._known is None or not self._known.is_current(now):
+            self._known = known(now, self._chosen([x.__tensor__() for x in self.one_of]))
+        return self._known.elements
 
     def _chosen(self, values: Sequence[GraphTensor]) -> GraphTensor:
         found: Any = values[0]

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from runtime.core.array_mode import return_place
+from runtime.core.array_mode import return_place, times_undone
 from runtime.core.errors import locate
-from runtime.core.graph import Value, user_position
+from runtime.core.graph import user_position
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, holds_tensor
 from runtime.core.types import DType
@@ -17,8 +17,8 @@ from runtime.ops.indexing import getitem, setitem
 from runtime.ops.logic import where
 
 __all__ = [
-    "as_tensor", "cast_into", "entries_of", "get_elements", "is_basic", "is_current", "is_int", "located", "numbers_in",
-    "plain_index", "same_index", "set_elements", "shape_of", "with_numbers",
+    "Known", "as_tensor", "cast_into", "entries_of", "get_elements", "is_basic", "is_int", "known", "located",
+    "numbers_in", "plain_index", "same_index", "set_elements", "shape_of", "with_numbers",
 ]
 
 
@@ -65,9 +65,23 @@ def with_numbers(index: Any, change: Callable[[Any], Any]) -> Any:
     return tuple(map(changed, index)) if isinstance(index, tuple) else changed(index)
 
 
-def is_current(known: tuple[Value, GraphTensor], now: Value) -> bool:
-    """Whether the known elements of a view are those of its base now, and can be used in the graph that is traced."""
-    return known[0] is now and known[1].graph.contains(current_graph())
+class Known(NamedTuple):
+    """The elements of a view, as they were taken."""
+
+    of: Any
+    """The values of the graph that its base contained."""
+    elements: GraphTensor
+    undone: int
+    """How often something that was traced had been undone: the elements may be, too."""
+
+    def is_current(self, now: Any) -> bool:
+        """Whether these are the elements for the values `now`, and can be used in the graph that is traced."""
+        return self.of == now and self.undone == times_undone() and self.elements.graph.contains(current_graph())
+
+
+def known(of: Any, elements: GraphTensor) -> Known:
+    """The elements that are taken now."""
+    return Known(of, elements, times_undone())
 
 
 def same_index(a: Any, b: Any) -> bool:

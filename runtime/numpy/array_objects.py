@@ -25,8 +25,8 @@ from runtime.numpy.array_indexing import (
     entries_of,
     get_elements,
     is_basic,
-    is_current,
     is_int,
+    known,
     located,
     numbers_in,
     plain_index,
@@ -235,19 +235,19 @@ class ArrayView(StagedArray):
 
     def __init__(self, base: StagedArray, index: Any, part: GraphTensor | None = None) -> None:
         self.base, self.index, self.memory = base, index, ()
-        self._known = None if part is None else (base.value, part)
+        self._known = None if part is None else known(base.value, part)
 
     @property
     def leaf(self) -> GraphTensor:
         """The elements, which are taken again if the base has changed."""
         now = self.base.value
-        if self._known is None or not is_current(self._known, now):
-            self._known = now, get_elements(self.base.__tensor__(), self.index)
-        return self._known[1]
+        if self._known is None or not self._known.is_current(now):
+            self._known = known(now, get_elements(self.base.__tensor__(), self.index))
+        return self._known.elements
 
     @property
     def type(self) -> TensorType:
-        return (self.leaf if self._known is None else self._known[1]).type
+        return (self.leaf if self._known is None else self._known.elements).type
 
     def write(self, contents: Any) -> None:
         self.base.write(set_elements(self.base.__tensor__(), self.index, contents))
@@ -301,20 +301,20 @@ class ElementsView(StagedArray):
         self.base, self.read, self.undo, self.memory = base, read, undo, ()
         self.is_sure = True
         self.refusal: Callable[[], Exception] | None = None
-        self._known = base.value, as_tensor(read(base.__tensor__()))
+        self._known = known(base.value, as_tensor(read(base.__tensor__())))
 
     @property
     def leaf(self) -> GraphTensor:
         now = self.base.value
-        if not is_current(self._known, now):
-            if self._known[0] is not now and not self.is_sure:
+        if not self._known.is_current(now):
+            if self._known.of is not now and not self.is_sure:
                 self._refuse_layout()
-            self._known = now, as_tensor(self.read(self.base.__tensor__()))
-        return self._known[1]
+            self._known = known(now, as_tensor(self.read(self.base.__tensor__())))
+        return self._known.elements
 
     @property
     def type(self) -> TensorType:
-        return self._known[1].type
+        return self._known.elements.type
 
     def write(self, contents: Any) -> None:
         if not self.is_sure:

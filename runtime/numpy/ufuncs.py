@@ -26,7 +26,7 @@ def _both_floats(function: Function) -> Function:
 
 
 def _operator(name: str, reflected: str = "") -> Function:
-    """An operator of tensors that also handles array arguments (`runtime.core.array_writes`)."""
+    """An operator of tensors that also handles array arguments (`runtime.core.tensor_writes`)."""
     forward, backward = f"__{name}__", reflected or f"__r{name}__"
 
     def operate(x: Any, y: Any) -> Any:

@@ -23,12 +23,12 @@ from autograph.backend import (
     keyed,
 )
 from runtime.core.array_mode import existed_before, live_objects, want_objects, writes_tensor
-from runtime.core.array_writes import set_item
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.graph import Position, staging_error, why_unrolled
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.tensor_writes import set_item
 from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.numpy.array_objects import StagedArray

@@ -358,3 +358,113 @@ def test_gradients_flow_through_writes() -> None:
 
     x = rt.constant([1.0, 2.0, 3.0])
     assert rt.function(rt.grad(f))(x).numpy().tolist() == [2, 12, 6]
+
+
+def fails_late(a: Any, n: Any) -> None:
+    for i in range(n):
+        a[i] = i + 1
+
+
+def raises(a: Any, n: Any) -> None:
+    def put(k: Any) -> None:
+        a[k] = 5
+        if k >= 1:
+            raise KeyError("k")
+
+    b = a[1:]
+    b[1] = 7
+    for i in range(n):
+        put(i)
+
+
+def changes_outside(a: Any, n: Any) -> None:
+    BUFFER[0] += 1
+    for i in range(n):
+        a[i] += BUFFER[0]
+
+
+@pytest.mark.parametrize("n", [5, rt.constant(5)], ids=["static", "staged"])
+@pytest.mark.parametrize("fn", [fails_late, raises, changes_outside])
+def test_a_call_that_raises_leaves_arrays_as_python_does(fn: Callable[..., Any], n: Any) -> None:
+    def left(call: Callable[..., Any], n: Any) -> Any:
+        BUFFER[:] = 0
+        a = np.zeros(3)
+        with pytest.raises((IndexError, KeyError)) as info:
+            call(a, n)
+        return a.tolist(), BUFFER.tolist(), isinstance(info.value, KeyError)
+
+    traced = rt.function(fn)
+    assert left(traced, n) == left(traced, n) == left(fn, 5)
+
+
+def test_a_call_that_prints_and_raises_prints_once(capfd: pytest.CaptureFixture[str]) -> None:
+    @rt.function
+    def f(a: Any, n: Any) -> None:
+        print("once")
+        a[n] = 1
+        a[n + 1] = 1
+
+    a = np.zeros(3)
+    with pytest.raises(IndexError):
+        f(a, rt.constant(2))
+    assert capfd.readouterr().out == "once\n" and a.tolist() == [0, 0, 0]
+
+
+# A tensor stays as it is: a write to an item of a variable is an error if something else would have to show it.
+
+def of_another_name(x: Any, n: Any) -> Any:
+    y = x
+    x[0] = n
+    return y
+
+
+def of_a_caller(x: Any, n: Any) -> Any:
+    of_another_name(x, n)
+    return x
+
+
+def in_a_list(x: Any, n: Any) -> Any:
+    held = [x]
+    x[0] = n
+    return held[0] + 1
+
+
+def in_a_branch(x: Any, n: Any) -> Any:
+    y = x
+    if n > 1:
+        x[0] = 5
+    return x + y
+
+
+def in_a_loop(x: Any, n: Any) -> Any:
+    y = x
+    for i in range(n):
+        x[i] = y[0] + 1
+    return x
+
+
+@pytest.mark.parametrize("fn", [of_another_name, of_a_caller, in_a_list, in_a_branch, in_a_loop])
+def test_a_tensor_that_something_else_shows(fn: Callable[..., Any]) -> None:
+    with pytest.raises(rt.errors.StagingError, match=r"objects\.py:\d+: a tensor is (used|changed) here that"):
+        rt.function(fn)(rt.constant([1, 2, 3]), rt.constant(2))
+
+
+def test_a_tensor_of_one_name() -> None:
+    def put(x: Any) -> Any:
+        x[0] = 9
+        return x
+
+    @rt.function
+    def f(x: Any, n: Any) -> Any:
+        x = put(x)
+        for i in range(n):
+            x[i] = x[i] + 1
+        y = x[1:]
+        y[0] = 7
+        z = x.copy()
+        if n > 1:
+            x[2] = 3
+        return x, y, z
+
+    found = f(rt.constant([1, 2, 3]), rt.constant(2))
+    assert [part.numpy().tolist() for part in found] == [[10, 3, 3], [7, 3], [10, 3, 3]]

@@ -8,10 +8,10 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 from autograph.backend import containers_in
-from runtime.core.array_writes import written_by
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error
 from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.tensor_writes import written_by
 from runtime.core.text import Text
 from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType

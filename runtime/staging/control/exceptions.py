@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
-from runtime.core.array_writes import Leaving, written_by
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.graph import Graph, staging_error
 from runtime.core.op import Errors
+from runtime.core.tensor_writes import Leaving, written_by
 from runtime.core.trace import add_input, apply, current_graph, raising, tracing, watching
 from runtime.ops.exceptions import KEEP, TRY, Region, may_catch
 from runtime.staging.control.caught_errors import error_for, is_caught

@@ -13,11 +13,11 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import fill, is_container, of_trace, parts_in, same_parts
 from runtime.core import types as t
-from runtime.core.array_writes import Leaving
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value, staging_error
 from runtime.core.op import Op
 from runtime.core.tensor import indices
+from runtime.core.tensor_writes import Leaving, followed
 from runtime.core.text import Text
 from runtime.core.trace import (
     add_input,
@@ -109,7 +109,7 @@ class _Loop:
         self._apply_invariants(options.get("shape_invariants"))
 
     def _start(self, i: int) -> Spec:
-        refuse_cycles(self.init[i])
+        refuse_cycles(followed(self.init[i]))
         other = shared(self.init, i)
         return as_loop_state(describe(self.init[i])) if other is None else Shared(other)
 
@@ -534,7 +534,6 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
-            loop.leaving.counter = index.value
             return [lambda: items.item(index)]
     else:
         operands = list(items.sources)

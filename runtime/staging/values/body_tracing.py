@@ -12,11 +12,12 @@ from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from autograph.backend import is_body, is_internal, of_trace, outermost, settle
-from runtime.core.array_writes import Leaving
-from runtime.core.array_writes import in_body as in_body_of
+from runtime.core.array_mode import note_undone
 from runtime.core.errors import InaccessibleTensorError, StagingError
 from runtime.core.graph import Graph, Node, Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
+from runtime.core.tensor_writes import Leaving
+from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
@@ -192,6 +193,7 @@ def checkpoint() -> Mark:
 
 def rollback(mark: Mark) -> None:
     """Remove the nodes and captures added since `mark`."""
+    note_undone()
     for graph, nodes, last, captures, known in mark:
         if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives insert nodes between others
             nodes = graph.nodes.index(last) + 1

@@ -21,11 +21,11 @@ from autograph.backend import (
     put,
     same_parts,
 )
-from runtime.core.array_writes import remember
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.graph import Position, staging_error
 from runtime.core.op import CAST, CONST
 from runtime.core.tensor import Tensor
+from runtime.core.tensor_writes import remember
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, Type, Weak

@@ -18,7 +18,6 @@ import numpy as np
 from autograph.backend import backend_of, has_staged_items, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
-from runtime.core.array_writes import with_memories
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.formatting import formatted
@@ -331,7 +330,7 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
         return lambda i: values[0]
     if any(isinstance(value, StagedArray) for value in values):
         return lambda i: selected(values, i)
-    rows = with_memories(stacked(values), values)
+    rows = stacked(values)
     return lambda i: rows[i]
 
 

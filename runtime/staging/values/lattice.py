@@ -21,11 +21,11 @@ import numpy as np
 from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
-from runtime.core.array_writes import Memory, in_one_list, memories_of
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
@@ -507,8 +507,7 @@ def _item(spec: Spec) -> Any:
 
 def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
     """The leaf of a staged list that is either. Conflict if there is no join."""
-    memories = in_one_list(map(_memories, mine)) | in_one_list(map(_memories, theirs))
-    return Leaf(ListType(_element_type(a, b, mine, theirs)), False, memories)
+    return Leaf(ListType(_element_type(a, b, mine, theirs)))
 
 
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from autograph.backend import Late, ListItems, ambient, has_staged_items, references
 from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
-from runtime.core.array_writes import element_of, put_in, with_memories, written_back
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.graph import Position, staging_error
@@ -16,7 +15,7 @@ from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, user_position, wrap
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import owners_of
-from runtime.numpy.array_indexing import as_tensor
+from runtime.numpy.array_indexing import as_tensor, known
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object
 from runtime.ops.lists import (
     ListValue,
@@ -192,14 +191,14 @@ class StagedList(StagedSequence):
             element = x.type if element is None else join_elements(element, x.type)
         if element is None:
             raise StagingError("an empty list has no type: nothing tells what its elements will be")
-        return cls(put_in(list_new(tensors, element), items))
+        return cls(list_new(tensors, element))
 
     @classmethod
     def from_tensor(cls, x: Any) -> StagedList:
         """The rows of a tensor."""
         if isinstance(x, StagedArray):
             _put_array(x, True)
-        return cls(with_memories(list_from_tensor(x), [x]))
+        return cls(list_from_tensor(x))
 
     # For staging and the executors.
 
@@ -227,14 +226,14 @@ class StagedList(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
-        self._list = put_in(list_append(self._list, _element(x)), [self._list, x])
+        self._list = list_append(self._list, _element(x))
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
         iterable = view_of(iterable)
         if isinstance(iterable, StagedList):
             note_copy()
-            self._list = put_in(list_extend(self._list, iterable._list), [self._list, iterable._list])
+            self._list = list_extend(self._list, iterable._list)
         elif isinstance(iterable, Tensor):
             self.extend(StagedList.from_tensor(iterable))
         elif as_iterable(iterable) is not None:
@@ -244,38 +243,35 @@ class StagedList(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        self._list = put_in(list_insert(self._list, index, _element(x)), [self._list, x])
+        self._list = list_insert(self._list, index, _element(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if there is none."""
         last = type(index) is int and index == -1
-        rest, x = list_pop(self._list, *(() if last else (index,)))
-        x, self._list = element_of(x, self._list, index), with_memories(rest, [self._list])
+        self._list, x = list_pop(self._list, *(() if last else (index,)))
         return as_object(x) if lists_hold_arrays() else x
 
     def clear(self) -> None:
         self._list = list_new((), self.element)
 
     def reverse(self) -> None:
-        self._list = with_memories(list_slice(self._list, step=-1), [self._list])
+        self._list = list_slice(self._list, step=-1)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             note_copy()
             part = list_slice(self._list, index.start, index.stop, index.step)
-            return StagedList(with_memories(part, [self._list]))
+            return StagedList(part)
         return self._get(index)
 
     def _get(self, index: Any) -> Any:
-        found = element_of(list_get(self._list, index), self._list, index)
+        found = list_get(self._list, index)
         return ListElement(self.owner, index, found) if lists_hold_arrays() and found.ndim else found
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
-        changed = written_back(self._list, index, x)
-        before, together = (self._list, put_in) if changed is None else (changed, with_memories)
-        self._list = together(list_set(before, index, _element(x)), [before, x])
+        self._list = list_set(self._list, index, _element(x))
 
     def __delitem__(self, index: Any) -> None:
         if isinstance(index, slice):
@@ -340,7 +336,7 @@ class ListElement(StagedArray):
 
     def __init__(self, list: list[Any], index: Any, found: GraphTensor) -> None:
         self.list, self.index, self.memory = list, index, ()
-        self._known = self._contents, found
+        self._known = known(self._contents, found)
 
     @property
     def _contents(self) -> Any:
@@ -348,24 +344,25 @@ class ListElement(StagedArray):
 
     @property
     def leaf(self) -> GraphTensor:
-        if self._known[0] is not self._contents:
+        now = self._contents
+        if self._known.of is not now:
             raise self._refused("was read from a list which was changed since")
-        if not self._known[1].graph.contains(current_graph()):
-            self._known = self._contents, list_get(StagedList.of(self.list)._list, self.index)
-        return self._known[1]
+        if not self._known.is_current(now):
+            self._known = known(now, list_get(StagedList.of(self.list)._list, self.index))
+        return self._known.elements
 
     @property
     def type(self) -> TensorType:
-        return self._known[1].type
+        return self._known.elements.type
 
     def write(self, contents: Any) -> None:
         if lists_share_arrays():
             raise self._refused("is in a list and may have other names, too")
-        if self._known[0] is not self._contents:
+        if self._known.of is not self._contents:
             raise self._refused("was read from a list which was changed since")
         view = StagedList.of(self.list)
         view._list = list_set(view._list, self.index, contents)
-        self._known = self._contents, as_tensor(contents)
+        self._known = known(self._contents, as_tensor(contents))
 
     def _refused(self, what: str) -> Exception:
         return want_objects(staging_error(

@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from runtime.core.array_writes import Leaving, Memory
+from runtime.core.tensor_writes import Leaving, Memory
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec
 
 __all__ = ["same_types", "specs_after"]

@@ -1,0 +1,268 @@
+"""Writes to items of tensors in traced functions: an error where another name would have to show them.
+
+A tensor is immutable: `x[i] = v` gives the variable `x` another one. Whoever has the one before, by another name, in a
+list or as a caller, would see the write if it were an array. So a tensor that is written has a `Memory` with a version,
+and using a tensor of an earlier version is an error.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from autograph.backend import fields_of, of_trace
+from runtime.core.errors import StagingError, locate
+from runtime.core.graph import Graph, Position, user_position
+from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import GraphTensor
+from runtime.core.text import Text
+
+__all__ = [
+    "Leaving", "Memory", "check_results", "followed", "in_body", "memories_of", "remember", "set_item",
+    "tracing_writes", "written_by"]
+
+
+class Memory:
+    """What a tensor and the tensors that writes made of it have in common.
+
+    version    how often it was written
+    place      where it was written last
+    depth      how many bodies were open around what made it
+    """
+
+    __slots__ = ("depth", "is_over", "place", "version")
+
+    def __init__(self, depth: int) -> None:
+        self.version, self.depth = 0, depth
+        self.place: Position | None = None
+        self.is_over = False
+        """Whether it was made in a body whose trace has ended."""
+        if _trace.born is not None and depth == _trace.depth:
+            _trace.born.append(self)
+
+
+Held = tuple[tuple[Memory, int], ...]
+"""The memories that a tensor may have, with their versions when it was made."""
+
+
+class _Trace(threading.local):
+    written: list[Memory] | None = None
+    born: list[Memory] | None = None
+    depth = 0
+    loop: in_body | None = None
+
+
+_trace: Final = of_trace(_Trace())
+
+
+class tracing_writes(AbstractContextManager[None]):
+    """Trace a function."""
+
+    def __enter__(self) -> None:
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
+        _trace.written, _trace.born, _trace.depth, _trace.loop = [], None, 0, None
+
+    def __exit__(self, *_: object) -> None:
+        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+
+
+def followed(x: Any) -> Any:
+    """`x`, which from now on knows whether it is written under another name, if it is a tensor of the graph."""
+    if isinstance(x, GraphTensor) and not (x.memory or x.is_object) and x.type.shape:
+        depth, graph = 0, x.value.graph
+        while graph.parent is not None:
+            depth, graph = depth + 1, graph.parent
+        x.memory = ((Memory(min(depth, _trace.depth)), 0),)
+    return x
+
+
+def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value: Any) -> Any:
+    """The value of `x` after `x[index] = value`."""
+    if not isinstance(x, GraphTensor) or not x.type.shape:
+        return setitem(x, index, value)
+    _check(followed(x))
+    result = setitem(x, index, value)
+    memories = _wrote([memory for memory, _ in x.memory])
+    if isinstance(result, GraphTensor):
+        result.memory = memories
+    return result
+
+
+def _wrote(memories: Iterable[Memory]) -> Held:
+    place = user_position()
+    new = []
+    for memory in memories:
+        memory.version += 1
+        memory.place = place
+        if _trace.written is not None:
+            _trace.written.append(memory)
+        new.append((memory, memory.version))
+    return tuple(new)
+
+
+def _check(x: GraphTensor, is_result: bool = False) -> None:
+    """Raise StagingError if `x` was written under another name since it was made."""
+    loop = _trace.loop
+    if loop is not None and not loop.graph.contains(x.value.graph):
+        loop.uses.append(_Use(x, user_position()))
+    for memory, version in x.memory:
+        if version < memory.version:
+            where = f" (line {memory.place.lineno})" if memory.place is not None else ""
+            _refuse("a tensor is changed here that the function returns under another name, or as an item of a list"
+                    if is_result else f"a tensor is used here that was changed under another name{where}",
+                    memory.place if is_result else None)
+
+
+def _refuse(what: str, place: Position | None) -> None:
+    error = StagingError(
+        f"{what}: a tensor stays as it is, and only the name that was changed has what was written",
+        remedy="Use that name from there on; or make it an array, np.array(x), which all its names show.")
+    locate(error, place or user_position())
+    raise error
+
+
+def check_results(outputs: Iterable[Any]) -> None:
+    """Raise StagingError if a result was written under another name since it was made."""
+    for x in outputs:
+        if isinstance(x, GraphTensor):
+            _check(x, True)
+
+
+def remember(x: Any, memories: Iterable[Memory]) -> Any:
+    """`x`, marked as having one of these memories."""
+    if isinstance(x, GraphTensor):
+        x.memory = tuple([(memory, memory.version) for memory in memories])
+    return x
+
+
+def memories_of(x: Any) -> frozenset[Memory]:
+    """The memories of a tensor, except those made in a body whose trace has ended."""
+    if not isinstance(x, GraphTensor):
+        return frozenset()
+    return frozenset([memory for memory, _ in x.memory if not memory.is_over])
+
+
+class Leaving:
+    """The memories that represent, after a statement and when its bodies are traced again, what the bodies made: one
+    for each place of the state; places that may share one made in a body share it."""
+
+    is_loop = False
+    """Whether the body is that of a loop, or its test, which is traced after it."""
+
+    def __init__(self) -> None:
+        self.depth, self.born = _trace.depth, _trace.born
+        self.memories: dict[Hashable, Memory] = {}
+        self.written: list[Memory] = []
+
+    def left(self, memories: Mapping[Any, Held]) -> dict[Any, Held]:
+        """The memories of the places, given those in a body. Outdated places stay outdated."""
+        places: dict[Memory, list[Any]] = {}
+        for place, own in memories.items():
+            for memory, _ in own:
+                if memory.depth > self.depth:
+                    places.setdefault(memory, []).append(place)
+        made: dict[Any, Held] = {}
+        for place, own in memories.items():
+            found: dict[Memory, int] = {}
+            for memory, version in own:
+                for each in [self._at(other) for other in places.get(memory, ())] or [memory]:
+                    now = each.version if version == memory.version else -1
+                    found[each] = min(now, found.get(each, now))
+            made[place] = tuple(found.items())
+        return made
+
+    def _at(self, place: Hashable) -> Memory:
+        if place not in self.memories:
+            made = self.memories[place] = Memory(-1)
+            made.depth = self.depth
+            if self.born is not None:
+                self.born.append(made)
+        return self.memories[place]
+
+
+@dataclass
+class _Use:
+    """A use, in a loop, of a tensor from outside of it."""
+
+    x: GraphTensor
+    place: Position | None
+
+
+class in_body(AbstractContextManager["in_body"]):
+    """Trace a body into `graph`; its writes take effect when a node gets the graph."""
+
+    def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
+        self.graph, self.leaving = graph, leaving or Leaving()
+        self.uses: list[_Use] = []
+
+    def __enter__(self) -> in_body:
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
+        self.written: list[Memory] = []
+        self.born: list[Memory] = []
+        _trace.written, _trace.born = self.written, self.born
+        _trace.depth += 1
+        if self.leaving.is_loop:
+            _trace.loop = self
+        return self
+
+    def left(self, values: Any) -> None:
+        """Called with the values that the body returns. StagingError if a loop's body uses a tensor from outside and
+        writes it under another name, which the next iteration would not see."""
+        if self.leaving.is_loop:
+            self.leaving.written = [*self.leaving.written, *self.written]
+            for use in self.uses:
+                self._check_use(use)
+        found = {place: x for place, x in _leaves(values, ()) if x.memory}
+        for place, memories in self.leaving.left({place: x.memory for place, x in found.items()}).items():
+            found[place].memory = memories
+
+    def _check_use(self, use: _Use) -> None:
+        if any(other is memory for memory, _ in use.x.memory for other in self.leaving.written):
+            _refuse("a tensor is used here that the loop changes under another name", use.place)
+        outer = self.outer[3]
+        if outer is not None and not outer.graph.contains(use.x.value.graph):
+            outer.uses.append(use)
+
+    def __exit__(self, *_: object) -> None:
+        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+        for memory in self.written:
+            memory.version -= 1
+        for memory in self.born:
+            memory.is_over = True
+        self.graph.written = tuple(dict.fromkeys(memory for memory in self.written if not memory.is_over))
+
+
+def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor]]:
+    """The tensors of the graph in a value, each with its place."""
+    parts: Iterable[tuple[Any, Any]] = ()
+    kind = type(value)  # `isinstance` would run code of proxies
+    if issubclass(kind, GraphTensor):
+        yield place, value
+    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str, Text)):
+        pass
+    elif issubclass(kind, (list, tuple)):
+        parts = enumerate((list if issubclass(kind, list) else tuple).__iter__(value))
+    elif issubclass(kind, dict):
+        parts = dict.items(value)
+    elif hasattr(kind, "__leaves__"):
+        parts = enumerate(value.__leaves__())
+    elif hasattr(kind, "presence"):  # may be unbound
+        parts = [("content", value.content)]
+    elif (names := fields_of(value)) is not None:
+        parts = [(name, getattr(value, name)) for name in names]
+    for key, part in parts:
+        yield from _leaves(part, (*place, key))
+
+
+_DEEPEST: Final = 16  # a list may contain itself
+
+
+def written_by(graphs: Iterable[Graph]) -> None:
+    """Let the writes of these graphs take effect: a node has them."""
+    for graph in graphs:
+        _wrote(graph.written)
+
+
+OPERATIONS.define(check_current=_check)
