@@ -167,6 +167,9 @@ def optimized(text: str, machine: Any) -> Any:
     """The module as optimised by LLVM."""
     module = parsed(text, machine)
     step()
+    if text.count("\n") > _LARGE and _has_passes():
+        module = _outlined(module, machine)
+        step()
     _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
     try:
         module.verify()
@@ -196,34 +199,58 @@ def has_loops(text: str) -> bool:
 _TARGET: Final = re.compile(r"label %([\w.]+)")
 
 
+def _has_passes() -> bool:
+    """Whether single passes can be chosen: with llvmlite 0.45 and later."""
+    return hasattr(llvm.create_new_module_pass_manager(), "add_sroa_pass")
+
+
 def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) -> None:
     """Run LLVM's passes: the pipeline of C compilers if `parallel` loops need vectorising, else those with these names,
     or all if there are none."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
-    passes = llvm.create_new_module_pass_manager()
-    if parallel or not names or not hasattr(passes, "add_sroa_pass"):  # of llvmlite 0.45 and later
-        if parallel > _MANY and hasattr(passes, "add_loop_extract_pass"):
-            _extract_loops(module, builder)
-        passes = builder.getModulePassManager()
+    if parallel or not names or not _has_passes():
+        builder.getModulePassManager().run(module, builder)
     else:
-        for name in names:
-            getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+        _run(module, builder, *names)
 
 
-def _extract_loops(module: Any, builder: Any) -> None:
-    """Make each loop a function: LLVM's time for a function grows with the square of its number of loops."""
-    before = {function.name for function in module.functions}
+def _outlined(module: Any, machine: Any) -> Any:
+    """A large module with each outermost loop as a function, and then each loop in those that are still long; equal
+    ones are one. LLVM's time for a function grows with the square of its number of loops, and large graphs consist of
+    many loops that are equal but for their arrays."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
+    _run(module, builder, "always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa")
+    for least in 0, _LONG:
+        before = {function.name for function in module.functions}
+        for function in module.functions:
+            if not function.is_declaration and _is_shorter(function, least):
+                for attribute in "optnone", "noinline":  # the pass skips it
+                    function.add_function_attribute(attribute)
+        _run(module, builder, "loop_simplify", "lcssa", "loop_extract")
+        for function in module.functions:
+            if function.name not in before:
+                function.add_function_attribute("noinline")
+    module = parsed(_OPTNONE.sub("", str(module)), machine)  # llvmlite removes no attributes
+    _run(module, builder, "merge_functions")
+    return module
+
+
+def _is_shorter(function: Any, least: int) -> bool:
+    return least > 0 and sum(1 for block in function.blocks for _ in block.instructions) < least
+
+
+def _run(module: Any, builder: Any, *names: str) -> None:
     passes = llvm.create_new_module_pass_manager()
-    for name in ("always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa", "loop_extract"):
+    for name in names:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)
-    for function in module.functions:
-        if function.name not in before:
-            function.add_function_attribute("noinline")
 
 
-_MANY: Final = 100
+_LARGE: Final = 10_000
+"""Lines of text."""
+_LONG: Final = 500
+"""Instructions."""
+_OPTNONE: Final = re.compile(r"(?<= )optnone (?=[^\n]*\}$)", re.M)
 _PASSES: Final = ("always_inliner", "instruction_combine", "sroa", "simplify_cfg", "dead_store_elimination")
 
 
