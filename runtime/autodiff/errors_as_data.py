@@ -19,7 +19,7 @@ from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied_node
 from runtime.core.op import CONST, REGISTRY, Op
-from runtime.core.types import TensorType, bool_, int32
+from runtime.core.types import TensorType, bool_, int32, type_of_array
 from runtime.ops.control import COND
 from runtime.ops.effects import Deferred, Raised
 from runtime.ops.exceptions import HOLD_ERROR, KEEP, RERAISE, TRY, Region, may_catch
@@ -36,18 +36,20 @@ def depends_on_body(node: Node, activity: Activity) -> bool:
                for value in (*handler.inputs, *(part.outputs[0] for part in error_parts(node, handler))))
 
 
-def as_cond(node: Node) -> None:
-    """Make a `try_` node a `cond` with the same results, in place.
+def as_cond(node: Node, parts: bool = False) -> None:
+    """Make a `try_` node a `cond` with the same results, in place. `parts`: errors that it passes on may hold what the
+    derivative depends on.
 
-    UnimplementedError if a `while_loop` with a maximum of iterations may raise in its test; or if a `try` in another
-    one passes on an error that holds what the derivative depends on.
+    UnimplementedError if a `while_loop` with a maximum of iterations may raise in its test; or if a handler of a `try`
+    in another one raises such an error again.
     """
-    body: Graph = node.params["body"]
+    body, *handlers = node.subgraphs.values()
+    parts = parts or any(error_parts(node, handler) for handler in handlers)
     for inner in reversed(list(body.walk())):  # inner ones first
-        if inner.op is TRY and _kept_outside(inner):
-            as_cond(inner)
+        if inner.op is TRY and _has_pieces(inner, parts):
+            as_cond(inner, parts)
         elif inner.op.name in ("while_loop", "reduce") and inner.params.get("test") is not None and any(
-                map(_kept_outside, inner.params["test"].nodes)):
+                _has_pieces(each, parts) for each in inner.params["test"].nodes):
             _test_in_body(inner)
         elif inner.op.name == "custom_gradient":  # its graph runs in the backward pass, after the `try`
             _drop_kept(inner.params["gradient"])
@@ -57,18 +59,19 @@ def as_cond(node: Node) -> None:
     always = Node(graph, CONST, (), {"value": np.array(True)}, _FLAG)
     graph.nodes.insert(at, always)
     true, false = Graph("true", graph), Graph("false", graph)
-    _Pieces(node, graph).write(true)
+    _Pieces(node, parts).write(true)
     false.outputs = [undefined(false, value.type) for value in node.outputs]
     node.op, node.params = COND, {"true": true, "false": false}
     recaptured(node, always.outputs)
     graph.executable = None
 
 
-def _kept_outside(node: Node) -> set[Region]:
-    """The regions that are not in the node, but for which nodes in it keep the state."""
+def _has_pieces(node: Node, parts: bool) -> bool:
+    """Whether nodes in a node keep the state for regions that are not in it; with `parts`, or raise errors."""
     nodes = _with_inner(node)
-    return ({inner.params["region"] for inner in nodes if inner.op is KEEP}
-            - {inner.params["region"] for inner in nodes if inner.op is TRY})
+    inside = {inner.params["region"] for inner in nodes if inner.op is TRY}
+    return any((inner.op is KEEP and inner.params["region"] not in inside) or (parts and "raised" in inner.params)
+               for inner in nodes)
 
 
 def _with_inner(node: Node) -> list[Node]:
@@ -89,7 +92,7 @@ def _test_in_body(loop: Node) -> None:
     operands = loop.operands
     with inserted(graph, loop):
         start = (_spliced(test, graph, operands)[0] if loop.op.name == "while_loop"
-                 else graph.add_node(CONST, (), {"value": np.array(True)}, _FLAG).outputs[0])
+                 else _constant(graph, np.array(True)))
     after = _spliced(test, body, body.outputs)[0]
     body.add_input(_FLAG, "test")
     test.nodes, test.captures, test._captured = [], [], {}
@@ -117,8 +120,8 @@ class _Exit(NamedTuple):
 
 @dataclass
 class _Piece:
-    """Nodes that run together, after other regions' `keep` nodes. `state`: with which a handler starts, if one may
-    be needed. `alone`: it is one node, whose sub-graphs consist of pieces, too, or which raises an error with parts."""
+    """Nodes that run together, after other regions' `keep` nodes. `state`: with which a handler starts, if one may be
+    needed. `alone`: it is one node, whose sub-graphs consist of pieces, too, or which raises an error with parts."""
 
     state: Sequence[Value] | None
     nodes: list[Node]
@@ -126,8 +129,9 @@ class _Piece:
 
 
 class _Pieces:
-    def __init__(self, node: Node, graph: Graph) -> None:
+    def __init__(self, node: Node, alone: bool) -> None:
         self.node = node
+        self.alone = alone  # nodes that raise are
         self.old: Region = node.params["region"]
         self.kinds = node.params["kinds"]
         self.body, *self.handlers = node.subgraphs.values()
@@ -203,8 +207,7 @@ class _Pieces:
                     last.state = node.inputs
                 else:
                     last.nodes.append(node)
-            elif _kept_outside(node) or (self.parts and node.op is not TRY and any(
-                    "raised" in each.params for each in _with_inner(node))):
+            elif _has_pieces(node, self.alone):
                 pieces += [_Piece(last.state, [node], True), _Piece(last.state, [])]
             else:
                 last.nodes.append(node)
@@ -212,7 +215,7 @@ class _Pieces:
 
     def piece(self, piece: _Piece, into: Graph, wants: Sequence[Value]) -> _Exit | None:
         nodes = piece.nodes
-        if piece.alone and nodes[0].subgraphs:
+        if piece.alone and nodes[0].subgraphs and nodes[0].op is not TRY:
             return self.loop(nodes[0], into) if nodes[0].op is not COND else self.cond(nodes[0], into)
         kept = [node for node in nodes if node.op is KEEP]
         for node in kept:
@@ -234,7 +237,7 @@ class _Pieces:
             handler = graphs[f"handler{k}"] = Graph(f"handler{k}", into)
             if self.held:
                 self.add(handler, HOLD_ERROR, [], {"region": self.region, "held": True})
-            left = _Exit(_constant(handler, k + 1), [
+            left = _Exit(_code(handler, k + 1), [
                 *(self.local(handler, value) for value in state), *self.held_by_error(nodes, handler)])
             handler.outputs = [*(undefined(handler, value.type) for value in wants), *self.exits(left, handler)]
         for node in nodes:
@@ -245,27 +248,25 @@ class _Pieces:
 
     def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
         """The parts of the error that nodes raise, in a graph."""
-        raised: Raised | None = nodes[0].params.get("raised")
-        if self.parts and raised is None and any(
-                "raised" in each.params or each.op is RERAISE for node in nodes for each in _with_inner(node)):
+        found = None if not self.parts else _raised(nodes[0])
+        if self.parts and found is None and any("raised" in each.params or each.op is RERAISE
+                                                for node in nodes for each in _with_inner(node)):
             error = UnimplementedError(
-                "the derivative depends on what an error holds that passes through another `try`",
+                "the derivative depends on what an error holds that a handler raises again for another `try`",
                 remedy="Assign it to a variable before raising, and use that in the handler.")
             locate(error, self.node.position)
             raise error
-        found = []
+        values = []
         for name, type in self.parts.items():
-            part = None if raised is None else raised.args[name] if isinstance(name, int) else raised.attributes[name]
-            if isinstance(part, Deferred):
-                operands = nodes[0].operands[nodes[0].op.name == "raise_unless":]
-                found.append(self.local(into, operands[part.start]))
-            elif part is None:
-                found.append(undefined(into, type))
-            else:
+            part = None if found is None else _part(found[0], name)
+            operand = found[1][part.start] if found is not None and isinstance(part, Deferred) else None
+            array = part if operand is None else operand.constant
+            if array is not None and not isinstance(array, Deferred):
                 assert isinstance(type, TensorType)
-                found.append(into.add_node(CONST, (), {"value": np.asarray(part, type.dtype.np)},
-                                           TensorType(type.dtype, np.shape(part))).outputs[0])
-        return found
+                values.append(_constant(into, np.asarray(array, type.dtype.np)))
+            else:
+                values.append(undefined(into, type) if operand is None else self.local(into, operand))
+        return values
 
     def unless_left(self, piece: _Piece, into: Graph, wants: Sequence[Value], left: _Exit) -> _Exit:
         """A piece that runs if none before has made a handler run."""
@@ -316,7 +317,7 @@ class _Pieces:
         for node in old.nodes:
             self.copy(node, true)
         true.outputs = [self.local(true, value) for value in old.outputs]
-        false.outputs = [false.add_node(CONST, (), {"value": np.array(False)}, _FLAG).outputs[0]]
+        false.outputs = [_constant(false, np.array(False))]
         new.outputs = list(self.add(new, COND, [goes_on], {"true": true, "false": false}).outputs)
 
     # Nodes and values.
@@ -331,7 +332,7 @@ class _Pieces:
     def exits(self, left: _Exit | None, into: Graph) -> list[Value]:
         """The values of an exit in a graph; of none, 0 and an undefined state."""
         if left is None:
-            return [_constant(into, 0), *(undefined(into, type) for type in self.types)]
+            return [_code(into, 0), *(undefined(into, type) for type in self.types)]
         return [_in(into, value) for value in (left.code, *left.state)]
 
     def take(self, made: Node, olds: Sequence[Value]) -> _Exit:
@@ -341,7 +342,7 @@ class _Pieces:
         return _Exit(code, state)
 
     def is_code(self, code: int, into: Graph, left: _Exit) -> Value:
-        return self.add(into, _EQUAL, [_in(into, left.code), _constant(into, code)], {}).outputs[0]
+        return self.add(into, _EQUAL, [_in(into, left.code), _code(into, code)], {}).outputs[0]
 
     def copy(self, node: Node, into: Graph) -> None:
         made = copied_node(node, into, {value: self.local(into, value) for value in node.inputs})
@@ -354,12 +355,38 @@ class _Pieces:
         return node
 
 
+def _raised(node: Node) -> tuple[Raised, list[Value]] | None:
+    """What a node raises, or the one node in an inner `try_`, and the operands of that, or constants."""
+    raised: Raised | None = node.params.get("raised")
+    if raised is not None:
+        return raised, node.operands[node.op.name == "raise_unless":]
+    if node.op is not TRY:
+        return None
+    body = node.params["body"]
+    inner = [found for each in body.nodes if (found := _raised(each)) is not None]
+    if len(inner) != 1:
+        return None
+    outside = {value: outer for outer, value in body.captures}
+    return inner[0][0], [outside.get(value, value) for value in inner[0][1]]
+
+
+def _part(raised: Raised, name: int | str) -> Any:
+    """What the error holds; None if it is one without that."""
+    if isinstance(name, str):
+        return raised.attributes.get(name)
+    return raised.args[name] if name < len(raised.args) else None
+
+
 def _in(graph: Graph, value: Value) -> Value:
     return graph.capture(value, value.type)
 
 
-def _constant(graph: Graph, x: int) -> Value:
-    return graph.add_node(CONST, (), {"value": np.array(x, np.int32)}, _CODE).outputs[0]
+def _constant(graph: Graph, array: np.ndarray[Any, Any]) -> Value:
+    return graph.add_node(CONST, (), {"value": array}, type_of_array(array)).outputs[0]
+
+
+def _code(graph: Graph, code: int) -> Value:
+    return _constant(graph, np.array(code, np.int32))
 
 
 def _regions(node: Node, region: Region) -> bool:
