@@ -7,10 +7,12 @@ stay there.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +29,16 @@ from runtime.staging.values.iterables import Poison
 __all__ = ["PriorState", "parts_of_argument"]
 
 
+_FEW: Final = 3
+"""So many objects are looked for among those of the modules; for more, these are put into a set first, which takes as
+long as to look for three."""
+
+
+def _objects_of_modules() -> Iterator[Any]:
+    modules = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+    return chain.from_iterable(map(dict.values, modules))
+
+
 class PriorState:
     """The objects that existed before the trace of one call.
 
@@ -41,6 +53,7 @@ class PriorState:
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
         self.before = [parts_of_argument(copy) for copy in copies]
         self.heap = Heap(reach, others=False)
+        self._asked = 0
 
     @property
     def arrays(self) -> list[Any]:
@@ -50,13 +63,19 @@ class PriorState:
 
     def existed(self, value: Any) -> bool:
         """Whether an object existed before the trace, and is not a copy of an argument."""
-        return id(value) not in self.numbers and (self.reach.met(value) or id(value) in self._of_modules)
+        return id(value) not in self.numbers and (self.reach.met(value) or self._is_of_module(value))
+
+    def _is_of_module(self, value: Any) -> bool:
+        """Whether a name of a module is bound to the object."""
+        self._asked += 1
+        if self._asked > _FEW:
+            return id(value) in self._of_modules
+        return any(map(operator.is_, _objects_of_modules(), repeat(value)))
 
     @functools.cached_property
     def _of_modules(self) -> set[int]:
         """The ids of objects that are bound to names of modules."""
-        return {id(part) for module in list(sys.modules.values()) if isinstance(module, ModuleType)
-                for part in list(vars(module).values())}
+        return set(map(id, _objects_of_modules()))
 
     def changed_arguments(self) -> list[tuple[int, dict[Any, Any]]]:
         """The containers among the arguments that the trace changed: their numbers, and their current parts."""
