@@ -13,7 +13,7 @@ import numpy as np
 from autograph.backend import until_gone
 from runtime.autodiff.activity import Activity, variables_read
 from runtime.autodiff.backward import handles, sweep
-from runtime.autodiff.cotangents import Cotangents, zero_for
+from runtime.autodiff.cotangents import Cotangents, fit, zero_for
 from runtime.autodiff.errors_as_data import as_cond, depends_on_body
 from runtime.autodiff.saving import drop_dead, plan_saved, undefined
 from runtime.core.graph import Graph, Node, Value
@@ -138,7 +138,7 @@ class _Branch:
                 found = self.results.get(key)
                 if found is None:
                     found = starts[key] if key in starts else zero_for(targets.primal(key))
-                results.append(found)
+                results.append(fit(found, targets.types[key]))
             set_outputs(back, results)
 
 

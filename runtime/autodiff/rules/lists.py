@@ -26,6 +26,7 @@ from runtime.ops.lists import (
     list_length,
     list_new,
     list_pop,
+    list_reserve,
     list_scatter,
     list_set,
     list_slice,
@@ -68,7 +69,12 @@ def _linear(node: Applied, t: Any, *rest: Any) -> Sequence[Any]:
 @vjp("list_cast")
 def _cast(node: Applied, ct: Any) -> Sequence[Any]:
     x = node.inputs[0]
-    return [list_cast(ct, x.type.element) if x.type.known else zero_list(x)]
+    if not x.type.known:
+        return [zero_list(x)]
+    if _static(x) or not _static(ct):
+        return [list_cast(ct, x.type.element)]
+    return [for_each(list_length(ct), lambda i, made: list_append(made, list_get(ct, i)),
+                     list_reserve(0, x.type.element), x.type)]  # elements that are not written have no shape then
 
 
 # Making lists, and adding to them.
