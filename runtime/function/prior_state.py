@@ -101,6 +101,8 @@ class PriorState:
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
+        if isinstance(holder, StagedArray):  # what a traced function writes into an array is in the caller's afterwards
+            return False
         is_module = type(holder).__name__ == "Globals"
         return (is_module or self.existed(holder)) and graph_value_in(value, self.existed) is not None
 
