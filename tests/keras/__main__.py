@@ -1,7 +1,8 @@
-"""`python -m tests.keras [FOLDER...]`: Keras' own tests on this backend, beside the same run on JAX, by folder.
+"""`python -m tests.keras [FOLDER...]`: Keras' own tests on this backend, and what does not pass also on JAX, by folder.
 
-All folders together also write docs/keras.md. JAX has to be installed (extra `bench`).
+Which of the tests that fail or are skipped here pass on JAX (extra `bench`) is what this backend lacks.
 
+    --page        write the table in docs/keras.md
     --alone       not on JAX: print what does not pass here
     --jobs N      processes of pytest (default: the number of processors)
     --select K    only tests that pytest's -k selects
@@ -14,10 +15,11 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from .outcomes import ROOT, Outcomes, groups, run
-from .page import page, row
+from .outcomes import ROOT, Outcomes, groups, node, run
+from .page import row, with_table
 
 PAGE = ROOT / "docs/keras.md"
 
@@ -26,6 +28,7 @@ def main() -> int:
     assert __doc__ is not None
     parser = argparse.ArgumentParser(prog="python -m tests.keras", description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", metavar="FOLDER")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--select")
@@ -42,24 +45,25 @@ def main() -> int:
     if options.store and options.store.exists():
         stored = json.loads(options.store.read_text())
 
-    def outcomes(name: str, backend: str) -> Outcomes:
+    def outcomes(name: str, backend: str, tests: Sequence[Path | str]) -> Outcomes:
         key = f"{backend}:{name}"
         if key not in stored:
-            stored[key] = run(wanted[name], backend, options.jobs, select=options.select)
+            stored[key] = run(tests, backend, options.jobs, select=options.select) if tests else {}
             if options.store:
                 options.store.write_text(json.dumps(stored))
         return stored[key]
 
     found: dict[str, tuple[Outcomes, Outcomes]] = {}
     for name in sorted(wanted):
-        here = outcomes(name, "runtime")
+        here = outcomes(name, "runtime", wanted[name])
         if options.alone:
             _print_failures(name, here)
             continue
-        found[name] = here, outcomes(name, "jax")
+        rest = [node(test) for test, outcome in here.items() if outcome != "passed" and "_test." in test]
+        found[name] = here, outcomes(name, "jax", rest)
         print(row(name, *found[name]), flush=True)
-    if not options.folders and not options.alone and not options.select:
-        PAGE.write_text(page(found))
+    if options.page:
+        PAGE.write_text(with_table(PAGE.read_text(), found, [name for name in groups() if name not in found]))
     return 0
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,13 +37,23 @@ def groups() -> dict[str, list[Path]]:
     return dict(found)
 
 
-def run(files: list[Path], backend: str, jobs: int = 2, timeout: int = 1800, select: str | None = None) -> Outcomes:
-    """The outcomes of these tests on a backend: `runtime`, or one that Keras knows. Warnings are ignored."""
+def node(name: str) -> str:
+    """What pytest calls the test of this name among the outcomes."""
+    case, _, test = name.partition("::")
+    parts = case.split(".")
+    at = next(i for i, part in enumerate(parts) if part.endswith("_test")) + 1
+    file = sources().parent.parent.joinpath(*parts[:at]).with_suffix(".py")
+    return "::".join([str(file), *parts[at:], test])
+
+
+def run(tests: Sequence[Path | str], backend: str, jobs: int = 2, timeout: int = 1800,
+        select: str | None = None) -> Outcomes:
+    """The outcomes of these files or tests on a backend: `runtime`, or one that Keras knows. Warnings are ignored."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(sources().parent.parent),
                    "-p", "no:cacheprovider", "-p", "tests.keras.plugin", "-W", "ignore", "--tb=line",
-                   f"--junitxml={report}", *map(str, files)]
+                   f"--junitxml={report}", *map(str, tests)]
         if select is not None:
             command += ["-k", select]
         if jobs > 1:
@@ -59,7 +70,7 @@ def run(files: list[Path], backend: str, jobs: int = 2, timeout: int = 1800, sel
 def _parsed(report: str) -> Outcomes:
     found: Outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        name = f"{case.get('classname', '')}.{case.get('name')}"
+        name = f"{case.get('classname', '')}::{case.get('name')}"
         outcome = "passed"
         for child in case:
             if child.tag in ("failure", "error"):
