@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import batching, calls, conversion, gradients, imports, items, plain, stdlib
+from benchmarks import batching, calls, conversion, gradients, imports, items, plain, stdlib, training
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -23,6 +23,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "batching": batching.run,
     "imports": imports.run,
     "stdlib": stdlib.run,
+    "training": training.run,
 }
 COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax", "numba")
 COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS}

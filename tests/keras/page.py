@@ -34,8 +34,8 @@ def with_table(text: str, found: Mapping[str, tuple[Outcomes, Outcomes]], missin
     lines = [
         f"{_HEADING}\n",
         f"`python -m tests.keras --page` runs the tests in the wheel of Keras {version('keras')} and writes this "
-        "table. The last columns: how many tests fail or are skipped here and pass on JAX, and the share of what passes here "
-        "among these and what passes here.\n",
+        "table. The last columns: how many tests fail or are skipped here and pass on JAX, and the share of what "
+        "passes here among these and what passes here.\n",
         "| folder | tests | pass | skipped | fail | of JAX lacking | |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         *[row(name, *pair) for name, pair in found.items()],

@@ -5,6 +5,7 @@ batches are handed over in groups, and one native call runs the step for each of
 """
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final
@@ -20,13 +21,14 @@ __all__ = ["Grouping", "Steps"]
 _WORTH: Final = 4e-3  # seconds that a call should take, to make Python's share small
 _MOST: Final = 256  # batches in a call
 _MEMORY: Final = 1 << 24  # bytes of batches in a call
+_SMALL: Final = 500  # nodes in the graph of a step
 
 
 class Steps:
     """Runs a step for each of several batches, in one native call for those of equal structure and shapes.
 
-    The step is traced once for each structure of a batch, as the body of a loop over batches. It reads and writes
-    variables in program order: the graph reads each once, and writes it when the call ends.
+    The step is traced once for each structure of a batch; where it is small it becomes the body of a loop over batches.
+    It reads and writes variables in program order: the graph reads each once, and writes it when the call ends.
     """
 
     def __init__(self, step: Callable[[Any], Any]) -> None:
@@ -35,45 +37,53 @@ class Steps:
 
     def one(self, batch: Any) -> Any:
         """The step's result for one batch."""
-        return self._run(batch, [rt.convert_to_tensor(x) for x in _tensors(batch)], False)
+        return self._find(batch).one(batch)
 
     def many(self, batches: Sequence[Any]) -> Any:
         """The step's result for the last of these batches."""
         result = None
         start = 0
         while start < len(batches):
-            kinds, stop = _kinds(batches[start]), start + 1
-            while stop < len(batches) and _kinds(batches[stop]) == kinds:
+            traced, kinds, stop = self._find(batches[start]), _kinds(batches[start]), start + 1
+            while traced.is_small and stop < len(batches) and _kinds(batches[stop]) == kinds:
                 stop += 1
-            columns = zip(*[_tensors(batch) for batch in batches[start:stop]], strict=True)
-            stacked = [rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns]
-            result = self._run(batches[start], stacked, True)
+            result = traced.many(batches[start:stop]) if traced.is_small else traced.one(batches[start])
             start = stop
         return result
 
-    def _run(self, like: Any, tensors: Sequence[Any], loops: bool) -> Any:
-        key = loops, tuple([None if kind is None else (kind[0].str, kind[1]) for kind in _kinds(like)])
-        traced = self._traced.get(key)
-        if traced is None:
-            traced = self._traced[key] = _Traced(self._step, like, tensors, loops)
-        return traced(tensors)
+    def _find(self, batch: Any) -> _Traced:
+        key = tuple([None if kind is None else (kind[0].str, kind[1]) for kind in _kinds(batch)])
+        if key not in self._traced:
+            self._traced[key] = _Traced(self._step, batch)
+        return self._traced[key]
 
 
 class _Traced:
-    """The traced step for batches with the structure of `like`."""
+    """The step for batches with the structure, dtypes and shapes of `like`."""
 
-    def __init__(self, step: Callable[[Any], Any], like: Any, tensors: Sequence[Any], loops: bool) -> None:
+    def __init__(self, step: Callable[[Any], Any], like: Any) -> None:
         self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
         self._result: Any = None
-        single = [rt.TensorSpec(x.shape[loops:], x.dtype) for x in tensors]
-        self._single = rt.function(self._once, input_signature=single, autograph=False)
-        self._call = self._single
-        if loops:
-            several = [rt.TensorSpec([None, *spec.shape], spec.dtype) for spec in single]
-            self._call = rt.function(self._loop, input_signature=several, autograph=False)
+        tensors = [rt.convert_to_tensor(x) for x in _tensors(like)]
+        self._single: Any = rt.function(self._once, autograph=False, input_signature=[
+            rt.TensorSpec(x.shape, x.dtype) for x in tensors])
+        self._several: Any = rt.function(self._loop, autograph=False, input_signature=[
+            rt.TensorSpec([None, *x.shape], x.dtype) for x in tensors])
 
-    def __call__(self, tensors: Sequence[Any]) -> Any:
-        flat = self._call(*tensors)
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """Whether a loop over batches pays: it takes longer to compile, and a step that is a long graph, or loops,
+        takes longer than Python's part."""
+        nodes = list(self._single.get_concrete_function().graph.walk())
+        return len(nodes) < _SMALL and not any(node.op.name in ("while_loop", "reduce") for node in nodes)
+
+    def one(self, batch: Any) -> Any:
+        flat = self._single(*[rt.convert_to_tensor(x) for x in _tensors(batch)])
+        return tree.pack_sequence_as(self._result, flat)
+
+    def many(self, batches: Sequence[Any]) -> Any:
+        columns = zip(*map(_tensors, batches), strict=True)
+        flat = self._several(*[rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns])
         return tree.pack_sequence_as(self._result, flat)
 
     def _once(self, *tensors: Any) -> list[Any]:
