@@ -104,6 +104,7 @@ class ArrayArguments:
 
     def _cell(self, place: int, x: GraphTensor) -> ArrayCell:
         cell = ArrayCell(x)
+        cell.born = x.graph
         self.places.append((place, cell, x.value))
         if place < len(self.inputs):
             self.inputs[place] = cell

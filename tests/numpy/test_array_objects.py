@@ -191,6 +191,26 @@ def in_containers(held: Any, n: Any) -> Any:
     return box.made
 
 
+def one_of_two(a: Any, b: Any, n: Any) -> Any:
+    p = a if n > 1 else b
+    for i in range(n):
+        p[0] += i
+        a[1] = p[0]
+    q = a
+    if n > 2:
+        q = b
+        b[2] = 9
+    q[2:] += 5
+    return p, q[0]
+
+
+def one_of_several(held: Any, n: Any) -> None:
+    for i in range(n):
+        p = held[i % 3]
+        p[0] += i
+        held[(i + 1) % 3][1] = p[0]
+
+
 def casts(a: Any, x: Any) -> None:
     a[0] = x
     a[1] = 2.7
@@ -208,6 +228,8 @@ PROGRAMS: list[Program] = [
     (rows, (grid(3, 3), rt.constant(N))), (masks, (grid(6),)), (several_indices, (grid(3, 3), rt.constant(2))),
     (views, (grid(3, 3), rt.constant(N))), (in_place, (grid(3, 3), 4)), (in_branches, (grid(4), rt.constant(3))),
     (in_branches, (grid(4), rt.constant(1))), (in_containers, ([grid(4), grid(4)], rt.constant(N))),
+    (one_of_two, (grid(4), grid(4) + 9, rt.constant(1))), (one_of_two, (grid(4), grid(4) + 9, rt.constant(3))),
+    (one_of_several, ([grid(2), grid(2) + 1, grid(2) + 2], rt.constant(5))),
     (casts, (np.arange(4), rt.constant(3.9))),
 ]
 
@@ -329,20 +351,21 @@ def test_a_view_that_may_be_a_copy() -> None:
         f(grid(2, 2))
 
 
-def test_one_of_two_arrays() -> None:
-    """Which one a branch chose is not known, so neither can be changed by that name."""
+def test_arrays_that_a_loop_exchanges() -> None:
+    """Which one a name has after the loop is not known, so none can be changed that has other names."""
     def f(a: Any, b: Any, n: Any) -> Any:
-        p = a if n > 1 else b
-        if n > 5:
-            p[0] = 1
-        return p.sum()
+        for _ in range(n):
+            a, b = b, a
+        a[0] = 1
+        return a
 
     with pytest.raises(rt.errors.StagingError, match="the same array here as another name"):
         rt.function(f)(grid(2), grid(2), rt.constant(3))
 
     def read(a: Any, b: Any, n: Any) -> Any:
-        p = a if n > 1 else b
-        return p.sum()
+        for _ in range(n):
+            a, b = b, a
+        return a.sum()
 
     assert rt.function(read)(grid(2), grid(2) + 1, rt.constant(1)) == 3
 

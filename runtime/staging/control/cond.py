@@ -15,8 +15,10 @@ from runtime.core.tensor_writes import written_by
 from runtime.core.text import Text
 from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
+from runtime.numpy.array_choices import SelectedArray
+from runtime.numpy.array_objects import ArrayCell
 from runtime.ops.control import COND, UNDEFINED
-from runtime.ops.logic import bitwise_and, bitwise_or
+from runtime.ops.logic import bitwise_and, bitwise_or, where
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
@@ -78,6 +80,14 @@ class Traced:
                     self.values = contents.left(passed_on(values, names, entry, body), self.origins, left)
         self.end = None if self.values is None else BodyEnd(self.values, self.origins, left)
         """None if it raises."""
+
+    def array(self, i: int) -> ArrayCell | None:
+        """The array from before that the variable has, if it has one."""
+        assert self.values is not None
+        value = self.values[i]
+        _, found = self.origins.get(id(value), (None, value))
+        is_outside = isinstance(found, ArrayCell) and found.born is not None and found.born.contains(current_graph())
+        return found if is_outside else None
 
     def describe(self, i: int) -> Spec:
         assert self.values is not None
@@ -166,6 +176,9 @@ def _join(
     a, b = true.values[i], false.values[i]
     if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
         return Static(either(pred, a, b))
+    chosen, otherwise = true.array(i), false.array(i)
+    if chosen is not None and otherwise is not None and chosen is not otherwise and chosen.type == otherwise.type:
+        return Static(SelectedArray([otherwise, chosen], where(pred, 1, 0)))
     try:
         return join(true.describe(i), false.describe(i))
     except Conflict as conflict:
