@@ -76,6 +76,8 @@ def test_operands_of_different_dtypes_take_the_dtype_of_keras(x, y, wanted):
 
 
 def test_python_numbers_adapt():
+    assert ops.multiply(ops.exp(ops.ones([2], "float64")), 2.0).dtype == "float64"
+    assert ops.add(ops.ones([2], "int64"), 1).dtype == "int64"
     assert ops.add(ops.ones([2], "float16"), 1.5).dtype == "float16"
     assert ops.multiply(ops.ones([2], "int8"), 2.0).dtype == "float32"
     assert ops.add(ops.ones([2], "bool"), ops.ones([2], "bool")).dtype == "bool"

@@ -12,11 +12,12 @@ from keras.src.backend.common.variables import standardize_dtype
 from runtime.core.tensor import Tensor
 from runtime.keras.backend.core import cast, convert_to_tensor
 
-__all__ = ["FLOAT_NAMES", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats", "in_dtype",
-           "is_scalar", "name_of", "result", "sizes_of", "tensor", "with_float32"]
+__all__ = ["FLOAT_NAMES", "INEXACT", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats",
+           "in_dtype", "is_scalar", "name_of", "result", "sizes_of", "tensor", "with_float32"]
 
 INT_NAMES: Final = frozenset(dtypes.INT_TYPES)
 FLOAT_NAMES: Final = frozenset(dtypes.FLOAT_TYPES)
+INEXACT: Final = FLOAT_NAMES | frozenset(dtypes.COMPLEX_TYPES)
 
 _WIDER: Final = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
 
@@ -60,8 +61,11 @@ def result(*names: Any) -> str:
 def agreed(*xs: Any, also: tuple[Any, ...] = ()) -> list[Tensor]:
     """Tensors of one dtype, that of the result of `xs` (and of dtypes in `also`)."""
     given = [x if is_scalar(x) else tensor(x) for x in xs]
-    names = [name_of(x) for x in given]
-    name = names[0] if len({*names, *also}) == 1 and type(names[0]) is str else result(*names, *also)
+    names = {*map(name_of, given), *also}
+    own = [name for name in names if type(name) is str]
+    # Keras' rules have no dtype of 64 bits, which operands that all have it keep.
+    weak_fits = len(own) == 1 and (len(names) == 1 or own[0] in INEXACT or (own[0] in INT_NAMES and float not in names))
+    name = own[0] if weak_fits else result(*names)
     return [in_dtype(x, name) for x in given]
 
 
@@ -78,6 +82,8 @@ def in_dtype(x: Any, name: str) -> Tensor:
 def floating(x: Any) -> Tensor:
     """A tensor of floats (or complex numbers): others are cast to what they are beside a Python float."""
     x = tensor(x)
+    if x.dtype.kind >= 2:
+        return x  # type: ignore[no-any-return]
     return in_dtype(x, config.floatx() if x.dtype.name == "int64" else result(x.dtype.name, float))
 
 

@@ -34,7 +34,7 @@ def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, m
         states[:, None, :], [count, shapes.dim(logits, 1), size]), axis=2, batch_dims=2)  # [n, time, states]
     place = creation.range(size)
     before = concat_split.pad(states, [[0, 0], [2, 0]], constant_values=mask_index)[:, :-2]
-    may_skip = logic.logical_and(logic.not_equal(states, mask_index), logic.not_equal(states, before))
+    may_skip = logic.logical_and(logic.equal(place % 2, 1), logic.not_equal(states, before))
     start = logic.where(place < 2, emitted[:, 0], _NEVER)
     start = logic.where(logic.logical_and(logic.equal(label_count, 0)[:, None], logic.equal(place, 1)), _NEVER, start)
 
